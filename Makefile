@@ -12,6 +12,7 @@ OUTPUT      ?= build/tables
 FORMAT      ?= delta
 JOB         ?= validate-checksums
 ARGS        ?=
+RULE        ?=
 
 # What Avro needs (docs/decoding.md). The newest that Maven has everywhere: 4.2.0 is not on all
 # mirrors, and the tests find that this one does what they ask of it in Spark 4.2.0.
@@ -29,7 +30,7 @@ RULES        = tests/unit/test_house.py tests/docs/test_vocabulary.py tests/docs
                tests/docs/test_plain_english.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all docs reference notebooks airflow-test browser chromium cluster-test dist package lint check format bench bench-jobs bench-spark bench-tests clean
+.PHONY: help setup java run job test test-broker test-all docs reference rule notebooks airflow-test browser chromium cluster-test dist package lint check format bench bench-jobs bench-spark bench-tests clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
@@ -42,9 +43,9 @@ setup: $(READY) ## Make .venv with everything in it, and compile the kernels
 $(READY): pyproject.toml | java
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup"; exit 1; }
+	@echo "installing kafkalog and its tools into $(VENV) (several minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "python3-venv is missing: sudo apt-get install -y python3-venv"; exit 1; }
-	@echo "installing kafkalog and its tools into $(VENV) (several minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@echo "compiling the kernels"
 	@$(BIN)/python -m kafkalog.inspection.compile_kernels
@@ -99,6 +100,9 @@ $(AIRFLOW): examples/airflow/requirements.txt examples/airflow/constraints.txt
 
 reference: $(READY) ## Write docs/reference anew: tables, options, help of jobs and commands
 	@$(BIN)/python -m docs.write_reference
+
+rule: ## Show a rule and where it is cited: make rule RULE=F68
+	@$(PYTHON) -m docs.find_rule $(RULE)
 
 docs: $(SITE) ## Serve the documentation on http://127.0.0.1:8000, with full-text search
 	@build/site/bin/mkdocs serve --config-file docs/site/mkdocs.yml --dev-addr 127.0.0.1:8000

@@ -37,7 +37,7 @@ def _validity(nulls: NDArray[np.bool_] | None) -> pa.Buffer | None:
 
 def strings(values: list[str]) -> pa.Array:
     """Return a short array of strings."""
-    return _of_bytes([value.encode() for value in values], pa.string(), None)
+    return _of_bytes([utf8(value) for value in values], pa.string(), None)
 
 
 def _of_bytes(
@@ -145,11 +145,16 @@ def _read_only(array: NDArray[_Element]) -> NDArray[_Element]:
     return view
 
 
+def utf8(text: str) -> bytes:
+    """Return a text as Arrow's strings have it, which unlike names of files cannot be any bytes."""
+    return text.encode("utf-8", "backslashreplace")
+
+
 def of_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
     """Return an array of a few Python values, None for null."""
     nulls = np.array([value is None for value in values], dtype=bool)
     if pa.types.is_string(data_type):
-        return _of_bytes([str("" if v is None else v).encode() for v in values], data_type, nulls)
+        return _of_bytes([utf8("" if v is None else str(v)) for v in values], data_type, nulls)
     if pa.types.is_binary(data_type):
         return _of_bytes(
             [bytes(v) if isinstance(v, bytes) else b"" for v in values], data_type, nulls

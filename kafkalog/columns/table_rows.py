@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 
-from kafkalog.columns.arrays import of_values, record_batch
+from kafkalog.columns.arrays import of_values, record_batch, utf8
 from kafkalog.columns.arrow_types import arrow_schema
 
 TableRow = Mapping[str, object]
 ROWS_PER_BATCH = 8192
+# Types whose columns are not texts, bytes or numbers.
+_NOT_FIXED_WIDTH = (pa.types.is_nested, pa.types.is_boolean, pa.types.is_timestamp)
 
 
 def table_batch(
@@ -51,6 +54,18 @@ def _array(values: list[object], data_type: pa.DataType) -> pa.Array:
     if pa.types.is_map(data_type):
         pairs = [list(value.items()) if isinstance(value, dict) else None for value in values]
         return pa.array(pairs, type=data_type)
-    if pa.types.is_nested(data_type) or pa.types.is_boolean(data_type):
-        return pa.array(values, type=data_type)
+    if any(of(data_type) for of in _NOT_FIXED_WIDTH):
+        try:
+            return pa.array(values, type=data_type)
+        except UnicodeEncodeError:
+            return pa.array([_valid(value) for value in values], type=data_type)
     return of_values(values, data_type)
+
+
+def _valid(value: Any) -> Any:
+    """Return the value with texts that Arrow takes: names of files can be any bytes."""
+    if isinstance(value, str):
+        return utf8(value).decode()
+    if isinstance(value, Mapping):
+        return {name: _valid(each) for name, each in value.items()}
+    return [_valid(each) for each in value] if isinstance(value, list | tuple) else value

@@ -55,11 +55,12 @@ def exit_code(*, has_findings: bool, fails: bool) -> ExitCode:
 def table_rows(
     rows: Sequence[Mapping[str, Any]], names: Sequence[str], table_format: str
 ) -> list[list[object]]:
-    """Return the values of these columns; in CSV, which has no lists, a list is JSON."""
+    """Return the values of these columns; in CSV, which has neither, a list or an object is
+    JSON."""
     found = [[row[name] for name in names] for row in rows]
     if table_format != "csv":
         return found
     return [
-        [json.dumps(value) if isinstance(value, list) else value for value in values]
+        [json.dumps(value) if isinstance(value, list | dict) else value for value in values]
         for values in found
     ]

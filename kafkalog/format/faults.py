@@ -1,6 +1,7 @@
-"""What can be wrong with the bytes of a segment, in the order of severity.
+"""What can be wrong with the bytes of a segment, and how severe that is.
 
-Rules: docs/format.md F60 to F76. The numbers are the codes that the kernels return.
+Rules: docs/format.md F60 to F78, names in F68. The numbers are the codes that the kernels return.
+What a fault says in words: `columns/batches/fault_details.py`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 import pyarrow as pa
 
-from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.table_rows import table_batch
 from kafkalog.views.planning.ingest_positions import IngestPositions
 
 TABLE = "ingest_manifest"
@@ -22,5 +22,4 @@ def manifest_rows(positions: IngestPositions, now_ms: int) -> pa.RecordBatch:
         "isolation_level": positions.isolation_level,
         "written_at": now_ms * 1000,
     }
-    rows = [{**asdict(each), **of_run} for each in positions.ranges]
-    return pa.RecordBatch.from_pylist(rows, schema=arrow_schema(TABLE))
+    return table_batch(TABLE, [asdict(each) for each in positions.ranges], of_run)

@@ -48,6 +48,18 @@ def is_data_dir(path: str) -> bool:
     return bool(_named(entries, _SNAPSHOT) or _named(entries, _LOG))
 
 
+def is_of_zookeeper(paths: Iterable[str]) -> bool:
+    """Return whether any of the paths or globs names a data directory, or a file of one."""
+    return any(
+        is_data_dir(path) or _is_file(path) for pattern in paths for path in matching_paths(pattern)
+    )
+
+
+def _is_file(path: str) -> bool:
+    name = os.path.basename(path)
+    return any(each.fullmatch(name) and not is_directory(path) for each in (_SNAPSHOT, _LOG))
+
+
 def find_data_dirs(paths: Iterable[str]) -> list[DataDir]:
     """Return the data directories of the servers that paths or globs name: each a `dataDir`, its
     folder `version-2`, or a file in it. A directory with snapshots only and one with logs only,

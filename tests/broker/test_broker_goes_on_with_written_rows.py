@@ -143,7 +143,8 @@ def test_kafkas_tool_finds_nothing_wrong_but_the_holes(restored: Restored) -> No
     logs = {path: file for path, file in restored.dumped.files.items() if path.suffix == ".log"}
     assert {b["isvalid"] for file in logs.values() for b in file.batches} == {"true"}
     for partition, compression in enumerate(COMPRESSION_NAMES):
-        of_log = [file for path, file in sorted(logs.items()) if f"-{partition}/" in f"{path}"]
+        name = f"{TOPIC}-{partition}"
+        of_log = [file for path, file in sorted(logs.items()) if path.parent.name == name]
         assert {b["compresscodec"] for file in of_log for b in file.batches} == {compression}
         assert len(of_log) > 1 or compression != "none"
         offsets = [record.offset for file in of_log for record in file.records]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.find_rule import cites
 from kafkalog.format.faults import Fault
 from tests.support.repository import ROOT
 
@@ -108,3 +109,11 @@ def test_every_cited_trap_exists() -> None:
 )
 def test_citations_are_lists_and_ranges(text: str, cited: set[int]) -> None:
     assert set.union(*numbers([text], "F")) == cited
+
+
+@pytest.mark.parametrize(
+    ("line", "is_cited"),
+    [("# F7, T3", True), ("F6 to F8", True), ("F6–F7", True), ("F71", False), ("F8 to F9", False)],
+)
+def test_make_rule_finds_lists_and_ranges(line: str, is_cited: bool) -> None:
+    assert cites(line, 7) is is_cited

@@ -34,10 +34,24 @@ class Chunk:
     """Rows of a batch table in file order and, for sound batches, their bytes: the byte at file
     position p is `data[p - data_position]`. Valid until the next chunk is taken."""
 
-    data: ByteArray
-    data_position: int
     table: LongArray
-    unreadable: UnreadableRanges
+    _window: Window
+
+    @property
+    def data(self) -> ByteArray:
+        return self._window.data
+
+    @property
+    def data_position(self) -> int:
+        return self._window.position
+
+    @property
+    def unreadable(self) -> UnreadableRanges:
+        return self._window.unreadable
+
+    def give_away_data(self) -> None:
+        """Leave the memory of `data`, which is empty from now on, to those who hold views of it."""
+        self._window.give_away()
 
 
 class _Batches(ABC):
@@ -131,13 +145,9 @@ class SegmentBatches(_Batches):
                     # It could be read a moment ago, when it was checked.
                     if window.unreadable.overlap(position, position + size):
                         rows[row, column.FAULT] = Fault.UNREADABLE
-                yield self._chunk(rows[row : row + 1])
+                yield Chunk(rows[row : row + 1], window)
         elif decided:
-            yield self._chunk(rows)
-
-    def _chunk(self, rows: LongArray) -> Chunk:
-        window = self._window
-        return Chunk(window.data, window.position, rows, window.unreadable)
+            yield Chunk(rows, window)
 
 
 class SegmentHeaders(_Batches):
@@ -145,10 +155,9 @@ class SegmentHeaders(_Batches):
     nothing but their tables."""
 
     def chunks(self) -> Iterator[Chunk]:
-        window = self._window
         for decided in self._walk.decided_rows(self._scan):
             if decided:
-                yield Chunk(window.data, 0, self._walk.table[:decided], window.unreadable)
+                yield Chunk(self._walk.table[:decided], self._window)
 
     def _scan(self) -> int:
         walk, stop = self._walk, DONE

@@ -55,6 +55,9 @@ class Window(Protocol):
 
     def read(self, position: int, size: int) -> bytes: ...
 
+    def give_away(self) -> None:
+        """Hold nothing any more, so that views of `data` are all that keeps its memory."""
+
 
 class FileWindow:
     """A window that moves over a file."""
@@ -85,6 +88,9 @@ class FileWindow:
     def read(self, position: int, size: int) -> bytes:
         return self._source.read_around(position, size)
 
+    def give_away(self) -> None:
+        self.data, self.filled = np.empty(0, dtype=np.uint8), 0
+
 
 class MemoryWindow:
     """A window onto a whole file that is in memory already."""
@@ -100,6 +106,9 @@ class MemoryWindow:
 
     def read(self, position: int, size: int) -> bytes:
         return self.data[position : position + size].tobytes()
+
+    def give_away(self) -> None:
+        """The memory is the caller's, and stays."""
 
 
 @kernel

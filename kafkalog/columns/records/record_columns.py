@@ -25,6 +25,7 @@ from kafkalog.columns.records.payloads import (
     MOST_RECORDS,
     NOT_WALKED,
     PAYLOAD_WIDTH,
+    ROW,
     WALK_ALL,
     WALK_FOR_TIMES,
     WALK_WHERE_GAPS,
@@ -98,6 +99,8 @@ class RecordColumns:
         self._scratch = Scratch(options.max_batch_bytes)
         self._payloads = np.zeros((TABLE_ROWS, PAYLOAD_WIDTH), dtype=np.int64)
         self._inner = inner_messages(options.check_crcs)
+        # Of a chunk's last payload: row of the table and, if it is not compressed, end.
+        self._last_row = self._last_end = 0
 
     def limit(self, first_offset: int, end_offset: int) -> None:
         """Read only records with these offsets from now on."""
@@ -125,6 +128,8 @@ class RecordColumns:
             self._walk,
             payloads,
         )
+        if count:
+            self._last_row, self._last_end = payloads[count - 1, [ROW, END]].tolist()
         read_counts.batches += len(chunk.table)
         read_counts.batches_read += int(count)
         start = 0
@@ -138,16 +143,17 @@ class RecordColumns:
 
     def _compressed(self, chunk: Chunk, payloads: LongArray) -> Iterator[pa.RecordBatch]:
         """Decompress as much as an Arrow batch holds, fill from it, and so on."""
-        stored = chunk.data.data
         scratch = self._scratch
         ready: list[tuple[int, ...]] = []
         for row, begin, end, compression_id, magic, _, count in payloads.tolist():
-            place = (stored[begin:end], compression_id, magic)
+            # No name holds the stored bytes: `_single` lets go of those of a large record.
             try:
-                used, fault = scratch.used, scratch.decompress(*place)
+                used = scratch.used
+                fault = scratch.decompress(chunk.data.data[begin:end], compression_id, magic)
             except ScratchFullError:
                 yield from self._from_scratch(chunk, ready)
-                used, fault = scratch.used, scratch.decompress(*place)
+                used = scratch.used
+                fault = scratch.decompress(chunk.data.data[begin:end], compression_id, magic)
             if fault:
                 chunk.table[row, column.FAULT] = fault
                 continue
@@ -202,16 +208,30 @@ class RecordColumns:
     def _single(
         self, chunk: Chunk, source: ByteArray, piece: LongArray
     ) -> Iterator[pa.RecordBatch]:
-        """Yield one large record: its key and value are the decompressed bytes themselves, or
-        copied from those of the file."""
-        _, begin, end, compression_id, magic, _, _ = piece[0].tolist()
+        """Yield one large record: its key and value are the decompressed bytes themselves, or those
+        of the file, copied if more is read from the same memory."""
+        row, _, end, compression_id, *_ = piece[0].tolist()
+        ends_chunk = row == self._last_row and (compression_id or end == self._last_end)
+        given = self._large_fields(source, piece, copied=not compression_id and not ends_chunk)
+        filled = list(self._filled(chunk, piece, self._lean_buffers, given))
+        if given and ends_chunk:
+            # Of use only to those who write such a record, and need copies of it.
+            chunk.give_away_data()
+        del source
+        yield from filled
+
+    def _large_fields(
+        self, source: ByteArray, piece: LongArray, *, copied: bool
+    ) -> dict[str, pa.Array]:
+        """Return key and value of a record, as far as they are wanted."""
+        _, begin, end, _, magic, *_ = piece[0].tolist()
         key_start, key_size, value_start, value_size = find_record_fields(source, begin, end, magic)
         given: dict[str, pa.Array] = {}
         for name, start, size in (("key", key_start, key_size), ("value", value_start, value_size)):
             if name in self.schema.names:
                 found = source[start : start + max(size, 0)]
-                given[name] = one_binary(found if compression_id else found.copy(), size < 0)
-        yield from self._filled(chunk, piece, self._lean_buffers, given)
+                given[name] = one_binary(found.copy() if copied else found, size < 0)
+        return given
 
     def _fill(
         self, chunk: Chunk, payloads: LongArray, requested: RequestedRange, output: Output

@@ -36,6 +36,8 @@ Examples:
   kafkalog serve /var/lib/kafka/data --as-of 2026-11-16T00:00:00Z
   kafkalog serve /backup/data --listen 127.0.0.1:19092 --metrics 127.0.0.1:9404
   kafkalog serve /backup/data --listen 127.0.0.1:0 --ready-file address.txt
+  kafkalog serve /backup/data --listen 0.0.0.0:9092 --advertised-listener backup.example.com:9092 \
+    --users users.properties --tls-certificate backup.pem --tls-key backup.key
 """
 
 
@@ -50,9 +52,22 @@ Examples:
     help="Where clients connect; port 0 is any that is free.",
 )
 @click.option(
-    "--insecure",
-    is_flag=True,
-    help="Allow other addresses than loopback, though clients are not authenticated.",
+    "--advertised-listener",
+    metavar="HOST:PORT",
+    help="The address that responses give to clients; by default where they have connected.",
+)
+@click.option(
+    "--users",
+    metavar="FILE",
+    help="Let in only these users: a line NAME=PASSWORD for each, for SASL's PLAIN, SCRAM-SHA-256 "
+    "and SCRAM-SHA-512.",
+)
+@click.option(
+    "--tls-certificate", metavar="FILE", help="Encrypt connections: the certificate chain in PEM."
+)
+@click.option("--tls-key", metavar="FILE", help="The certificate's private key in PEM.")
+@click.option(
+    "--insecure", is_flag=True, help="Allow other addresses than loopback without --users and TLS."
 )
 @click.option(
     "--groups/--no-groups",
@@ -60,6 +75,13 @@ Examples:
     default=True,
     show_default=True,
     help="Offer consumer groups.",
+)
+@click.option(
+    "--deleted",
+    "with_deleted",
+    is_flag=True,
+    help="Serve also what a broker has deleted or set aside, in directories that end in -delete or "
+    "-stray.",
 )
 @click.option(
     "--deep", is_flag=True, help="Decompress all batches, and leave out those that cannot be read."
@@ -95,8 +117,13 @@ def serve(
     paths: Sequence[str],
     as_of: int | None,
     listen: str,
+    advertised_listener: str | None,
+    users: str | None,
+    tls_certificate: str | None,
+    tls_key: str | None,
     insecure: bool,
     with_groups: bool,
+    with_deleted: bool,
     deep: bool,
     ready_file: str | None,
     metrics: str | None,
@@ -105,17 +132,25 @@ def serve(
 ) -> None:
     """Serve log directories to Kafka's clients, read-only."""
     from kafkalog.server.logs.served_cluster import ServedCluster
-    from kafkalog.server.network.serving import ServeRequest, refuse_other_hosts
+    from kafkalog.server.network.serving import ServeRequest, refuse_other_hosts, refuse_unprotected
+    from kafkalog.server.security.access import OptionNames, access_of
 
     address = parse_address("--listen", listen)
+    advertised = None
+    if advertised_listener is not None:
+        advertised = parse_address("--advertised-listener", advertised_listener)
+    names = OptionNames("--tls-certificate", "--tls-key", "--users")
+    access = access_of(tls_certificate, tls_key, users, names)
     status = None if metrics is None else parse_address("--metrics", metrics)
     if not insecure:
-        refuse_other_hosts("--listen", address)
+        refuse_unprotected("--listen", address, access)
         if status is not None:
             refuse_other_hosts("--metrics", status)
     limits = Limits(max_connections=max_connections, max_request_bytes=max_request_bytes)
-    cluster = ServedCluster(paths, as_of_ms=as_of, is_deep=deep)
-    request = ServeRequest(cluster, address, limits, with_groups=with_groups, status=status)
+    cluster = ServedCluster(paths, as_of_ms=as_of, is_deep=deep, with_deleted=with_deleted)
+    request = ServeRequest(
+        *(cluster, address, limits, access, advertised), with_groups=with_groups, status=status
+    )
     stopped_by = asyncio.run(_serve(request, ready_file))
     for line in cluster.summary():
         print_note(line)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -21,11 +24,15 @@ from kafkalog.command_line.terminal import print_note, progress_bar
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.faults import Severity
 from kafkalog.format.offsets import LARGEST_OFFSET
+from kafkalog.lake.layout import Compression, TableLayout
 from kafkalog.lake.table_writer import PAYLOAD_COLUMNS, parquet_writer
 from kafkalog.schemas import table_fields
+from kafkalog.storage.files.output_files import is_written_directly
 from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.words import counted
 
+# Of a file with a larger batch one process reads, and nothing is compressed (F57).
+_LARGE_BATCH_BYTES = 32 * 1024 * 1024
 # Rows, and findings.
 _Part = tuple[pa.RecordBatch | None, tuple[str, ...]]
 
@@ -35,16 +42,22 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     items = planned(request)
     progress = Progress()
     size = sum(item.size for item in items)
+    layout = TableLayout()
+    # A part is larger than planned if one of its batches is: no copy more of that than needed.
+    is_large = max((item.size for item in items), default=0) > _LARGE_BATCH_BYTES
+    if is_large:
+        layout = replace(layout, compression=Compression.NONE)
     left = LARGEST_OFFSET if request.limit is None else request.limit
     parts = in_order(
         partial(_parts, request=request),
         items,
-        processes=processes_for(size, request.processes) if request.limit is None else 1,
+        processes=1 if is_large or request.limit else processes_for(size, request.processes),
         on_done=lambda item: bar.update(item.size),
     )
     with (
         opened_output(request, [item.path for item in items]) as output,
-        parquet_writer(output, _schema(request), data_page_version="2.0") as writer,
+        _arrow_sink(output, request) as sink,
+        parquet_writer(sink, _schema(request), layout, data_page_version="2.0") as writer,
         progress_bar(size) as bar,
     ):
         for rows, findings in parts:
@@ -53,6 +66,10 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
                 writer.write_batch(written)
                 left -= len(written)
                 progress.rows += len(written)
+                if written.nbytes > _LARGE_BATCH_BYTES:
+                    # Give it back before more is read.
+                    del rows, written
+                    pa.default_memory_pool().release_unused()
             for finding in findings:
                 print_note(finding)
             progress.findings += len(findings)
@@ -61,6 +78,15 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     parts.close()
     print_note(_written_words(progress.rows, request))
     return ended(progress, fail_on_findings=fail_on_findings)
+
+
+def _arrow_sink(output: BinaryIO, request: DumpRequest) -> AbstractContextManager[Any]:
+    """Return the output as Arrow writes it without a copy: what is a file of Python receives
+    copies. An output that is open elsewhere stays as it is, for to open it again empties it."""
+    if request.output is None or is_written_directly(request.output):
+        return nullcontext(output)
+    sink: AbstractContextManager[Any] = pa.OSFile(f"/dev/fd/{output.fileno()}", "wb")
+    return sink
 
 
 def _written_words(rows: int, request: DumpRequest) -> str:

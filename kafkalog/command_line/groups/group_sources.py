@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
-
-import pyarrow as pa
+from typing import NamedTuple
 
 from kafkalog.command_line.parallel import in_order
-from kafkalog.command_line.views import Reduction, reduced_view
 from kafkalog.coordination.groups.commit_status import CommitJudge, KnownTopic
 from kafkalog.coordination.groups.group_records import (
-    GROUP_RECORD_COLUMNS,
     Group,
     GroupKey,
     GroupMember,
     GroupPartition,
     GroupRecord,
-    LatestRecords,
     assigned_partitions,
     group_key,
     group_members,
@@ -27,12 +22,7 @@ from kafkalog.coordination.groups.group_records import (
 from kafkalog.coordination.groups.offsets_partitions import offsets_partitions
 from kafkalog.coordination.groups.share_states import ShareState, ShareStates
 from kafkalog.errors import LogDirError
-from kafkalog.inspection.groups.commits_in_effect import (
-    COMMIT_COLUMNS,
-    HAS_OPEN_COMMIT,
-    CommitsInEffect,
-    commits_that_count,
-)
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.complete_from import complete_from, first_timestamp_ms
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.messages.cluster_metadata import ClusterMetadata
@@ -41,13 +31,14 @@ from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.local_views import cluster_metadata, internal_records, view_options
+from kafkalog.views.planning.group_reads import group_reads
+from kafkalog.views.reading.group_reading import GroupsRead, read_groups
 
 # Where the other groups of clusters with old consumers are.
 IN_ZOOKEEPER = (
     "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper DIR"
 )
 _Place = tuple[GroupKey, GroupPartition]
-_Result = TypeVar("_Result")
 
 
 class CompleteLog(NamedTuple):
@@ -105,7 +96,7 @@ def refuse_without_groups(log_dirs: Sequence[str], logs: Sequence[PartitionLog])
 def bytes_to_read(logs: Sequence[PartitionLog]) -> int:
     """Return the number of bytes that `group_sources` and `complete_logs` will read."""
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
-    return 3 * sum(segment.size for log in offsets_logs for segment in log.segments)
+    return 2 * sum(segment.size for log in offsets_logs for segment in log.segments)
 
 
 def group_sources(
@@ -113,8 +104,12 @@ def group_sources(
 ) -> GroupSources:
     """Read the groups from the logs, now or at a past time."""
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
-    commits = _commits(reading, offsets_logs, at_ms)
-    latest = _latest_records(reading, offsets_logs, at_ms)
+    commits: dict[_Place, GroupRecord] = {}
+    latest: list[GroupRecord] = []
+    for rows, records in _read_groups(reading, offsets_logs, at_ms):
+        for row in rows:
+            commits[group_key(row), (row["topic"], row["partition"])] = row
+        latest += records
     metadata = cluster_metadata(reading.log_dirs, logs, at_ms)
     topics = _known_topics(logs, metadata)
     members = group_members(latest)
@@ -177,20 +172,22 @@ def known_from_ms(logs: Sequence[PartitionLog]) -> int | None:
     return min((time for time in times if time is not None), default=None)
 
 
-def _commits(
+def _read_groups(
     reading: Reading, logs: list[PartitionLog], at_ms: int | None
-) -> dict[tuple[GroupKey, GroupPartition], GroupRecord]:
-    def in_effect(batches: Iterator[pa.RecordBatch]) -> Iterator[list[dict[str, Any]]]:
-        kept = CommitsInEffect(at_ms)
-        for batch in batches:
-            kept.add(batch)
-        rows = kept.rows()
-        yield [] if rows is None else commits_that_count(rows).to_pylist()
+) -> Iterator[tuple[Sequence[GroupRecord], Sequence[GroupRecord]]]:
+    """Yield the commits and the records about groups of each partition of `__consumer_offsets`."""
+    options = view_options(reading.log_dirs, "offset_commits", subscribe=CONSUMER_OFFSETS)
 
-    found = _read(reading, logs, "offset_commits", COMMIT_COLUMNS, in_effect)
-    return {
-        (group_key(row), (row["topic"], row["partition"])): row for rows in found for row in rows
-    }
+    def groups(read: GroupsRead) -> Iterator[tuple[list[GroupRecord], list[GroupRecord]]]:
+        commits, records = read_groups(read, options, at_ms)
+        yield [] if commits is None else commits.to_pylist(), records
+
+    yield from in_order(
+        groups,
+        group_reads(options, logs),
+        processes=reading.processes,
+        on_done=lambda read: reading.on_done(read.size),
+    )
 
 
 def _shares(
@@ -237,40 +234,6 @@ def _commit_of(place: _Place, state: ShareState) -> GroupRecord:
         "commit_timestamp_ms": state.written_ms,
         HAS_OPEN_COMMIT: False,
     }
-
-
-def _latest_records(
-    reading: Reading, logs: list[PartitionLog], at_ms: int | None
-) -> list[GroupRecord]:
-    def latest(batches: Iterator[pa.RecordBatch]) -> Iterator[list[GroupRecord]]:
-        kept = LatestRecords(at_ms)
-        for batch in batches:
-            for row in batch.to_pylist():
-                kept.add(row)
-        yield kept.records()
-
-    kept = LatestRecords(at_ms)
-    for records in _read(reading, logs, "group_metadata", GROUP_RECORD_COLUMNS, latest):
-        for record in records:
-            kept.add(record)
-    return kept.records()
-
-
-def _read(
-    reading: Reading,
-    logs: list[PartitionLog],
-    view: str,
-    columns: tuple[str, ...],
-    reduce: Reduction[_Result],
-) -> Iterator[_Result]:
-    return reduced_view(
-        view_options(reading.log_dirs, view, subscribe=CONSUMER_OFFSETS),
-        columns,
-        reduce,
-        processes=reading.processes,
-        found=logs,
-        on_done=reading.on_done,
-    )
 
 
 def _known_topics(logs: Sequence[PartitionLog], metadata: ClusterMetadata) -> list[KnownTopic]:

@@ -18,6 +18,7 @@ from kafkalog.coordination.metadata.cluster_rows import (
     change_rows,
     cluster_rows,
 )
+from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, metadata_copies
@@ -52,15 +53,11 @@ class Request:
 
     def write_rows(self, until: Moment) -> ExitCode:
         """Print the rows of a kind. Raises OptionError for a topic that there is not."""
-        kind = self.kind or "topic"
-        if self.topics and kind not in OF_TOPICS:
-            raise OptionError(
-                "--topic", self.topics[0], f"rows of topics: --by {', '.join(OF_TOPICS)}"
-            )
+        kind = kind_of_rows(self.kind, self.topics)
         replay = self._image(until)
         rows = cluster_rows(kind, replay.image, show_secrets=self.show_secrets)
-        meant = [row for row in rows if self._is_meant(kind, row)]
-        self._write(ROW_KINDS[kind].columns, meant, _WIDE if self.show_secrets else _WIDE | _KEYS)
+        meant = of_topics(kind, rows, self.topics)
+        write_rows(kind, meant, self.table_format, show_secrets=self.show_secrets)
         return self._ended(replay)
 
     def write_commands(self, until: Moment) -> ExitCode:
@@ -89,9 +86,9 @@ class Request:
         if replay.is_cut:
             print_note(f"{self._copy.path}: {_cut_words(replay)}")
         if self.table_format == "text":
-            self._write(_TEXT_CHANGE_COLUMNS, _text_changes(rows), ())
+            _write(_TEXT_CHANGE_COLUMNS, _text_changes(rows), self.table_format)
         else:
-            self._write(_CHANGE_COLUMNS, rows, ())
+            _write(_CHANGE_COLUMNS, rows, self.table_format)
         return self._ended(replay)
 
     @cached_property
@@ -104,45 +101,8 @@ class Request:
 
     def _image(self, until: Moment) -> MetadataReplay:
         replay = image_at(self._copy.log, until)
-        names = sorted(row["topic"] for row in replay.image.tables["topic"].values())
-        missing = sorted(set(self.topics) - set(names))
-        if missing:
-            raise OptionError(
-                "--topic",
-                ",".join(missing),
-                f"topics at that moment: {name_suggestions(missing, names)}",
-            )
+        refuse_unknown(self.topics, replay.image)
         return replay
-
-    def _is_meant(self, kind: str, row: Mapping[str, Any]) -> bool:
-        if not self.topics:
-            return True
-        if kind == "config":
-            return row["resource_type"] == "topic" and row["resource_name"] in self.topics
-        return row["topic"] in self.topics
-
-    def _write(
-        self, columns: Sequence[str], rows: list[dict[str, Any]], not_in_text: Collection[str]
-    ) -> None:
-        is_text = self.table_format == "text"
-        if is_text:
-            columns = [
-                name
-                for name in columns
-                if name not in not_in_text and any(row[name] not in ([], {}) for row in rows)
-            ]
-        if rows or not is_text:
-            texts: dict[str, Callable[[Any], str]] = dict.fromkeys(_TIMES, time_text)
-            texts["resource_name"] = lambda name: name or _DEFAULT
-            for name in columns:
-                if any(isinstance(row[name], list | dict) for row in rows):
-                    texts[name] = _text
-            write_table(
-                columns,
-                table_rows(rows, columns, self.table_format),
-                self.table_format,
-                texts=texts,
-            )
 
     def _ended(self, replay: MetadataReplay) -> ExitCode:
         """Say of what moment the answer is, and what could not be read."""
@@ -151,16 +111,80 @@ class Request:
         return _end(replay)
 
     def _summary(self, replay: MetadataReplay) -> str:
-        tables = replay.image.tables
-        held = ", ".join(
-            counted(len(tables[table]), table) for table in ("topic", "partition", "broker")
-        )
         others = f", the best of {len(self._copies)} copies" if len(self._copies) > 1 else ""
         time = f", {time_text(replay.last_ms)}" if replay.last_ms >= 0 else ""
         return (
             f"{self._copy.path}: as of offset {replay.next_offset}, leader epoch "
-            f"{replay.last_epoch}{time}{others}: {held}"
+            f"{replay.last_epoch}{time}{others}: {image_words(replay.image)}"
         )
+
+
+def kind_of_rows(kind: str | None, topics: Collection[str]) -> str:
+    """Return the kind of rows. Raises OptionError for topics with a kind that is not about them."""
+    if topics and kind not in (None, *OF_TOPICS):
+        raise OptionError(
+            "--topic", next(iter(topics)), f"rows of topics: --by {', '.join(OF_TOPICS)}"
+        )
+    return kind or "topic"
+
+
+def refuse_unknown(topics: Collection[str], image: MetadataImage) -> None:
+    """Raise OptionError for a topic that an image does not have."""
+    names = sorted(row["topic"] for row in image.tables["topic"].values())
+    missing = sorted(set(topics) - set(names))
+    if missing:
+        raise OptionError(
+            "--topic",
+            ",".join(missing),
+            f"topics at that moment: {name_suggestions(missing, names)}",
+        )
+
+
+def of_topics(
+    kind: str, rows: Iterable[dict[str, Any]], topics: Collection[str]
+) -> list[dict[str, Any]]:
+    """Return the rows of a kind that are about the topics, all if none are given."""
+    if not topics:
+        return list(rows)
+    if kind == "config":
+        rows = (row for row in rows if row["resource_type"] == "topic")
+    name = "resource_name" if kind == "config" else "topic"
+    return [row for row in rows if row[name] in topics]
+
+
+def write_rows(
+    kind: str,
+    rows: list[dict[str, Any]],
+    table_format: str,
+    *,
+    show_secrets: bool,
+    not_known: Collection[str] = (),
+) -> None:
+    """Print the rows of a kind; as text without what a line has no room for, and without columns
+    that are `not_known`."""
+    left_out = {*_WIDE, *not_known, *(() if show_secrets else _KEYS)}
+    is_text = table_format == "text"
+    columns = [name for name in ROW_KINDS[kind].columns if not is_text or name not in left_out]
+    _write(columns, rows, table_format)
+
+
+def _write(columns: Sequence[str], rows: list[dict[str, Any]], table_format: str) -> None:
+    is_text = table_format == "text"
+    if is_text:
+        columns = [name for name in columns if any(row[name] not in ([], {}) for row in rows)]
+    if rows or not is_text:
+        texts: dict[str, Callable[[Any], str]] = dict.fromkeys(_TIMES, time_text)
+        texts["resource_name"] = lambda name: name or _DEFAULT
+        for name in columns:
+            if any(isinstance(row[name], list | dict) for row in rows):
+                texts[name] = _text
+        write_table(columns, table_rows(rows, columns, table_format), table_format, texts=texts)
+
+
+def image_words(image: MetadataImage) -> str:
+    """Return how much an image has, in a few words."""
+    tables = ("topic", "partition", "broker")
+    return ", ".join(counted(len(image.tables[table]), table) for table in tables)
 
 
 def _cut_words(replay: MetadataReplay) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafkalog.command_line.replicas.commits import Positions, ReplicaCommits
 from kafkalog.coordination.metadata.image import Row
 from kafkalog.coordination.metadata.leader_election import elected, stopped_for
 from kafkalog.inspection.partitions.leader_choices import LeaderChoices, Loss, LostTransaction
+from kafkalog.inspection.partitions.lost_tails import LostTail
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery.truncation import resumed_offset, truncated_end
@@ -29,7 +30,8 @@ LOSS_COLUMNS = (
 
 class PartitionRows(NamedTuple):
     """The rows about a partition; `differs` is True where something is lost with some choice, or a
-    replica is damaged or cannot lead. `has_clean_choice` is None without the cluster's metadata."""
+    replica is damaged or cannot lead. `has_clean_choice` is None without the cluster's metadata.
+    `leader` is the choice whose loss was kept as `tails`, None without any."""
 
     name: str
     replicas: list[dict[str, Any]]
@@ -37,6 +39,11 @@ class PartitionRows(NamedTuple):
     differs: bool
     has_clean_choice: bool | None
     absent: list[int]
+    leader: int | None
+    tails: list[LostTail]
+
+
+KeepTails = Callable[[LeaderChoices, Loss], Iterable[LostTail]]
 
 
 def partition_rows(
@@ -46,9 +53,12 @@ def partition_rows(
     partition: Row | None,
     positions: Positions,
     now_ms: int,
+    leader: int | None = None,
+    keep: KeepTails | None = None,
 ) -> PartitionRows:
     """Return the rows about one partition by its replicas. `partition` is its row of the cluster's
-    image, None if that is not known."""
+    image, None if that is not known. `keep` gets what is lost with `leader`, or if that is None
+    with the choice that loses the fewest records."""
     found = LeaderChoices(logs, without=without, now_ms=now_ms)
     losses = {number: found.loss(number) for number in found.choices}
     is_lossy = any(each.ranges for each in losses.values())
@@ -72,6 +82,11 @@ def partition_rows(
     rows.sort(
         key=lambda row: (not row["can_lead"], row["lost_records"] or 0, row["broker_id"] or 0)
     )
+    chosen = [
+        (found.replicas[number].broker_id, loss)
+        for number, loss in losses.items()
+        if found.replicas[number].broker_id == (rows[0]["broker_id"] if leader is None else leader)
+    ]
     here = {row["broker_id"] for row in rows}
     clean = None
     if partition is not None:
@@ -83,6 +98,8 @@ def partition_rows(
         is_lossy or any(row["damage"] or row["deleted_records"] for row in rows),
         clean,
         [] if partition is None else [each for each in partition["replicas"] if each not in here],
+        chosen[0][0] if chosen else None,
+        [tail for _, loss in chosen if keep is not None for tail in keep(found, loss)],
     )
 
 

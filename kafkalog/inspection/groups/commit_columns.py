@@ -4,6 +4,7 @@ becoming a Python object.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -21,11 +22,14 @@ from kafkalog.columns.arrays import (
 )
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.jit.compiled import BoolArray, ByteArray, LongArray
+from kafkalog.columns.keys.key_hashes import SECRET_BYTES
+from kafkalog.columns.keys.key_offsets import KEY_COLUMNS, KeyOffsets
 from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.coordination.groups.offset_commits import CommitKey, Effect
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.groups import commit_kernels as column
 from kafkalog.inspection.groups.commit_kernels import ByteStrings, gather_parts, scan_commits
+from kafkalog.messages.value_types import uuid_text
 
 _UUID_BYTES, _UUID_CHARACTERS = 16, 22
 _BASE64 = np.frombuffer(
@@ -63,9 +67,71 @@ class Commits:
         )
         return CommitKey(group, topic, int(numbers[column.PARTITION]))
 
+    def scanned(self, row: int) -> dict[str, object] | None:
+        """Return the columns about the key and the value of a commit or tombstone, also of one in a
+        transaction; None where the interpreter of messages has to read it."""
+        numbers = self.numbers[row].tolist()
+        kind = numbers[column.COMMIT_KIND]
+        if kind not in (column.COMMIT_RECORD, column.TOMBSTONE):
+            return None
+        found = {
+            **self.key(row)._asdict(),
+            "is_tombstone": kind == column.TOMBSTONE,
+            "reason": None,
+        }
+        if kind == column.TOMBSTONE:
+            return found
+        begin, size = numbers[column.METADATA], numbers[column.METADATA_SIZE]
+        topic_id, epoch = numbers[column.TOPIC_ID], numbers[column.COMMIT_LEADER_EPOCH]
+        expire_ms = numbers[column.EXPIRE_TIMESTAMP]
+        return found | {
+            "committed_offset": numbers[column.COMMITTED_OFFSET],
+            "leader_epoch": None if epoch == NO_VALUE else epoch,
+            "metadata": self.value_data[begin : begin + size].tobytes().decode(),
+            "commit_timestamp_ms": numbers[column.COMMIT_TIMESTAMP],
+            "expire_timestamp_ms": None if expire_ms == NO_VALUE else expire_ms,
+            "topic_id": None if topic_id == NO_VALUE else self._uuid(topic_id),
+            "version": numbers[column.COMMIT_VERSION],
+        }
+
+    def _uuid(self, position: int) -> str:
+        return uuid_text(self.value_data[position : position + _UUID_BYTES].tobytes())
+
     def is_tombstone(self, row: int) -> bool:
         """Return whether a plain record deletes a commit."""
         return bool(self.numbers[row, column.COMMIT_KIND] == column.TOMBSTONE)
+
+
+class LastCommits:
+    """Finds the plain records that can count at a time, None for now: those that others of their
+    batch replace are found by their keys' bytes, and never become columns."""
+
+    def __init__(self, at_ms: int | None) -> None:
+        self._at_ms = at_ms
+        self._secret = secrets.token_bytes(SECRET_BYTES)
+
+    def rows(self, commits: Commits) -> LongArray:
+        """Return the numbers of these records, in their order."""
+        rows: LongArray = np.flatnonzero(commits.is_plain)
+        if self._at_ms is None:
+            return rows[self._is_last(commits, rows)]
+        times = integers(commits.records.column("timestampMs"))[rows]
+        # What has no time of its own counts by the commit's, and replaces nothing for certain.
+        is_kept = times == NO_VALUE
+        counts = np.flatnonzero(~is_kept & (times <= self._at_ms))
+        is_kept[counts] = self._is_last(commits, rows[counts])
+        kept: LongArray = rows[is_kept]
+        return kept
+
+    def _is_last(self, commits: Commits, rows: LongArray) -> BoolArray:
+        """Return which of these records have the highest offset of their key."""
+        found = commits.records.select(KEY_COLUMNS)
+        if len(rows) < len(found):
+            found = found.take(fixed_width(rows, pa.int64()))
+        keys = KeyOffsets(self._secret)
+        keys.add(found)
+        is_last: BoolArray = keys.highest_of(found.column(0)) == integers(found.column(1))
+        return is_last
 
 
 class CommitColumns:
@@ -87,9 +153,8 @@ class CommitColumns:
             if field.name not in _BUILDERS and field.name != "is_confirmed"
         }
 
-    def batch(self, commits: Commits) -> pa.RecordBatch:
-        """Return the plain records, in their order."""
-        rows = np.flatnonzero(commits.is_plain)
+    def batch(self, commits: Commits, rows: LongArray) -> pa.RecordBatch:
+        """Return these plain records, in their order."""
         columns = {name: constant.of(len(rows)) for name, constant in self._constants.items()}
         for field in self._schema:
             if field.name == "is_confirmed":

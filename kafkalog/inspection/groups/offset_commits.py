@@ -17,7 +17,7 @@ from kafkalog.columns.table_rows import TableRow, table_batch
 from kafkalog.coordination.groups.offset_commits import CommitKey, Decision, OffsetCommitReplay
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.transaction_marker import ABORT, COMMIT
-from kafkalog.inspection.groups.commit_columns import CommitColumns, Commits
+from kafkalog.inspection.groups.commit_columns import CommitColumns, Commits, LastCommits
 from kafkalog.messages.internal_records import (
     InternalRecord,
     read_control_record,
@@ -61,7 +61,8 @@ class CommitRows:
     commits is known; those of one batch of records in no certain order.
 
     `high_watermark` is that of the partition, None where it is not known; `constants` are columns
-    with one value for all of it. Memory grows with the commits of open transactions, and with the
+    with one value for all of it. With `last`, rows of commits outside of transactions that cannot
+    count are left out. Memory grows with the commits of open transactions, and with the
     keys that are committed while there are any.
     """
 
@@ -70,8 +71,10 @@ class CommitRows:
         high_watermark: int | None,
         constants: Mapping[str, str | int | None],
         columns: tuple[str, ...],
+        last: LastCommits | None = None,
     ) -> None:
         self._high_watermark = high_watermark
+        self._last = last
         self._constants = constants
         self._columns = columns
         self._plain = CommitColumns(high_watermark, constants, columns)
@@ -82,8 +85,9 @@ class CommitRows:
         """Yield the rows that these records decide."""
         for batch in records:
             commits = Commits(batch)
-            if commits.is_plain.any():
-                yield self._plain.batch(commits)
+            plain = self._last.rows(commits) if self._last else np.flatnonzero(commits.is_plain)
+            if len(plain):
+                yield self._plain.batch(commits, plain)
             yield from self._batches_of(self._rows(commits))
 
     def last_batches(self) -> Iterator[pa.RecordBatch]:
@@ -105,13 +109,15 @@ class CommitRows:
         ]
         for place, *values in zip(places.tolist(), *columns, strict=True):
             yield from self._passed(commits, done, place)
-            yield from self._taken(_Record(*values))
+            record = _Record(*values)
+            scanned = None if record.is_control else commits.scanned(place)
+            yield from self._taken(record, scanned)
             done = place + 1
         yield from self._passed(commits, done, len(commits.is_plain))
 
     def _passed(self, commits: Commits, begin: int, end: int) -> Iterator[TableRow]:
         """Yield the waiting commits that the plain records between two places decide."""
-        if not self._replay.is_waiting:
+        if begin == end or not self._replay.is_waiting:
             return
         for place in (begin + np.flatnonzero(commits.is_plain[begin:end])).tolist():
             key, offset = commits.key(place), int(commits.offsets[place])
@@ -122,7 +128,9 @@ class CommitRows:
             others = (each for each in decisions if each.record_offset != offset)
             yield from self._decided(others, None)
 
-    def _taken(self, record: _Record) -> Iterator[TableRow]:
+    def _taken(self, record: _Record, scanned: TableRow | None) -> Iterator[TableRow]:
+        """Yield the rows that a record decides; `scanned` is what its key and value say, None where
+        that needs the interpreter."""
         if record.is_control:
             marker = read_control_record(record.key, record.value)
             if marker.record_type in (ABORT, COMMIT):
@@ -130,15 +138,20 @@ class CommitRows:
                 ended = self._replay.marker(record.producer_id, record.offset, is_commit=is_commit)
                 yield from self._decided(ended, record.timestamp_ms)
             return
-        message = read_internal_record(CONSUMER_OFFSETS, record.key, record.value)
-        if message.record_type not in _COMMIT_TYPES:
-            return
-        row = self._waiting[record.offset] = self._row(record, message)
-        if message.key is None or (message.value is None and not message.is_tombstone):
-            yield self._waiting.pop(record.offset)
-            return
+        row = self._place(record)
+        if scanned is not None:
+            row |= scanned
+        else:
+            message = read_internal_record(CONSUMER_OFFSETS, record.key, record.value)
+            if message.record_type not in _COMMIT_TYPES:
+                return
+            row |= _interpreted(message)
+            if message.key is None or (message.value is None and not message.is_tombstone):
+                yield row
+                return
+        self._waiting[record.offset] = row
         key = CommitKey(row["group_id"], row["topic"], row["partition"])
-        decisions = self._decisions(record, key, is_tombstone=message.is_tombstone)
+        decisions = self._decisions(record, key, is_tombstone=row["is_tombstone"])
         yield from self._decided(decisions, record.timestamp_ms)
 
     def _decisions(
@@ -163,31 +176,38 @@ class CommitRows:
                 row["effective_timestamp_ms"] = _unless(timestamp_ms, NO_VALUE)
             yield row
 
-    def _row(self, record: _Record, message: InternalRecord) -> dict[str, Any]:
+    def _place(self, record: _Record) -> dict[str, Any]:
+        """Return the columns about where a record is, and its transaction."""
         known = self._high_watermark
-        key, value = message.key or {}, message.value or {}
         return {
             "broker_id": record.broker_id,
             "file": record.file,
             "record_offset": record.offset,
             "record_timestamp_ms": _unless(record.timestamp_ms, NO_VALUE),
-            "group_id": key.get("group"),
-            "topic": key.get("topic"),
-            "partition": key.get("partition"),
-            "is_tombstone": message.is_tombstone,
-            "committed_offset": value.get("offset"),
-            "leader_epoch": _unless(value.get("leaderEpoch"), NO_VALUE),
-            "metadata": value.get("metadata"),
-            "commit_timestamp_ms": value.get("commitTimestamp"),
-            "expire_timestamp_ms": _unless(value.get("expireTimestamp"), NO_VALUE),
-            "topic_id": _unless(value.get("topicId"), ZERO_UUID),
-            "version": message.value_version,
             "is_transactional": record.is_transactional,
             "producer_id": record.producer_id if record.is_transactional else None,
             "is_confirmed": None if known is None else record.offset < known,
-            "reason": message.reason,
-            "detail": message.detail,
         }
+
+
+def _interpreted(message: InternalRecord) -> TableRow:
+    """Return the columns about a commit's key and value."""
+    key, value = message.key or {}, message.value or {}
+    return {
+        "group_id": key.get("group"),
+        "topic": key.get("topic"),
+        "partition": key.get("partition"),
+        "is_tombstone": message.is_tombstone,
+        "committed_offset": value.get("offset"),
+        "leader_epoch": _unless(value.get("leaderEpoch"), NO_VALUE),
+        "metadata": value.get("metadata"),
+        "commit_timestamp_ms": value.get("commitTimestamp"),
+        "expire_timestamp_ms": _unless(value.get("expireTimestamp"), NO_VALUE),
+        "topic_id": _unless(value.get("topicId"), ZERO_UUID),
+        "version": message.value_version,
+        "reason": message.reason,
+        "detail": message.detail,
+    }
 
 
 def _unless(value: object, sentinel: object) -> object:

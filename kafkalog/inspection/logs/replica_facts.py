@@ -105,14 +105,21 @@ def replica_facts(log: PartitionLog) -> ReplicaFacts:
         return ReplicaFacts(start, start, epochs, start, is_empty=True)
     segment = log.segments[-1]
     base = segment.base_offset or 0
-    with InputFile(segment.path) as file:
-        rows, damaged_at = _sound_and_damaged(file, segment)
-        while len(rows) and not is_sound(file, rows[-1]):
-            damaged_at, rows = file.size, rows[:-1]
+    rows, damaged_at = segment_tail(segment)
     tail = tuple(batch_facts(rows)) if len(rows) else ()
     end = tail[-1].last_offset + 1 if tail else base
     ends_soundly = damaged_at < (int(rows[-1, column.POSITION]) if len(rows) else 0)
     return ReplicaFacts(start, max(start, end), epochs, base, tail, ends_soundly=ends_soundly)
+
+
+def segment_tail(segment: SegmentFile) -> tuple[LongArray, int]:
+    """Return the rows of a segment's batches up to the last sound one, by their headers, and where
+    the last damage begins, -1 for none."""
+    with InputFile(segment.path) as file:
+        rows, damaged_at = _sound_and_damaged(file, segment)
+        while len(rows) and not is_sound(file, rows[-1]):
+            damaged_at, rows = file.size, rows[:-1]
+    return rows, damaged_at
 
 
 def _sound_and_damaged(file: InputFile, segment: SegmentFile) -> tuple[LongArray, int]:

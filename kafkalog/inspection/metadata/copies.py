@@ -67,8 +67,7 @@ class MetadataCopy:
     @cached_property
     def directory_id(self) -> str | None:
         """The id of the log directory, which a voter has in dynamic quorums."""
-        text = read_text(os.path.join(self.log.log.log_dir.path, META_PROPERTIES))
-        return None if text is None else read_properties(text).values.get("directory.id")
+        return directory_id_of(self.log.log.log_dir.path)
 
     @property
     def quorum_state(self) -> QuorumState | None:
@@ -125,6 +124,12 @@ class MetadataCopy:
                 continue
             return snapshot, faults
         return None, faults
+
+
+def directory_id_of(path: str) -> str | None:
+    """Return the id that a log directory has in meta.properties; None without one."""
+    text = read_text(os.path.join(path, META_PROPERTIES))
+    return None if text is None else read_properties(text).values.get("directory.id")
 
 
 def metadata_copies(paths: Sequence[str]) -> list[MetadataCopy]:

@@ -8,13 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kafkalog.coordination.metadata.image import (
-    LOG_ONLY,
-    Change,
-    MetadataImage,
-    differences,
-    image_of,
-)
+from kafkalog.coordination.metadata.image import LOG_ONLY, Change, MetadataImage, differences
+from kafkalog.coordination.metadata.metadata_records import apply, image_of
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.inspection.metadata.metadata_log import (
@@ -104,7 +99,7 @@ class MetadataReplay:
     def _replayed(self, after: Moment) -> Iterator[MetadataChange]:
         for entry in records_in_force(self._read()):
             is_before = after.includes(self.next_offset - 1, self.last_ms)
-            for change in self.image.apply(entry):
+            for change in apply(self.image, entry):
                 if not is_before:
                     yield MetadataChange(entry.offset, entry.timestamp_ms, entry.name, change)
 

@@ -9,7 +9,7 @@ the other copy, where there is one. Memory grows with the keys.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kafkalog.columns.records.sound_batches import sound_batches
@@ -37,7 +37,7 @@ from kafkalog.storage.cleaning.compaction_check import (
 from kafkalog.storage.cleaning.log_transactions import LogTransactions, log_transactions
 from kafkalog.storage.cleaning.retention_facts import largest_timestamp
 from kafkalog.storage.files.files import modified_ms
-from kafkalog.storage.log_dir.topic_configs import CompactionSettings
+from kafkalog.storage.log_dir.topic_configs import UNLIMITED, CompactionSettings
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.recovery.producer_state import BrokerStartError
@@ -62,6 +62,8 @@ def compaction_rows(
         "cleanup_policy_from": policy.source,
         "min_compaction_lag_ms": settings.min_compaction_lag_ms.value,
         "min_compaction_lag_ms_from": settings.min_compaction_lag_ms.source,
+        "max_compaction_lag_ms": settings.max_compaction_lag_ms.value,
+        "max_compaction_lag_ms_from": settings.max_compaction_lag_ms.source,
         "min_cleanable_dirty_ratio": settings.min_cleanable_dirty_ratio.value,
         "min_cleanable_dirty_ratio_from": settings.min_cleanable_dirty_ratio.source,
         "cleaner_checkpoint": checkpoint,
@@ -78,7 +80,7 @@ def compaction_rows(
     cleanable = _cleanable(log, facts, checkpoint)
     lag_ms = settings.min_compaction_lag_ms.value or 0
     part = cleanable_part(cleanable, now_ms=now_ms, min_compaction_lag_ms=lag_ms)
-    is_due, why_not = _due(part, cleanable, settings)
+    is_due, why_not = _due(part, cleanable, settings, now_ms)
     counts = _checked(log, facts, part, checkpoint, now_ms, found)
     if earlier is not None:
         for finding in differences(earlier, _copy(log, facts), part.first_dirty_offset):
@@ -103,6 +105,8 @@ class _LogFacts:
     end_offset: int
     high_watermark: int
     unread_bytes: int
+    # Of the first sound batch of each segment, by the segment's path.
+    first_timestamps_ms: Mapping[str, int]
 
     @property
     def last_stable_offset(self) -> int:
@@ -113,11 +117,14 @@ class _LogFacts:
     def of(cls, log: PartitionLog) -> _LogFacts:
         """Raises as `log_transactions` does."""
         end, size = log_bounds(log, EndRule.LOG_END).start_offset, 0
+        first_timestamps_ms: dict[str, int] = {}
 
         def batches() -> Iterator[bytes]:
             nonlocal end, size
             for batch in sound_batches(log.segments):
-                end = max(end, read_header(batch.data, 0).last_offset + 1)
+                header = read_header(batch.data, 0)
+                first_timestamps_ms.setdefault(batch.file, header.max_timestamp_ms)
+                end = max(end, header.last_offset + 1)
                 size += len(batch.data)
                 yield batch.data
 
@@ -125,7 +132,7 @@ class _LogFacts:
         bounds = log_bounds(log, EndRule.HIGH_WATERMARK)
         known = end if bounds.end_offset is None else min(bounds.end_offset, end)
         whole = sum(segment.size for segment in log.segments)
-        return cls(transactions, bounds.start_offset, end, known, whole - size)
+        return cls(transactions, bounds.start_offset, end, known, whole - size, first_timestamps_ms)
 
 
 @dataclass(slots=True)
@@ -154,7 +161,10 @@ class _Findings:
 def _cleanable(log: PartitionLog, facts: _LogFacts, checkpoint: int | None) -> CleanableLog:
     segments = [
         CleanableSegment(
-            segment.base_offset or 0, segment.size, largest_timestamp(segment).timestamp_ms
+            segment.base_offset or 0,
+            segment.size,
+            largest_timestamp(segment).timestamp_ms,
+            facts.first_timestamps_ms.get(segment.path, -1),
         )
         for segment in log.segments
     ]
@@ -164,7 +174,7 @@ def _cleanable(log: PartitionLog, facts: _LogFacts, checkpoint: int | None) -> C
 
 
 def _due(
-    part: CleanablePart, log: CleanableLog, settings: CompactionSettings
+    part: CleanablePart, log: CleanableLog, settings: CompactionSettings, now_ms: int
 ) -> tuple[bool | None, str | None]:
     """Return whether the cleaner would come, None if settings that are not known decide it; and why
     not. The part is the largest that there can be where the lag is not known. Rule: F262."""
@@ -181,14 +191,27 @@ def _due(
             "last stable offset"
         )
     ratio = part.dirty_ratio or 0.0
-    if least.value is not None and ratio <= least.value:
+    is_dirty = None if least.value is None else ratio > least.value
+    is_overdue = _is_overdue(part, settings.max_compaction_lag_ms.value, now_ms)
+    if is_dirty is False and is_overdue is False:
         return False, f"dirty ratio {ratio:.3f}, min.cleanable.dirty.ratio {least.value}"
-    names = ("cleanup.policy", "min.compaction.lag.ms", "min.cleanable.dirty.ratio")
-    values = (policy.value, lag.value, least.value)
-    unknown = [name for name, value in zip(names, values, strict=True) if value is None]
+    decides = {
+        "cleanup.policy": policy.value is None,
+        "min.compaction.lag.ms": lag.value is None,
+        "min.cleanable.dirty.ratio": is_dirty is None and not is_overdue,
+        "max.compaction.lag.ms": is_overdue is None and not is_dirty,
+    }
+    unknown = [name for name, is_unknown in decides.items() if is_unknown]
     if unknown:
         return None, f"not known: {', '.join(unknown)}"
     return True, None
+
+
+def _is_overdue(part: CleanablePart, max_lag_ms: int | None, now_ms: int) -> bool | None:
+    """Return whether `max.compaction.lag.ms` has passed, None if it is not known."""
+    if part.dirty_since_ms is None or max_lag_ms == UNLIMITED:
+        return False
+    return None if max_lag_ms is None else part.dirty_since_ms < now_ms - max_lag_ms
 
 
 def _part_columns(part: CleanablePart, facts: _LogFacts) -> TableRow:

@@ -31,7 +31,7 @@ from kafkalog.storage.recovery.truncation import ReplicaLog, truncated_end
 from kafkalog.words import counted
 
 # A batch in any replica: its last offset, checksum and size.
-_Batch = tuple[int, int, int]
+BatchKey = tuple[int, int, int]
 _KEY = [column.LAST_OFFSET, column.CRC, column.SIZE]
 
 
@@ -63,9 +63,11 @@ class LostTransaction(NamedTuple):
 
 @dataclass
 class Loss:
-    """What no replica has any more once a choice leads. `deleted_records` lie below its log
-    start: other replicas delete them then, as retention has done in this one."""
+    """What no replica has any more once a choice leads. `batches` are the lost batches, each with
+    the numbers of the replicas that have it. `deleted_records` lie below its log start: other
+    replicas delete them then, as retention has done in this one."""
 
+    batches: dict[BatchKey, list[int]] = field(default_factory=dict)
     ranges: list[LostRange] = field(default_factory=list)
     transactions: list[LostTransaction] = field(default_factory=list)
     deleted_records: int = 0
@@ -122,7 +124,7 @@ class Replica:
         tables, kept = [self.batches], [self.is_kept]
         cuts = {cut.file: cut.position for cut in self.plan.cuts}
         for segment in self.log.segments:
-            if not any(_reaches(segment, window) for window in windows):
+            if not any(reaches(segment, window) for window in windows):
                 continue
             cut = cuts.get(os.path.basename(segment.path), segment.size)
             end = 0 if segment.base_offset in self.plan.deleted_segments else cut
@@ -144,7 +146,8 @@ class Replica:
         return [*walk.ended(), *walk.still_open.by_producer.values()]
 
 
-def _reaches(segment: SegmentFile, window: tuple[int, int]) -> bool:
+def reaches(segment: SegmentFile, window: tuple[int, int]) -> bool:
+    """Return whether a segment can have offsets of a range, the end not included."""
     start, end = window
     after = segment.next_base_offset
     return (after is None or after > start) and (segment.base_offset or 0) < end
@@ -221,27 +224,29 @@ class LeaderChoices:
     def loss(self, leader: int) -> Loss:
         """Return what is lost if this replica leads."""
         start = self.replicas[leader].state.log_start
-        left: set[_Batch] = set()
+        left: set[BatchKey] = set()
         is_lost: list[BoolArray] = []
         for number, replica in enumerate(self.replicas):
             end, last = self._ends[leader, number], replica.batches[:, column.LAST_OFFSET]
             stays = replica.is_kept & (last < (-1 if end is None else end))
             is_lost.append(~stays)
             if self._runs[number]:
-                left.update(_keys(replica.batches[stays & (last >= start)]))
+                left.update(batch_keys(replica.batches[stays & (last >= start)]))
         found = Loss()
-        lost: dict[_Batch, list[int]] = {}
-        deleted: dict[_Batch, int] = {}
+        lost = found.batches
+        deleted: dict[BatchKey, int] = {}
         for number, replica in enumerate(self.replicas):
             rows = replica.batches
             is_below = (rows[:, column.LAST_OFFSET] < start) & replica.is_kept
             is_below &= rows[:, column.LAST_OFFSET] >= replica.state.log_start
-            for key, count in zip(_keys(rows[is_below]), _records(rows[is_below]), strict=True):
+            for key, count in zip(
+                batch_keys(rows[is_below]), _records(rows[is_below]), strict=True
+            ):
                 if key not in left:
                     deleted[key] = count
             is_lost[number] &= ~is_below & (rows[:, column.LAST_OFFSET] >= replica.state.log_start)
             for place, key in zip(
-                np.flatnonzero(is_lost[number]), _keys(rows[is_lost[number]]), strict=True
+                np.flatnonzero(is_lost[number]), batch_keys(rows[is_lost[number]]), strict=True
             ):
                 if key in left:
                     is_lost[number][place] = False
@@ -253,7 +258,7 @@ class LeaderChoices:
         return found
 
     def _ranges(
-        self, lost: dict[_Batch, list[int]], is_lost: Sequence[BoolArray]
+        self, lost: dict[BatchKey, list[int]], is_lost: Sequence[BoolArray]
     ) -> Iterator[LostRange]:
         """Yield the lost batches by the first replica that has them, those that follow each other
         together."""
@@ -262,7 +267,7 @@ class LeaderChoices:
             latest: LostRange | None = None
             for row, first, count, is_kept, key in zip(
                 rows.tolist(), first_offsets(rows).tolist(), _records(rows), kept.tolist(),
-                _keys(rows), strict=True,
+                batch_keys(rows), strict=True,
             ):  # fmt: skip
                 if lost[key][0] != number:
                     continue
@@ -297,7 +302,7 @@ class LeaderChoices:
         ]
 
     def _transactions(self, is_lost: Sequence[BoolArray]) -> Iterator[LostTransaction]:
-        found: dict[tuple[_Batch, ...], LostTransaction] = {}
+        found: dict[tuple[BatchKey, ...], LostTransaction] = {}
         for number, replica in enumerate(self.replicas):
             lost = replica.batches[is_lost[number]]
             for each in self._all_transactions[number]:
@@ -315,7 +320,7 @@ class LeaderChoices:
 
 def _judged(
     found: PartitionTransaction, lost: LongArray
-) -> tuple[str, int, tuple[_Batch, ...]] | None:
+) -> tuple[str, int, tuple[BatchKey, ...]] | None:
     """Return what becomes of a transaction without the lost batches, how many of its records are
     among them, and which of them are its own; None if nothing becomes of it."""
     end = LARGEST_OFFSET if found.marker_offset is None else found.marker_offset
@@ -329,13 +334,14 @@ def _judged(
     if not len(data):
         # A marker without any batch before it ends nothing.
         is_left = len(markers) and found.first_offset is not None
-        return ("left_open", 0, tuple(_keys(markers))) if is_left else None
+        return ("left_open", 0, tuple(batch_keys(markers))) if is_left else None
     records = sum(_records(data))
     is_whole = records == found.records and not found.began_earlier
-    return ("lost" if is_whole else "partly_lost", records, tuple(_keys(data)))
+    return ("lost" if is_whole else "partly_lost", records, tuple(batch_keys(data)))
 
 
-def _keys(rows: LongArray) -> list[_Batch]:
+def batch_keys(rows: LongArray) -> list[BatchKey]:
+    """Return the key of each batch of a batch table."""
     return list(map(tuple, rows[:, _KEY].tolist()))
 
 

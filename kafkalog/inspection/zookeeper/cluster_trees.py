@@ -7,20 +7,32 @@ from typing import NamedTuple
 
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
 from kafkalog.coordination.zookeeper.kafka_directories import ZnodeRow, kafka_rows
+from kafkalog.coordination.zookeeper.znode_image import SUBTREES, ZnodeFacts
 from kafkalog.inspection.zookeeper.kafka_znodes import ClusterPlace, cluster_places, cluster_znodes
 from kafkalog.log_lines import logger
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.faults import ZooKeeperFinding
+from kafkalog.zookeeper.moments import zxid_at
 from kafkalog.zookeeper.replay import TreeAt, tree_at
 
 _logger = logger(__name__)
 
 
 class ClusterTree(NamedTuple):
-    """A tree of znodes, and where the cluster begins in it."""
+    """A tree of znodes, the data directory that it is of, and where the cluster begins in it."""
 
+    path: str
     tree: TreeAt
     place: ClusterPlace
+
+    def facts(self) -> Iterator[ZnodeFacts]:
+        """Yield the znodes that a cluster's image is made of."""
+        root = self.place.chroot
+        for subtree in SUBTREES:
+            subtree_path = f"{root}{subtree}".encode()
+            for found in cluster_znodes(self.tree, {root: self.place}, subtree_path):
+                znode = found.znode
+                yield ZnodeFacts(found.path, znode.data, znode.version, znode.czxid)
 
     def rows(self, view: str, subtree: str) -> Iterator[ZnodeRow]:
         """Yield the rows of a view for the znodes below `subtree`, such as /config; a warning names
@@ -37,22 +49,34 @@ class ClusterTree(NamedTuple):
 def cluster_tree(
     paths: Sequence[str], cluster_ids: Collection[str | None], chroot: str | None = None
 ) -> ClusterTree | None:
-    """Return the tree in data directories that has the cluster with one of the ids, None without a
-    data directory.
+    """Return what `newest_tree` does, None without a data directory."""
+    return newest_tree(paths, cluster_ids, chroot) if paths else None
 
-    Raises LogDirError for a path without ZooKeeper's files, and OptionError where none or several
-    clusters can be meant. Damage is passed over, and a warning names it.
+
+def newest_tree(
+    paths: Sequence[str],
+    cluster_ids: Collection[str | None],
+    chroot: str | None = None,
+    time_ms: int | None = None,
+) -> ClusterTree:
+    """Return the tree in data directories that has the cluster with one of the ids, at the end or
+    as of a time.
+
+    Raises LogDirError for a path without ZooKeeper's files, OptionError where none or several
+    clusters can be meant, and DataLossError for a time before all that is there. Damage is passed
+    over, and a warning names it.
     """
-    if not paths:
-        return None
-    trees = {each.path: tree_at(each, None, _warn) for each in find_data_dirs(paths)}
+    trees = {
+        each.path: tree_at(each, None if time_ms is None else zxid_at(each, time_ms), _warn)
+        for each in find_data_dirs(paths)
+    }
     places = {
         EnsembleCluster(path, *place, tree.zxid): place
         for path, tree in trees.items()
         for place in cluster_places(tree).values()
     }
     cluster = cluster_of_log_dirs(list(places), cluster_ids, chroot=chroot, allow_unknown=True)
-    return ClusterTree(trees[cluster.input_path], places[cluster])
+    return ClusterTree(cluster.input_path, trees[cluster.input_path], places[cluster])
 
 
 def _warn(finding: ZooKeeperFinding) -> None:

@@ -1,6 +1,8 @@
-"""Answers to requests that would write: all are refused, none is ignored.
+"""Answers to requests that would write, and to authentication where it is not due: all are refused,
+none is ignored.
 
-They are offered because clients look for them: librdkafka consumes only from who offers Produce.
+They are offered because clients look for them: librdkafka consumes only from who offers Produce,
+and authenticates only where SaslHandshake is offered.
 """
 
 from __future__ import annotations
@@ -43,3 +45,15 @@ def delete_topics(served: Served, request: Request) -> Values:
     return {
         "responses": [{"name": name, "topicId": topic_id, **refused} for name, topic_id in by_name]
     }
+
+
+def sasl_handshake(served: Served, request: Request) -> Values:
+    """Answer SaslHandshake where no user is known, or the client has said who it is."""
+    return {"errorCode": ErrorCode.ILLEGAL_SASL_STATE, "mechanisms": []}
+
+
+def sasl_authenticate(served: Served, request: Request) -> Values:
+    """Answer SaslAuthenticate likewise."""
+    message = "authentication is not due on this connection"
+    error = ErrorCode.ILLEGAL_SASL_STATE
+    return {"errorCode": error, "errorMessage": message, "authBytes": b""}

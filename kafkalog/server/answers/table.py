@@ -17,6 +17,7 @@ PRODUCE = 0
 # By the requests' keys. They read files, and change nothing.
 ANSWERS: Mapping[int, Answer] = {
     PRODUCE: refusals.produce,
+    17: refusals.sasl_handshake,
     19: refusals.create_topics,
     20: refusals.delete_topics,
     FETCH: logs.fetch,
@@ -26,6 +27,7 @@ ANSWERS: Mapping[int, Answer] = {
     23: logs.offset_for_leader_epoch,
     32: cluster.describe_configs,
     35: cluster.describe_log_dirs,
+    36: refusals.sasl_authenticate,
     46: cluster.list_partition_reassignments,
     60: cluster.describe_cluster,
     61: transactions.describe_producers,

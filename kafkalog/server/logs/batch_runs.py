@@ -40,19 +40,21 @@ OnFilled = Callable[[str, OffsetSpan, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Sound batches at [position, end) of a file, with these offsets, both included."""
+    """Sound batches at [position, end) of a file, with these offsets, both included. They are all
+    of formats 0 and 1 if `is_old`, otherwise all of format 2."""
 
     path: str
     position: int
     end: int
     first_offset: int
     last_offset: int
+    is_old: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Runs as rows of position, end, first and last offset, and the rows of the batch table that
-    belong to transactions."""
+    """Runs as rows of position, end, first and last offset and age, and the rows of the batch table
+    that belong to transactions."""
 
     path: str
     runs: LongArray
@@ -256,7 +258,9 @@ class _Rows:
 
 
 def _run_rows(sound: LongArray, firsts: LongArray) -> LongArray:
-    """Return rows of position, end, first and last offset for runs of sound batches."""
+    """Return rows of position, end, first and last offset, and 1 for old formats, for runs of sound
+    batches."""
+    is_old = sound[:, column.MAGIC] < 2
     positions, lasts = sound[:, column.POSITION], sound[:, column.LAST_OFFSET]
     ends = positions + sound[:, column.SIZE]
     begins_run = np.ones(len(sound), dtype=np.bool_)
@@ -264,10 +268,11 @@ def _run_rows(sound: LongArray, firsts: LongArray) -> LongArray:
         (positions[1:] != ends[:-1])
         | (positions[1:] // RUN_BYTES != positions[:-1] // RUN_BYTES)
         | (firsts[1:] <= lasts[:-1])
+        | (is_old[1:] != is_old[:-1])
     )
     starts = np.flatnonzero(begins_run)
     stops = np.append(starts[1:], len(sound)) - 1
     rows: LongArray = np.column_stack(
-        (positions[starts], ends[stops], firsts[starts], lasts[stops])
+        (positions[starts], ends[stops], firsts[starts], lasts[stops], is_old[starts])
     )
     return rows

@@ -1,4 +1,4 @@
-"""Bytes of files that responses hold without reading them."""
+"""Bytes of files that responses hold without reading them, and bytes that were made."""
 
 from __future__ import annotations
 
@@ -38,10 +38,24 @@ def open_plain(path: str) -> BinaryIO:
     return os.fdopen(open_regular(current_path(path) or path), "rb")
 
 
-class FileRanges:
-    """Ranges of files, one after another: the raw batches of a partition in a response."""
+@dataclass(frozen=True, slots=True)
+class MemoryRange:
+    """Bytes that no file has."""
 
-    def __init__(self, ranges: Iterable[FileRange]) -> None:
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+
+Range = FileRange | MemoryRange
+
+
+class FileRanges:
+    """Ranges, one after another: the raw batches of a partition in a response."""
+
+    def __init__(self, ranges: Iterable[Range]) -> None:
         self.ranges = _joined(ranges)
         self._size = sum(each.size for each in self.ranges)
 
@@ -52,17 +66,24 @@ class FileRanges:
         """Return the bytes."""
         parts = []
         for each in self.ranges:
+            if isinstance(each, MemoryRange):
+                parts.append(each.data)
+                continue
             with InputFile(each.path) as file:
                 parts.append(file.read(each.position, each.size))
         return b"".join(parts)
 
 
-def _joined(ranges: Iterable[FileRange]) -> tuple[FileRange, ...]:
-    """Return the ranges, those that touch as one."""
-    found: list[FileRange] = []
+def _joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """Return the ranges, those of a file that touch as one."""
+    found: list[Range] = []
     for each in ranges:
         last = found[-1] if found else None
-        if last is not None and (last.path, last.end) == (each.path, each.position):
+        if (
+            isinstance(last, FileRange)
+            and isinstance(each, FileRange)
+            and (last.path, last.end) == (each.path, each.position)
+        ):
             found[-1] = FileRange(last.path, last.position, each.end)
         else:
             found.append(each)

@@ -19,6 +19,7 @@ from kafkalog.log_lines import logger
 from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.messages.value_types import uuid_text
 from kafkalog.server.logs.batch_runs import BatchRuns
+from kafkalog.server.logs.deleted_partitions import deleted_partitions
 from kafkalog.server.logs.served_log import Reports, ServedLog
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS, TRANSACTION_STATE
@@ -78,12 +79,23 @@ class ServedCluster:
     """The partitions under log directories, now or at a past time, and the damage that was met."""
 
     def __init__(
-        self, paths: Sequence[str], *, as_of_ms: int | None = None, is_deep: bool = False
+        self,
+        paths: Sequence[str],
+        *,
+        as_of_ms: int | None = None,
+        is_deep: bool = False,
+        with_deleted: bool = False,
     ) -> None:
-        """Raises LogDirError where there is no partition, or those of several clusters."""
+        """With `with_deleted` also what a broker has deleted or set aside. Raises LogDirError where
+        there is no partition, or those of several clusters."""
         self.paths = tuple(paths)
         self.as_of_ms = as_of_ms
         self.logs = find_partitions(paths, strict=False)
+        if with_deleted:
+            deleted, left_out = deleted_partitions(paths, self.logs)
+            self.logs = [*self.logs, *deleted]
+            for line in left_out:
+                _logger.warning("%s", line)
         served = [log for log in self.logs if _is_served(log)]
         if not served:
             raise LogDirError(

@@ -32,8 +32,9 @@ from kafkalog.inspection.logs.log_offsets import (
 )
 from kafkalog.inspection.logs.replica_facts import leader_epochs, replica_facts, replica_sets
 from kafkalog.inspection.logs.replica_time_lookup import offset_for_time_in_replicas
-from kafkalog.server.logs.batch_runs import SMALL_BYTES, BatchRuns, Run
-from kafkalog.server.logs.file_ranges import FileRange, FileRanges
+from kafkalog.server.logs.batch_runs import SMALL_BYTES, BatchRuns
+from kafkalog.server.logs.fetched_batches import batches_in
+from kafkalog.server.logs.file_ranges import FileRanges, Range
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
@@ -233,7 +234,7 @@ class ServedLog:
             runs = self._runs(segment)
             span = OffsetSpan(offset, end)
             for part in self._readable(segment, runs, span) if read_committed else [span]:
-                ranges = _batches_in(runs, part, max_bytes)
+                ranges = batches_in(runs, part, max_bytes)
                 if not ranges:
                     continue
                 aborted = self._aborted(segment, ranges) if read_committed else ()
@@ -333,7 +334,7 @@ class ServedLog:
             yield OffsetSpan(start, span.end)
 
     def _aborted(
-        self, segment: SegmentFile, ranges: Sequence[tuple[FileRange, OffsetSpan]]
+        self, segment: SegmentFile, ranges: Sequence[tuple[Range, OffsetSpan]]
     ) -> tuple[tuple[int, int], ...]:
         """Return producer and first offset of the aborted transactions that the ranges have."""
         first, end = ranges[0][1].start, ranges[-1][1].end
@@ -383,56 +384,3 @@ class ServedLog:
             elif open_aborted.pop(producer_id, None) is not None:
                 found.stops.append(first)
         return found
-
-
-def _batches_in(
-    runs: BatchRuns, span: OffsetSpan, max_bytes: int
-) -> list[tuple[FileRange, OffsetSpan]]:
-    """Return where the batches lie that end in a span, from its first one on; the offsets of each
-    range. A batch may begin before the span."""
-    taken: list[tuple[FileRange, OffsetSpan]] = []
-    left = max_bytes
-    for run in runs.from_offset(span.start):
-        if run.first_offset >= span.end or (taken and left <= 0):
-            break
-        is_whole = run.first_offset >= span.start and run.last_offset < span.end
-        if is_whole and run.end - run.position <= left:
-            part = FileRange(run.path, run.position, run.end)
-            offsets = OffsetSpan(run.first_offset, run.last_offset + 1)
-        elif is_whole and taken:
-            # The next fetch goes on at the start of a run.
-            break
-        else:
-            cut = _cut(run, span, left, is_first=not taken)
-            if cut is None:
-                continue
-            part, offsets = cut
-        taken.append((part, offsets))
-        left -= part.size
-        if part.end < run.end:
-            break
-    return taken
-
-
-def _cut(
-    run: Run, span: OffsetSpan, max_bytes: int, *, is_first: bool
-) -> tuple[FileRange, OffsetSpan] | None:
-    """Return the batches of a run that end in a span, as many as fit, one at least if it is the
-    first of a response; None if there is none."""
-    start = end = -1
-    first = last = 0
-    with InputFile(run.path) as file:
-        for frame in frames(file, run.position, run.end):
-            header = frame.header
-            if header.last_offset < span.start:
-                continue
-            if header.last_offset >= span.end:
-                break
-            if start < 0:
-                start, first = frame.position, header.base_offset
-            if frame.end - start > max_bytes and not (is_first and end < 0):
-                break
-            end, last = frame.end, header.last_offset
-    if end < 0:
-        return None
-    return FileRange(run.path, start, end), OffsetSpan(min(first, last), last + 1)

@@ -16,6 +16,7 @@ class Metrics:
     connections: int = 0
     refused_connections: int = 0
     refused_requests: int = 0
+    failed_authentications: int = 0
     fetched_bytes: int = 0
     sent_bytes: int = 0
     gaps: int = 0
@@ -34,6 +35,11 @@ class Metrics:
         for name, meaning, value in (
             ("refused_connections", "Connections above the limit.", self.refused_connections),
             ("refused_requests", "Requests that ended a connection.", self.refused_requests),
+            (
+                "failed_authentications",
+                "Clients with a wrong name or password.",
+                self.failed_authentications,
+            ),
             ("fetched_bytes", "Bytes of records in answers to Fetch.", self.fetched_bytes),
             ("sent_bytes", "Bytes of all responses.", self.sent_bytes),
             ("gaps", "Damaged ranges that were left out.", self.gaps),

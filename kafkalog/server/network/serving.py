@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -15,9 +15,11 @@ from kafkalog.server.network.metrics import Metrics
 from kafkalog.server.network.server import Server
 from kafkalog.server.network.settings import Address, Limits, parse_address
 from kafkalog.server.network.status import start_status
+from kafkalog.server.security.access import OPEN, Access, OptionNames, access_of
 from kafkalog.words import given_time_ms
 
 _STOPPED_WITHIN_SECONDS = 10
+_OPTION_NAMES = OptionNames("tls", "tls", "users")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,15 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class ServeRequest:
-    """What is served, where, and within which limits. `status` is where metrics are; `with_groups`
-    says whether consumer groups are offered."""
+    """What is served, where, to whom, and within which limits. `advertised` is the address in
+    responses, `status` is where metrics are; `with_groups` says whether consumer groups are
+    offered."""
 
     cluster: ServedCluster
     address: Address
     limits: Limits = field(default_factory=Limits)
+    access: Access = OPEN
+    advertised: Address | None = None
     with_groups: bool = True
     status: Address | None = None
 
@@ -57,7 +62,10 @@ async def run(
 
     cluster.on_gap = count
     server = Server(
-        *(cluster, request.address, request.limits, metrics), with_groups=request.with_groups
+        *(cluster, request.address, request.limits, metrics),
+        access=request.access,
+        advertised=request.advertised,
+        with_groups=request.with_groups,
     )
     status = None
     try:
@@ -73,13 +81,24 @@ async def run(
         cluster.close_files()
 
 
+def refuse_unprotected(option: str, address: Address, access: Access) -> None:
+    """Raise OptionError for an address that other machines reach, unless connections are encrypted
+    and clients are authenticated."""
+    if not address.is_loopback and not access.is_protected:
+        raise OptionError(
+            option,
+            str(address),
+            "a loopback address, or users, TLS certificate and TLS key; --insecure allows all",
+        )
+
+
 def refuse_other_hosts(option: str, address: Address) -> None:
-    """Raise OptionError for an address that other machines reach: clients are not authenticated."""
+    """Raise OptionError for an address of the status page that other machines reach."""
     if not address.is_loopback:
         raise OptionError(
             option,
             str(address),
-            "a loopback address, since clients are not authenticated; --insecure allows all",
+            "a loopback address, since anyone can read this page; --insecure allows all",
         )
 
 
@@ -89,20 +108,27 @@ def serve(
     *,
     as_of: str | None = None,
     listen: str = "127.0.0.1:0",
+    tls: tuple[str, str] | None = None,
+    users: str | Mapping[str, str] | None = None,
     insecure: bool = False,
     groups: bool = True,
+    deleted: bool = False,
     deep: bool = False,
 ) -> Iterator[Running]:
     """Serve log directories to Kafka's clients while a `with` block runs, in a thread of this
     process.
 
     `paths` are log directories or partition directories, `as_of` a time whose state is served, such
-    as 2026-11-21T12:00:00Z. The server reads and changes nothing. Raises LogDirError for paths
-    without a partition, OptionError for wrong arguments and where it cannot listen.
+    as 2026-11-21T12:00:00Z. `tls` are the files of a certificate and its key, `users` names and
+    passwords, or a file of them. With `deleted`, what a broker has deleted or set aside is served
+    too. The server reads and changes nothing. Raises LogDirError for paths without a partition,
+    OptionError for wrong arguments and where it cannot listen.
     """
     address = parse_address("listen", listen)
+    certificate, key = tls or (None, None)
+    access = access_of(certificate, key, users, _OPTION_NAMES)
     if not insecure:
-        refuse_other_hosts("listen", address)
+        refuse_unprotected("listen", address, access)
     as_of_ms = None
     if as_of is not None:
         try:
@@ -110,8 +136,9 @@ def serve(
         except ValueError as error:
             raise OptionError("as_of", as_of, f"a time: {error}") from None
     given = [paths] if isinstance(paths, str) else list(paths)
-    cluster = ServedCluster(given, as_of_ms=as_of_ms, is_deep=deep)
-    thread = _Thread(ServeRequest(cluster, address, with_groups=groups))
+    cluster = ServedCluster(given, as_of_ms=as_of_ms, is_deep=deep, with_deleted=deleted)
+    request = ServeRequest(cluster, address, access=access, with_groups=groups)
+    thread = _Thread(request)
     thread.start()
     try:
         yield Running(thread.address(), cluster)

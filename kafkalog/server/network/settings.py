@@ -19,7 +19,9 @@ class Limits:
     """What clients may ask of a server; who asks for more is disconnected.
 
     `max_in_flight_bytes` are those of all requests that are being read or answered. A connection
-    that neither sends nor takes anything for `idle_seconds` is closed.
+    that neither sends nor takes anything for `idle_seconds` is closed. Clients that have not said
+    yet who they are, or with which TLS keys they speak, are `max_arriving` at most, have
+    `arriving_seconds`, and may send `max_arriving_bytes` at a time.
     """
 
     max_request_bytes: int = 4 * 1024 * 1024
@@ -27,6 +29,10 @@ class Limits:
     max_in_flight_bytes: int = 64 * 1024 * 1024
     idle_seconds: float = 600
     send_seconds: float = 60
+    max_arriving: int = 200
+    arriving_seconds: float = 20
+    max_arriving_bytes: int = 64 * 1024
+    failure_delay_seconds: float = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 
 class CleanableSegment(NamedTuple):
-    """A segment, its size in bytes, and its largest timestamp."""
+    """A segment, its size in bytes, its largest timestamp, and the largest of its first batch, -1
+    without one."""
 
     base_offset: int
     size: int
     largest_timestamp_ms: int
+    first_batch_timestamp_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ class CleanablePart:
     """The part from `first_dirty_offset` to `first_uncleanable_offset`, exclusive.
 
     `is_reset` if the checkpoint does not count; `clean_bytes` and `dirty_bytes` as the cleaner
-    counts them, by whole segments.
+    counts them, by whole segments. `dirty_since_ms` is what `max.compaction.lag.ms` counts from,
+    None if no dirty segment has a timestamp.
     """
 
     first_dirty_offset: int
@@ -43,6 +46,7 @@ class CleanablePart:
     is_reset: bool
     clean_bytes: int
     dirty_bytes: int
+    dirty_since_ms: int | None = None
 
     @property
     def dirty_ratio(self) -> float | None:
@@ -72,7 +76,17 @@ def cleanable_part(log: CleanableLog, *, now_ms: int, min_compaction_lag_ms: int
         is_reset,
         clean_bytes=_bytes(log.segments, None, first_dirty),
         dirty_bytes=_bytes(log.segments, _floor(log.segments, first_dirty), end),
+        dirty_since_ms=min(_dirty_times_ms(log.segments, first_dirty), default=None),
     )
+
+
+def _dirty_times_ms(segments: Sequence[CleanableSegment], first_dirty: int) -> list[int]:
+    """Return the positive timestamps of the first batches of dirty segments, without the active
+    one."""
+    floor = _floor(segments, first_dirty)
+    dirty = [segment for segment in segments[:-1] if segment.base_offset >= floor]
+    times_ms = [segment.first_batch_timestamp_ms for segment in dirty]
+    return [time_ms for time_ms in times_ms if time_ms > 0]
 
 
 def _floor(segments: Sequence[CleanableSegment], offset: int) -> int:

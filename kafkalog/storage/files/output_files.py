@@ -203,6 +203,8 @@ def given_file(option: str, path: str, *, at_once: bool = False) -> Iterator[Bin
             yield file
     except OSError as error:
         error.filename = error.filename or path  # such as where the disk is full
+        if error.errno is not None:
+            error.strerror = os.strerror(error.errno)  # Arrow's text names itself
         raise
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fcntl import F_SETFL, fcntl
+from functools import cache
 
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.unreadable import UnreadableRange, UnreadableRanges
@@ -51,6 +53,7 @@ class UnreadableInput:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._start = os.fstat(descriptor).st_size
         fcntl(descriptor, F_SETFL, os.O_APPEND)
 
     def ranges(self) -> Iterator[tuple[str, UnreadableRange]]:
@@ -76,13 +79,13 @@ class UnreadableInput:
         return ExitCode.UNREADABLE_INPUT if self and code in _COMPLETE else code
 
     def _notes(self) -> Iterator[tuple[str, int, int, str]]:
-        size = os.fstat(self._descriptor).st_size
-        for line in os.pread(self._descriptor, size, 0).splitlines():
+        size = os.fstat(self._descriptor).st_size - self._start
+        for line in os.pread(self._descriptor, size, self._start).splitlines():
             path, position, length, reason = json.loads(line)
             yield path, position, length, reason
 
     def __bool__(self) -> bool:
-        return os.fstat(self._descriptor).st_size > 0
+        return os.fstat(self._descriptor).st_size > self._start
 
 
 def shared_variables() -> dict[str, str]:
@@ -105,7 +108,7 @@ def noted_unreadable() -> Iterator[UnreadableInput]:
 @contextmanager
 def noted_unreadable_by_all() -> Iterator[UnreadableInput]:
     """Record what this process cannot read, and what processes started from now on cannot read."""
-    descriptor, path = tempfile.mkstemp(prefix="kafkalog-unreadable-")
+    descriptor, path = _shared_file()
     before, _Process.notes = _Process.notes, descriptor
     os.environ[_VARIABLE] = path
     try:
@@ -113,5 +116,22 @@ def noted_unreadable_by_all() -> Iterator[UnreadableInput]:
     finally:
         _Process.notes = before
         del os.environ[_VARIABLE]
-        os.close(descriptor)
-        os.unlink(path)
+
+
+@cache
+def _shared_file() -> tuple[int, str]:
+    """Return descriptor and path of the file of this process, which is removed at its end.
+
+    All jobs of a process have the same: Spark keeps the Python workers of each environment that it
+    has seen, and starts others for a new one.
+    """
+    descriptor, path = tempfile.mkstemp(prefix="kafkalog-unreadable-")
+    atexit.register(_remove, path, os.getpid())
+    return descriptor, path
+
+
+def _remove(path: str, owner: int) -> None:
+    # A fork has the handlers of its parent.
+    if os.getpid() == owner:
+        with suppress(FileNotFoundError):
+            os.unlink(path)

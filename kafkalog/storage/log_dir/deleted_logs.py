@@ -90,6 +90,15 @@ def deleted_names(directory: str, topics: Iterable[str]) -> dict[str, list[str]]
     return {topic: names for topic, names in found.items() if names}
 
 
+def marked_directories(directory: str) -> list[str]:
+    """Return the paths of the partition directories that are marked as deleted or stray in a log
+    directory, or of the given one if it is such a directory itself."""
+    name = _partition_in(directory)
+    if name is not None:
+        return [directory] if name.mark else []
+    return [path for path, found in _partitions(directory) if found.mark]
+
+
 def _names(logs: Iterable[DeletedLog]) -> str:
     return first_names([os.path.basename(log.path) for log in logs], _MOST_NAMES)
 

@@ -80,7 +80,7 @@ def refuse_doubles(found: Sequence[PartitionLog]) -> None:
 
 def _refuse_strangers(logs: Sequence[PartitionLog]) -> None:
     """Raise LogDirError for logs of one partition that are not replicas of each other."""
-    places = [_replica_place(log) for log in logs]
+    places = [replica_place(log) for log in logs]
     for one, other in combinations(places, 2):
         reason = why_no_replicas(one, other)
         if reason:
@@ -90,7 +90,8 @@ def _refuse_strangers(logs: Sequence[PartitionLog]) -> None:
             )
 
 
-def _replica_place(log: PartitionLog) -> ReplicaPlace:
+def replica_place(log: PartitionLog) -> ReplicaPlace:
+    """Return the place of a log, for a comparison with others."""
     log_dir = log.log_dir
     return ReplicaPlace(log.path, log_dir.cluster_id, log_dir.broker_id, topic_id(log))
 

@@ -93,6 +93,7 @@ class CompactionSettings:
     cleanup_policy: Setting[frozenset[str]]
     delete_retention_ms: int
     min_compaction_lag_ms: Setting[int]
+    max_compaction_lag_ms: Setting[int]
     min_cleanable_dirty_ratio: Setting[float]
 
     @property
@@ -151,6 +152,7 @@ class TopicConfigs:
             policy,
             _DELETE_RETENTION_MS.default if delete_retention is None else delete_retention,
             self._number(own, _MIN_COMPACTION_LAG_MS),
+            self._number(own, _MAX_COMPACTION_LAG_MS),
             self._ratio(own),
         )
 
@@ -262,6 +264,9 @@ _DELETE_RETENTION_MS = _Config(
 )
 _MIN_COMPACTION_LAG_MS = _Config(
     "min.compaction.lag.ms", (("log.cleaner.min.compaction.lag.ms", 1),), 0
+)
+_MAX_COMPACTION_LAG_MS = _Config(
+    "max.compaction.lag.ms", (("log.cleaner.max.compaction.lag.ms", 1),)
 )
 _MIN_CLEANABLE_DIRTY_RATIO = _Config(
     "min.cleanable.dirty.ratio", (("log.cleaner.min.cleanable.ratio", 1),)

@@ -222,16 +222,20 @@ def max_transaction_timeout_option(function: Callable[..., Any]) -> Callable[...
     )(function)
 
 
+def chroot_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --chroot, received as `chroot`."""
+    return click.option(
+        "--chroot",
+        metavar="PATH",
+        callback=lambda _context, _option, path: None if path is None else path.rstrip("/"),
+        help="Where the cluster begins, if the ensemble has several; / for the root.",
+    )(function)
+
+
 def zookeeper_options(meaning: str, *, required: bool = False) -> Decorator:
     """Add --zookeeper and --chroot, received as `zookeeper` and `chroot`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        chroot = click.option(
-            "--chroot",
-            metavar="PATH",
-            callback=lambda _context, _option, path: None if path is None else path.rstrip("/"),
-            help="Where the cluster begins, if the ensemble has several; / for the root.",
-        )
         zookeeper = click.option(
             "--zookeeper",
             metavar="DATA_DIR",
@@ -241,7 +245,7 @@ def zookeeper_options(meaning: str, *, required: bool = False) -> Decorator:
             help=f"{meaning}: dataDir, its folder version-2, or a glob; repeatable, as for "
             "dataLogDir. Of several members of an ensemble the newest counts.",
         )
-        return zookeeper(chroot(function))
+        return zookeeper(chroot_option(function))
 
     return decorate
 

@@ -71,10 +71,13 @@ def found_sources(options: ReadOptions) -> list[StateSource]:
 def _refuse_parts(logs: Sequence[PartitionLog]) -> None:
     for log in logs:
         if log.topic_partition is None:
-            raise LogDirError(f"{log.path} is not named <topic>-<partition>: state has both")
+            raise LogDirError(
+                f"{log.path} is not named <topic>-<partition>, which the table's rows need: rename "
+                "or link it"
+            )
         if log.given_files:
             raise LogDirError(
-                f"{log.segments[0].path} is one file of a partition; the state of its keys is in "
+                f"{log.segments[0].path} is one file of a partition, and the table is made from "
                 f"all of them: give the directory {log.path}"
             )
 

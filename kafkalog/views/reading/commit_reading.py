@@ -10,6 +10,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
+from kafkalog.inspection.groups.commit_columns import LastCommits
 from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.inspection.groups.offset_commits import COMMIT_RECORD_COLUMNS, CommitRows
 from kafkalog.storage.reading.read_plan import SegmentRead
@@ -29,6 +30,16 @@ class CommitsRead:
     def size(self) -> int:
         return sum(segment.size for segment in self.segments)
 
+    @property
+    def constants(self) -> dict[str, str | int | None]:
+        """The columns that are the same in all rows of the partition."""
+        first = self.segments[0]
+        return {
+            "cluster_id": first.cluster_id,
+            "input_path": first.input_path,
+            "internal_partition": first.partition,
+        }
+
 
 def commits_reads(reads: Iterable[SegmentRead]) -> list[CommitsRead]:
     """Return the segments of each log together."""
@@ -42,33 +53,35 @@ def read_commits(
     """Yield the rows of one partition in view `offset_commits`; with option `latest` those that
     decide which commits count."""
     if not options.latest:
-        yield from _all_commits(read, options, columns)
+        yield from _commits(read, options, columns)
         return
     # Nothing but rows that decide leaves the task: of millions of commits a few thousand.
     needed = tuple(dict.fromkeys([*columns, *COMMIT_COLUMNS]))
-    commits = CommitsInEffect(options.as_of_ms or None)
-    for batch in _all_commits(read, options, needed):
+    at_ms = options.as_of_ms or None
+    commits = CommitsInEffect(at_ms)
+    for batch in _commits(read, options, needed, LastCommits(at_ms)):
         commits.add(batch)
     rows = commits.rows_of_view()
     if rows is not None:
         yield from rows.select(columns).to_batches(max_chunksize=_ROWS_PER_BATCH)
 
 
-def _all_commits(
-    read: CommitsRead, options: ReadOptions, columns: tuple[str, ...]
+def _commits(
+    read: CommitsRead,
+    options: ReadOptions,
+    columns: tuple[str, ...],
+    last: LastCommits | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    first = read.segments[0]
-    constants = {
-        "cluster_id": first.cluster_id,
-        "input_path": first.input_path,
-        "internal_partition": first.partition,
-    }
-    commits = CommitRows(first.high_watermark, constants, columns)
-    for segment in read.segments:
-        yield from commits.batches(
-            _in_order(read_segment(segment, options, COMMIT_RECORD_COLUMNS), segment)
-        )
+    commits = CommitRows(read.segments[0].high_watermark, read.constants, columns, last)
+    yield from commits.batches(commit_records(read, options))
     yield from commits.last_batches()
+
+
+def commit_records(read: CommitsRead, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """Yield the records of one partition with COMMIT_RECORD_COLUMNS, control records included, in
+    the order of their offsets."""
+    for segment in read.segments:
+        yield from _in_order(read_segment(segment, options, COMMIT_RECORD_COLUMNS), segment)
 
 
 def _in_order(batches: Iterator[pa.RecordBatch], segment: SegmentRead) -> Iterator[pa.RecordBatch]:

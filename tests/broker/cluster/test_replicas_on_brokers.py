@@ -29,15 +29,16 @@ from tests.support.broker.cluster.foretold_elections import (
 )
 from tests.support.broker.cluster.kraft_cluster import KraftCluster
 from tests.support.broker.java_tools import run_dump
+from tests.support.repository import Unpack
 
-FILE = re.compile(rf"Dumping .*node-(\d+)/data/{TOPIC}-(\d+)/\d+\.log")
+FILE = re.compile(rf"Dumping .*(?:node|broker)-(\d+)(?:/data)?/{TOPIC}-(\d+)/\d+\.log")
 RECORD = re.compile(r"\| offset: (\d+) .* payload: (\S+)")
 TRUNCATION = re.compile(rf"partition=((?:{TOPIC}|{OFFSETS})-\d+), .*Truncating to offset (\d+) ")
 
 
 def dumped(home: Path) -> Records:
     """The records of the topic in each broker's log, by Kafka's own tool."""
-    paths = sorted(home.glob(f"node-*/data/{TOPIC}-*/*.log"))
+    paths = sorted(home.rglob(f"{TOPIC}-*/*.log"))
     found: list[WrittenRecord] = []
     place = (0, 0)
     for line in run_dump(paths).text.splitlines():
@@ -94,6 +95,16 @@ def happened(cluster: KraftCluster, choice: int, before: Records, expected: Elec
         ((value, OUTCOMES[value.rpartition("-")[2]]) for value in transactions),
         ((group, place, now[group][place]) for group, place, _ in expected.committed),
     )
+
+
+def test_kafkas_tool_reads_what_is_kept(unpacked: Unpack, tmp_path: Path) -> None:
+    nodes = unpacked("diverged44.logs")
+    told = json.loads((unpacked("diverged44.golden") / "elections.json").read_text())
+    lost = set(Election(*told["after"]["13"]).lost)
+    paths = [*(nodes / f"node-{broker}" / "data" for broker in BROKERS)]
+    replica_rows(paths, "--leader", "13", "--export", str(tmp_path / "kept"))
+    expected = [WrittenRecord(*each) for each in told["before"]]
+    assert dumped(tmp_path / "kept") == [each for each in expected if each.value in lost]
 
 
 @pytest.mark.deep

@@ -1,6 +1,7 @@
 """`kafkalog rebuild-quorum` on copies of real controllers' metadata: tests/broker shows that Kafka
 starts from it."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -109,6 +110,10 @@ def test_what_is_damaged_is_left_out(copy: Path, tmp_path: Path) -> None:
     new = tmp_path / "new"
     code, out, _ = run(copy, "--voter", "1@host-1:9093", "--to", new)
     assert code == 0 and out.count("left out: ") == 3
+    assert "may not start with its damaged copy" not in out
+    # Not so for another node, which keeps its copy.
+    code, out, _ = run(copy, "--voter", "2@host-2:9093")
+    assert f"node 1 may not start with its damaged copy: move {copy}/__cluster_metadata-0 " in out
     after = the_copy(new)
     # From the last whole snapshot up to the damaged batch with offset 705.
     assert (after.log.start_offset, after.position) == (595, (2, 705))
@@ -133,6 +138,14 @@ def test_nothing_is_written_without_a_target_nor_into_an_existing_one(
     code, _, err = run(copy, "--voter", "1@host-1:9093", "--to", copy)
     assert code == 3 and str(copy) in err
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_plan_is_a_row_for_programs(copy: Path) -> None:
+    code, out, err = run(copy, "--voter", "1@host-1:9093", "--format", "json")
+    row = json.loads(out)
+    assert code == 0 and "nothing is written without --to DIR" in err
+    assert (row["start_offset"], row["end_offset"], row["last_epoch"]) == (0, 707, 2)
+    assert (row["snapshots"], row["kraft_version"], row["epoch"]) == ([0, 301, 595, 635], 0, 3)
 
 
 def test_copies_that_contradict_each_other_below_a_snapshot_are_refused(
@@ -164,6 +177,8 @@ def test_copies_that_contradict_each_other_below_a_snapshot_are_refused(
         ("--voter", "1@h:1", "--voter", "1@h:2"),
         ("--voter", "1@h:1", "--voter", "2@h:2"),
         ("--voter", "1@h:1", "--node", "2"),
+        ("--voter", "1@h:1", "--feature", "metadata.version"),
+        ("--voter", "1@h:1", "--feature", "metadata.version=40000"),
         (),
     ],
 )

@@ -4,11 +4,13 @@ Rules: F790 to F793, F795."""
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from tests.support.broker.cluster.foretold_elections import (
+    TOPIC,
     Election,
     WrittenRecord,
     foretold,
@@ -25,18 +27,24 @@ def log_dirs(unpacked: Unpack) -> list[Path]:
     return [*(nodes / f"node-{broker}" / "data" for broker in BROKERS), nodes / "node-1/metadata"]
 
 
+def told(unpacked: Unpack) -> tuple[list[WrittenRecord], dict[str, Election]]:
+    """The records in each broker's log, by kafka-dump-log, and what came of each election."""
+    found = json.loads((unpacked("diverged44.golden") / "elections.json").read_text())
+    before = [WrittenRecord(*each) for each in found["before"]]
+    return before, {choice: Election(*each) for choice, each in found["after"].items()}
+
+
 def run(paths: list[Path], *options: str) -> tuple[int, str, str]:
     result = CliRunner().invoke(kafkalog, ["replicas", *map(str, paths), *options])
     return result.exit_code, result.stdout, result.stderr
 
 
 def test_what_is_said_is_what_came_of_each_election(log_dirs: list[Path], unpacked: Unpack) -> None:
-    told = json.loads((unpacked("diverged44.golden") / "elections.json").read_text())
-    before = [WrittenRecord(*each) for each in told["before"]]
+    before, after = told(unpacked)
     found = foretold(log_dirs, before)
     # JSON has neither tuples nor numbers as keys.
-    assert json.loads(json.dumps(found)) == told["after"]
-    assert all(Election(*each).lost for each in found.values())
+    assert json.loads(json.dumps(found)) == json.loads(json.dumps(after))
+    assert all(each.lost for each in found.values())
 
 
 def test_a_broker_that_stays_away_does_not_lead(log_dirs: list[Path]) -> None:
@@ -70,3 +78,94 @@ def test_without_the_clusters_metadata_nobody_knows_who_is_elected(log_dirs: lis
     # With it, replicas that are not here are named.
     code, _, err = run([*log_dirs[:2], log_dirs[3]])
     assert code == 0 and "orders-0 on 13, orders-1 on 13" in err
+
+
+def kept_records(log_dir: Path) -> list[tuple[int, int, str]]:
+    """Partition, offset and value of each data record in a log directory, by kafkalog dump."""
+    given = ["dump", "--deep", "--format", "json", str(log_dir)]
+    rows = map(json.loads, CliRunner().invoke(kafkalog, given).stdout.splitlines())
+    return [
+        (row["partition"], row["offset"], row["payload"])
+        for row in rows
+        if row["type"] == "record" and "payload" in row
+    ]
+
+
+@pytest.mark.parametrize("leader", BROKERS)
+def test_what_an_election_loses_is_kept(
+    leader: int, log_dirs: list[Path], unpacked: Unpack, tmp_path: Path
+) -> None:
+    # F795
+    before, after = told(unpacked)
+    lost = set(after[str(leader)].lost)
+    target = tmp_path / "kept"
+    options = ("--topic", TOPIC, "--leader", str(leader), "--export", str(target))
+    code, out, err = run(log_dirs, *options, "--format", "json")
+    assert code == 0, err
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [row["broker_id"] for row in rows] == [leader] * 2
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    # Each record once, though two brokers have it.
+    table = pq.read_table(target / "lost_records.parquet")
+    assert sorted(table["value"].to_pylist()) == sorted(value.encode() for value in lost)
+    assert len(table) == sum(row["lost_records"] for row in rows)
+    assert all(Path(file).is_file() for file in table["file"].to_pylist())
+    for broker in BROKERS:
+        own = [each[1:] for each in before if each.broker == broker and each.value in lost]
+        kept = target / f"broker-{broker}"
+        assert kept.exists() == bool(own)
+        if own:
+            assert kept_records(kept) == own
+            for path in kept.glob("*/*.log"):
+                (source,) = (log_dirs[BROKERS.index(broker)] / path.parent.name).glob("*.log")
+                assert source.read_bytes().endswith(path.read_bytes())
+    others = [str(path) for path in target.glob("broker-*")]
+    assert CliRunner().invoke(kafkalog, ["check", *others]).exit_code == 0
+
+
+def test_without_a_leader_the_first_row_of_each_partition_counts(
+    log_dirs: list[Path], tmp_path: Path
+) -> None:
+    target = tmp_path / "kept"
+    options = ("--topic", TOPIC, "--export", str(target), "--format", "json", "--processes", "2")
+    code, out, err = run(log_dirs, *options)
+    best = [row for row in map(json.loads, out.splitlines()) if row["broker_id"] == 11]
+    assert (code, len(best)) == (0, 2)
+    records = sum(row["lost_records"] for row in best)
+    assert f"{target}: {records} records of 2 partitions in lost_records.parquet, 4 logs" in err
+    assert sorted(path.name for path in target.iterdir()) == [
+        *("broker-12", "broker-13", "lost_records.parquet")
+    ]
+
+
+def test_nothing_is_kept_in_an_input_or_where_something_is(
+    log_dirs: list[Path], tmp_path: Path
+) -> None:
+    inside = log_dirs[0] / "kept"
+    glob = str(log_dirs[0].parent.parent / "node-*" / "*")
+    result = CliRunner().invoke(kafkalog, ["replicas", glob, "--export", str(inside)])
+    assert (result.exit_code, "a directory outside of" in result.stderr) == (2, True)
+    assert not inside.exists()
+    code, _, err = run(log_dirs, "--export", str(tmp_path))
+    assert (code, "new directories only" in err) == (3, True)
+    code, _, err = run(log_dirs, "--leader", "14", "--export", str(tmp_path / "kept"))
+    assert (code, "brokers of the log directories: 11, 12, 13" in err) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_fails_keeps_nothing(
+    log_dirs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_given: object, **_more: object) -> None:
+        assert [*tmp_path.rglob("*.log")]
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("kafkalog.command_line.replicas.lost_records.parquet_writer", fail)
+    code, _, err = run(log_dirs, "--topic", TOPIC, "--export", str(tmp_path / "kept"))
+    assert (code, "No space left on device" in err) == (3, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broker_that_cannot_lead_is_named(log_dirs: list[Path]) -> None:
+    code, _, err = run(log_dirs, "--topic", TOPIC, "--leader", "12", "--without", "12")
+    assert (code, "broker 12 cannot lead orders-0, orders-1" in err) == (0, True)

@@ -11,26 +11,16 @@ from typing import Any
 import pytest
 
 from kafkalog.coordination.metadata.cluster_rows import cluster_rows
-from kafkalog.coordination.metadata.image import MetadataImage, differences, image_of
-from kafkalog.inspection.metadata.metadata_log import (
-    MetadataBatch,
-    MetadataEntry,
-    MetadataLog,
-    snapshot_entries,
-)
+from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.coordination.metadata.metadata_records import apply
+from kafkalog.inspection.metadata.metadata_log import MetadataBatch, MetadataEntry, MetadataLog
 from kafkalog.inspection.metadata.replay import START, MetadataReplay, Moment, image_at
 from kafkalog.messages.metadata_transactions import records_in_force
-from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot
+from tests.support.messages.metadata_images import compared_snapshots, opened
 
 Unpacked = Callable[[str], Path]
 # Where the finalized features were when the Admin client asked for them: admin.json.
 ASKED_AT = Moment(642)
-
-
-def opened(log_dir: Path) -> MetadataLog:
-    (log,) = find_partitions([str(log_dir / "__cluster_metadata-0")])
-    return MetadataLog(log)
 
 
 def copied(unpacked: Unpacked, name: str, target: Path) -> Path:
@@ -40,30 +30,13 @@ def copied(unpacked: Unpacked, name: str, target: Path) -> Path:
     return target
 
 
-def snapshot_image(snapshot: MetadataSnapshot) -> MetadataImage:
-    return image_of(records_in_force(snapshot_entries(snapshot.path)))
-
-
 def admin(unpacked: Unpacked, name: str) -> dict[str, Any]:
     return json.loads((unpacked(f"{name}.golden") / "admin.json").read_text())
 
 
 def test_the_log_replayed_up_to_a_snapshot_equals_the_snapshot(unpacked: Unpacked) -> None:
     # F760, F764
-    log = opened(unpacked("kafka44.logs") / "log-dirs")
-    compared = 0
-    for snapshot in log.snapshots[1:]:
-        replay = MetadataReplay(log, START, Moment(snapshot.end_offset))
-        assert [*replay.changes()]
-        assert not (replay.damages or replay.unusable or replay.image.remarks)
-        assert replay.next_offset == snapshot.end_offset
-        assert [*differences(replay.image, snapshot_image(snapshot))] == []
-        # From the snapshot on, the log leads to the same end.
-        later = MetadataReplay(log, Moment(snapshot.end_offset), Moment())
-        assert later.snapshot == snapshot and [*later.changes()]
-        assert later.image.has_same_state(image_at(log).image)
-        compared += 1
-    assert compared == 10
+    assert compared_snapshots(unpacked("kafka44.logs") / "log-dirs") == 10
 
 
 @pytest.mark.parametrize(("name", "moment"), [("kafka44", ASKED_AT), ("tiered43", Moment())])
@@ -119,7 +92,7 @@ def whole_tables(log: MetadataLog) -> dict[int, Tables]:
             yield from batch.entries()
 
     for entry in records_in_force(entries()):
-        image.apply(entry)
+        apply(image, entry)
     return found
 
 

@@ -116,6 +116,7 @@ def test_a_repeated_run_writes_no_version_and_history_tells_the_offsets_of_each(
 
 
 @pytest.mark.deep
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("upkeep", ["optimize", "restore", "history gone"])
 def test_upkeep_between_runs_costs_no_record(
     upkeep: str, spark: SparkSession, tmp_path: Path

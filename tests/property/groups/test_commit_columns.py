@@ -10,6 +10,12 @@ from hypothesis import strategies as st
 
 from kafkalog.columns.records.record_metadata import record_schema
 from kafkalog.format.transaction_marker import ABORT, COMMIT
+from kafkalog.inspection.groups.commit_columns import LastCommits
+from kafkalog.inspection.groups.commits_in_effect import (
+    COMMIT_COLUMNS,
+    CommitsInEffect,
+    commits_that_count,
+)
 from kafkalog.inspection.groups.group_metadata import group_rows
 from kafkalog.inspection.groups.offset_commits import CommitRows
 from kafkalog.messages.internal_records import read_internal_record
@@ -117,6 +123,9 @@ markers = st.tuples(producers, st.sampled_from([ABORT, COMMIT])).map(
     lambda pair: Given(struct.pack(">hh", 0, pair[1]), struct.pack(">hi", 0, 0), pair[0], True)
 )
 records = st.one_of(plain, plain, without_time, transactional, markers)
+timed = st.tuples(records, st.sampled_from([-1, 0, 1, 2])).map(
+    lambda pair: pair[0]._replace(timestamp_ms=pair[1])
+)
 
 
 def arrow(given_records: list[Given], first_offset: int) -> pa.RecordBatch:
@@ -308,6 +317,31 @@ def test_so_is_every_commit_with_one_byte_changed_or_its_end_missing() -> None:
     got = [row for batch in rows.batches([arrow(everything, 0)]) for row in to_rows(batch)]
     assert sorted(got, key=lambda row: row["record_offset"]) == expected
     assert {row["reason"] for row in got} == {None, "truncated", "malformed", "unknown_version"}
+
+
+@given(st.lists(timed, max_size=16), st.integers(0, 16), st.none() | st.sampled_from([0, 1, 2]))
+def test_the_commits_that_count_need_no_others(
+    everything: list[Given], cut: int, at_ms: int | None
+) -> None:
+    # F300 to F303, F324: those that others of their batch replace are left out.
+    cut = min(cut, len(everything))
+    batches = [arrow(everything[:cut], 0), arrow(everything[cut:], cut)]
+    some, of_all = (
+        in_effect(CommitRows(None, CONSTANTS, COMMIT_COLUMNS, last), batches, at_ms)
+        for last in (LastCommits(at_ms), None)
+    )
+    assert some == of_all
+
+
+def in_effect(
+    rows: CommitRows, batches: list[pa.RecordBatch], at_ms: int | None
+) -> list[dict[str, Any]]:
+    found = CommitsInEffect(at_ms)
+    for batch in (*rows.batches(batches), *rows.last_batches()):
+        found.add(batch)
+    kept = found.rows()
+    counted = [] if kept is None else commits_that_count(kept).to_pylist()
+    return sorted(counted, key=str)
 
 
 @given(st.lists(records, max_size=12), st.integers(0, 3))

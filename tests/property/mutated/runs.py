@@ -60,6 +60,7 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("groups", "--state", "--as-of", _MOMENT),
     ("quorum",),
     ("rebuild-quorum", "--voter", "1@localhost:9093"),
+    ("rebuild-quorum", "--voter", "1@localhost:9093", "--from-data", "--create-missing"),
     ("metadata", "--by", "partition"),
     ("metadata", "--diff", "start", "end", "--show-secrets"),
     ("metadata", "--commands", "--as-of", _MOMENT),
@@ -144,9 +145,7 @@ def _command(chance: Random, root: Path, output: Path, *, to_file: bool) -> list
     if name == "find":
         topics = {path.name.rpartition("-")[0] for path in root.iterdir()} - {""}
         options += ["--topic", chance.choice(sorted(topics) or ["t"])]
-    if name == "rebuild-quorum":
-        return [name, *map(str, paths), *options]
-    if name not in ("metadata", "quorum"):
+    if name not in ("metadata", "quorum", "rebuild-quorum"):
         options += ["--processes", "1"]
     if "--commands" in options:
         table_format = "text"

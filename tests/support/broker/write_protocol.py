@@ -25,6 +25,7 @@ APIS = {
         "OffsetCommit",
     ),
     "transactions": ("ListTransactions", "DescribeTransactions", "DescribeProducers"),
+    "sasl": ("SaslHandshake", "SaslAuthenticate"),
     "writes": ("Produce", "CreateTopics", "DeleteTopics"),
 }
 

@@ -4,7 +4,7 @@ A row: topic, partition, offset, timestamp in milliseconds, key, value, headers.
 where the records have none, and where they are 0.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
@@ -31,7 +31,10 @@ def records_of_view(paths: Sequence[str], isolation_level: str) -> list[Row]:
 
 
 def records_of_confluent_kafka(
-    bootstrap_servers: str, isolation_level: str, without: Sequence[str] = ()
+    bootstrap_servers: str,
+    isolation_level: str,
+    without: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
 ) -> list[Row]:
     """What librdkafka's consumer gets of all topics but some, to the end of each partition."""
     consumer = Consumer(
@@ -44,6 +47,7 @@ def records_of_confluent_kafka(
             "enable.partition.eof": True,
             # A small fetch goes over many runs of batches.
             "fetch.message.max.bytes": 20_000,
+            **(settings or {}),
         }
     )
     try:

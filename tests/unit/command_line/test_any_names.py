@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -66,7 +67,7 @@ COMMANDS = (
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log directory in whose names, and files, a terminal would find commands."""
-    root = tmp_path_factory.mktemp("hostile") / "a\x1b[2J\x9b31mb"
+    root = tmp_path_factory.mktemp("hostile") / "a\x1b[2J\x9b31mb\udcff"
     shutil.copytree(ROOT / "examples" / "log-dirs" / "damaged", root)
     shutil.copytree(root / "e.w-0", root / "t\x1b]0;x\x07e.w-0")
     (root / "unknown\x1b[31m").touch()
@@ -87,3 +88,23 @@ def test_no_command_prints_what_a_terminal_would_act_on(
     }
     assert (set(run.output + run.stderr) - {"\n"}) & forbidden == set()
     assert run.exit_code in (0, 1, 3), run.output
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_tables_have_paths_that_are_not_text_as_they_are_printed(
+    table: bool, hostile: Path, tmp_path: Path
+) -> None:
+    # Strings of Arrow are UTF-8, names of files any bytes.
+    if table:
+        given = ["export", str(hostile), "--topic", "e.w", "--mode", "PERMISSIVE"]
+        given += ["--output-dir", str(tmp_path)]
+        column, output = "input_path", tmp_path / "ingest_manifest"
+    else:
+        output = tmp_path / "dumped.parquet"
+        given = ["dump", str(hostile / "e.w-0"), "--output", str(output)]
+        column = "file"
+    run = CliRunner().invoke(kafkalog, given)
+    assert run.exit_code == 0, run.output
+    paths = pq.read_table(output).column(column).unique().to_pylist()
+    assert len(paths) > 0
+    assert all("\\udcff" in path for path in paths)

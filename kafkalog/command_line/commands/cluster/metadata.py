@@ -9,7 +9,7 @@ import click
 
 from kafkalog.command_line.metadata.moments import MomentType, moment_of
 from kafkalog.command_line.terminal import table_format_option
-from kafkalog.errors import ConflictingOptionsError
+from kafkalog.errors import ConflictingOptionsError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.metadata.replay import Moment
 from kafkalog.views.options import click_options as shared
@@ -32,6 +32,10 @@ the one with the highest last epoch, then the longest log. It starts with the la
 the requested moment, and replays the log. What only one node has at the end of its log may not have
 been committed. Secrets are hidden: passwords and keys in configs, and the keys of SCRAM users.
 
+Of a cluster without KRaft, PATH is the data directory of a server of ZooKeeper; of several members
+of an ensemble the newest counts. --by topic, partition, broker, config, acl, user and quota have
+the same columns; what ZooKeeper does not have is empty. --as-of reaches as far back as its logs.
+
 \b
 Examples:
   kafkalog metadata /var/lib/kafka/metadata
@@ -39,6 +43,7 @@ Examples:
   kafkalog metadata '/backup/controller-*' --by acl --as-of 2026-11-21T12:00:00Z
   kafkalog metadata /var/lib/kafka/data --diff 2026-11-21T12:00:00Z end
   kafkalog metadata /var/lib/kafka/data --commands --topic orders
+  kafkalog metadata /var/lib/zookeeper --by partition
 """
 
 
@@ -74,6 +79,7 @@ def _short_for_by(command: Callable[..., Any]) -> Callable[..., Any]:
     is_flag=True,
     help="Print command lines of Kafka's tools that make topics, configs, quotas and ACLs again.",
 )
+@shared.chroot_option
 @click.option("--show-secrets", is_flag=True, help="Show secrets.")
 @table_format_option
 def metadata(
@@ -84,11 +90,14 @@ def metadata(
     as_of_offsets: Sequence[PartitionOffset],
     diff: tuple[Moment, Moment] | None,
     commands: bool,
+    chroot: str | None,
     show_secrets: bool,
     table_format: str,
 ) -> ExitCode:
     """Show a cluster's topics, configs, ACLs and the like as of any moment, without a broker."""
     from kafkalog.command_line.metadata.cluster_tables import Request
+    from kafkalog.command_line.metadata.zookeeper_tables import ZooKeeperRequest
+    from kafkalog.zookeeper.data_dir import is_of_zookeeper
 
     if commands and (by is not None or table_format != "text"):
         raise ConflictingOptionsError("--commands", "--format" if by is None else "--by")
@@ -96,6 +105,16 @@ def metadata(
         other = "--as-of" if as_of is not None else AS_OF_OFFSET
         raise ConflictingOptionsError("--diff", "--commands" if commands else other)
     until = moment_of(as_of, as_of_offsets)
+    if is_of_zookeeper(paths):
+        if diff or as_of_offsets:
+            option = "--diff" if diff else AS_OF_OFFSET
+            raise RefusedOptionError(option, "needs __cluster_metadata, not files of ZooKeeper")
+        older = ZooKeeperRequest(
+            tuple(paths), chroot, by, tuple(topics), as_of, show_secrets, table_format
+        )
+        return older.write_commands() if commands else older.write_rows()
+    if chroot is not None:
+        raise RefusedOptionError("--chroot", "needs data directories of ZooKeeper")
     request = Request(tuple(paths), by, tuple(topics), show_secrets, table_format)
     if diff:
         return request.write_changes(*diff)

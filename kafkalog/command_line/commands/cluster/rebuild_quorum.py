@@ -5,23 +5,27 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kafkalog.command_line.terminal import print_text
-from kafkalog.errors import OptionError
+from kafkalog.command_line.terminal import print_note, print_text, table_format_option
+from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.parameter_types import GivenPath
 
 if TYPE_CHECKING:
-    from kafkalog.inspection.metadata.rebuilt_quorum import Rebuild
+    from kafkalog.command_line.metadata.rebuild_plans import CopyPlan, DataPlan
+    from kafkalog.inspection.metadata.new_directory import NewDirectory
 
 _VOTER = re.compile(
     r"(?P<id>[0-9]{1,9})@(?P<host>\S+):(?P<port>[0-9]{1,5})(:(?P<directory>[A-Za-z0-9_-]{22}))?"
 )
+
+_FEATURE = re.compile(r"(?P<name>[a-z.]{1,100})=(?P<level>[0-9]{1,5})")
+_LARGEST_LEVEL = 2**15 - 1
 
 _EPILOG = """\
 \b
@@ -33,10 +37,15 @@ for one controller from the best copy: its records up to the last sound batch, i
 new voters, a higher epoch. The input is only read. Stop all nodes of the cluster first. See
 docs/metadata.md.
 
+With --from-data, where no copy is left, PATH is the log directory of a broker: give those of all
+brokers. The command lists each record that it would write, from the partition directories, and
+which of its fields nothing on the disks says: these are guessed.
+
 \b
 Examples:
   kafkalog rebuild-quorum '/mnt/*/metadata' --voter 1@controller-1:9093
   kafkalog rebuild-quorum '/mnt/*/metadata' --voter 1@controller-1:9093 --to /mnt/new/metadata
+  kafkalog rebuild-quorum --from-data '/mnt/*/data' --voter 1@controller-1:9093
 """
 
 
@@ -64,6 +73,20 @@ class _VoterType(click.ParamType[GivenVoter]):
         return GivenVoter(int(found["id"]), found["host"], int(found["port"]), found["directory"])
 
 
+class _FeatureType(click.ParamType[tuple[str, int]]):
+    name = "feature"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        if isinstance(value, tuple):
+            return value
+        found = _FEATURE.fullmatch(value)
+        if found is None or int(found["level"]) > _LARGEST_LEVEL:
+            self.fail(f"{value!r} is not NAME=LEVEL, such as metadata.version=25", param, ctx)
+        return found["name"], int(found["level"])
+
+
 @click.command(epilog=_EPILOG)
 @shared.paths_argument
 @click.option(
@@ -82,50 +105,100 @@ class _VoterType(click.ParamType[GivenVoter]):
     help="The voter that gets the new directory; not needed if there is one voter.",
 )
 @click.option(
+    "--from-data",
+    is_flag=True,
+    help="No copy of the metadata is left: take topics and partitions from brokers' directories.",
+)
+@click.option(
+    "--feature",
+    "features",
+    metavar="NAME=LEVEL",
+    type=_FeatureType(),
+    multiple=True,
+    help="With --from-data: the level of a feature, such as metadata.version=25 (by default the "
+    "lowest possible), or kraft.version=1 for dynamic voters; repeatable.",
+)
+@click.option(
+    "--create-missing",
+    is_flag=True,
+    help="With --from-data: partitions between others that have no directory begin empty.",
+)
+@click.option(
     "--to",
     "target",
     metavar="DIR",
     type=GivenPath(),
     help="The new metadata directory; it must not exist.",
 )
+@table_format_option
 def rebuild_quorum(
-    paths: Sequence[str], voters: Sequence[GivenVoter], node: int | None, target: str | None
+    paths: Sequence[str],
+    voters: Sequence[GivenVoter],
+    node: int | None,
+    from_data: bool,
+    features: Sequence[tuple[str, int]],
+    create_missing: bool,
+    target: str | None,
+    table_format: str,
 ) -> ExitCode:
     """Write a new metadata directory for a controller after the majority was lost."""
-    from kafkalog.inspection.metadata.copies import metadata_copies
-    from kafkalog.inspection.metadata.quorum import Quorum, Voter
-    from kafkalog.inspection.metadata.rebuilt_quorum import (
-        Rebuild,
-        listener_name,
-        refuse_lost_commits,
-        write_rebuilt,
-    )
+    from kafkalog.command_line.metadata.rebuild_plans import CopyPlan, DataPlan, next_steps
     from kafkalog.storage.files.whole_directory import whole_directory
 
-    quorum = Quorum(metadata_copies(paths))
     node_id = _node(voters, node)
-    refuse_lost_commits(quorum)
-    name = listener_name(quorum.voters)
-    new = tuple(
-        Voter(
-            each.voter_id,
-            each.directory_id or (_new_directory_id() if each.voter_id == node_id else None),
-            (f"{name}://{each.host}:{each.port}",),
-        )
-        for each in voters
-    )
-    rebuild = Rebuild(quorum, node_id, new)
-    _refuse_unknown_directories(rebuild)
-    for line in _plan(rebuild):
-        print_text(line)
+    plan: CopyPlan | DataPlan
+    if from_data:
+        plan = DataPlan.of(paths, dict(features), creates_missing=create_missing)
+    else:
+        _refuse_without_data(features, create_missing=create_missing)
+        plan = CopyPlan.of(paths)
+    new = _new_directory(plan, voters, node_id)
+    plan.write_rows(new, table_format)
+    put = print_text if table_format == "text" else print_note
+    for line in plan.lines(new):
+        put(line)
     if target is None:
-        print_text("nothing is written without --to DIR")
+        put("nothing is written without --to DIR")
         return ExitCode.DONE
     with whole_directory(target, os.fsync) as scratch:
-        write_rebuilt(rebuild, scratch)
-    for line in _next_steps(rebuild, target):
-        print_text(line)
+        plan.write(new, scratch)
+    for line in next_steps(new, target):
+        put(line)
     return ExitCode.DONE
+
+
+def _refuse_without_data(features: Sequence[tuple[str, int]], *, create_missing: bool) -> None:
+    option = "--feature" if features else "--create-missing" if create_missing else None
+    if option:
+        raise RefusedOptionError(option, "only with --from-data: a copy of the metadata says it")
+
+
+def _new_directory(
+    plan: CopyPlan | DataPlan, voters: Sequence[GivenVoter], node_id: int
+) -> NewDirectory:
+    """Return what is written beside the records. Raises OptionError for a voter of a dynamic quorum
+    whose directory is not known."""
+    from kafkalog.inspection.metadata.quorum import Voter
+
+    new = plan.directory(
+        node_id,
+        tuple(
+            Voter(
+                each.voter_id,
+                each.directory_id or (_new_directory_id() if each.voter_id == node_id else None),
+                (f"{plan.listener_name}://{each.host}:{each.port}",),
+            )
+            for each in voters
+        ),
+    )
+    unknown = [each.voter_id for each in new.voters if each.directory_id is None]
+    if new.is_dynamic and unknown:
+        raise OptionError(
+            "--voter",
+            f"{unknown[0]} without a directory",
+            "ID@HOST:PORT:DIRECTORY-ID for other nodes than --node: the quorum is dynamic",
+        )
+    return new
 
 
 def _node(voters: Sequence[GivenVoter], node: int | None) -> int:
@@ -145,55 +218,3 @@ def _new_directory_id() -> str:
         text = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
         if not text.startswith("-"):
             return text
-
-
-def _refuse_unknown_directories(rebuild: Rebuild) -> None:
-    """Raise OptionError for a voter of a dynamic quorum whose directory is not known."""
-    unknown = [each.voter_id for each in rebuild.voters if each.directory_id is None]
-    if rebuild.is_dynamic and unknown:
-        raise OptionError(
-            "--voter",
-            f"{unknown[0]} without a directory",
-            "ID@HOST:PORT:DIRECTORY-ID for other nodes than --node: the quorum is dynamic",
-        )
-
-
-def _plan(rebuild: Rebuild) -> Iterator[str]:
-    best = rebuild.quorum.best
-    last_epoch, end_offset = best.position
-    offsets = f"offsets {rebuild.start_offset} to {end_offset - 1}, epoch {last_epoch}"
-    yield f"from {best.path}: {offsets}"
-    if rebuild.snapshots:
-        ends = ", ".join(str(each.end_offset) for each in rebuild.snapshots)
-        yield f"snapshots that end at {ends}"
-    for damage in best.damages:
-        yield f"left out: {damage}"
-    held = rebuild.quorum.majority_offset
-    if held is None or held < end_offset:
-        yield (
-            "no majority of the old voters has these records: some that were committed may be "
-            "missing, some may not have been committed"
-        )
-    kind = "dynamic" if rebuild.is_dynamic else "static"
-    yield f"voters before, {kind}: {'; '.join(map(str, rebuild.quorum.voters)) or 'not known'}"
-    yield f"voters from now on: {'; '.join(map(str, rebuild.voters))}"
-    yield (
-        f"for node {rebuild.node_id} of cluster {best.cluster_id}, directory.id "
-        f"{rebuild.directory_id}: epoch {rebuild.epoch}"
-    )
-
-
-def _next_steps(rebuild: Rebuild, target: str) -> Iterator[str]:
-    places = [
-        (each.voter_id, place.partition("://")[2])
-        for each in rebuild.voters
-        for place in each.end_points
-    ]
-    yield f"{target} is written: make it log.dirs, or metadata.log.dir, of node {rebuild.node_id}"
-    if rebuild.is_dynamic:
-        servers = ",".join(place for _, place in places)
-        yield f"set controller.quorum.bootstrap.servers={servers} on all nodes"
-    else:
-        voters = ",".join(f"{voter}@{place}" for voter, place in places)
-        yield f"set controller.quorum.voters={voters} on all nodes"
-    yield f"start node {rebuild.node_id}, then the brokers; their log directories stay as they are"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,6 +25,8 @@ from kafkalog.words import counted, first_names, time_text
 if TYPE_CHECKING:
     from kafkalog.command_line.replicas.replica_rows import PartitionRows
     from kafkalog.coordination.metadata.image import Row
+    from kafkalog.inspection.partitions.leader_choices import LeaderChoices, Loss
+    from kafkalog.inspection.partitions.lost_tails import LostTail
     from kafkalog.storage.partition_log import PartitionLog
 
 _REPLICA, _LOSS = "replica", "loss"
@@ -54,11 +58,16 @@ KEEP-STOPPED which of them to keep stopped until a replica is elected; both need
 metadata among the paths. With --by loss a row is a range of records, a transaction, a commit or a
 group's position that is lost.
 
+--export keeps what is lost with the first row of each partition, or with --leader. DIR/broker-N is
+a log directory with the batches that broker N has of it, DIR/lost_records.parquet has each lost
+record once. DIR appears when it is complete.
+
 \b
 Examples:
   kafkalog replicas '/mnt/broker-*/data'
   kafkalog replicas '/mnt/broker-*/data' --topic orders --by loss
   kafkalog replicas '/mnt/broker-*/data' --without 3 --election-json partitions.json
+  kafkalog replicas '/mnt/broker-*/data' --leader 2 --export /mnt/backup/lost-records
 """
 
 
@@ -89,6 +98,9 @@ class _BrokersType(click.ParamType[frozenset[int]]):
     help="Brokers that stay away: what only they have is lost.",
 )
 @click.option(
+    "--leader", metavar="BROKER", type=int, help="Only what is lost with this broker as the leader."
+)
+@click.option(
     "--all", "with_all", is_flag=True, help="As text, show partitions that lose nothing too."
 )
 @click.option(
@@ -97,6 +109,12 @@ class _BrokersType(click.ParamType[frozenset[int]]):
     type=GivenPath(),
     help="Write the partitions that need an unclean election to this file, for "
     "kafka-leader-election --election-type unclean --path-to-json-file.",
+)
+@click.option(
+    "--export",
+    metavar="DIR",
+    type=GivenPath(),
+    help="Write the batches and records that are lost into this new directory.",
 )
 @shown_rows_option("rows")
 @table_format_option
@@ -107,50 +125,45 @@ def replicas(
     partitions: Sequence[int],
     by: str,
     without: frozenset[int],
+    leader: int | None,
     with_all: bool,
     election_json: str | None,
+    export: str | None,
     show: int,
     table_format: str,
     processes: int | None,
 ) -> ExitCode:
     """Show what is lost with each replica as the leader of its partition."""
     from kafkalog.command_line.replicas.commits import positions
-    from kafkalog.command_line.replicas.replica_rows import (
-        LOSS_COLUMNS,
-        REPLICA_COLUMNS,
-        partition_rows,
-    )
+    from kafkalog.command_line.replicas.replica_rows import LOSS_COLUMNS, REPLICA_COLUMNS
     from kafkalog.inspection.logs.replica_facts import live_replicas
-    from kafkalog.storage.files.output_files import refuse_unwritable_file
     from kafkalog.storage.log_dir.log_dir import find_partitions
-    from kafkalog.storage.log_dir.read_directories import refuse_inside
 
-    if election_json is not None:
-        refuse_inside("--election-json", election_json, paths, what="file")
-        refuse_unwritable_file("--election-json", election_json)
     logs = find_partitions(paths, strict=False)
+    _refuse_outputs(paths, logs, election_json, export)
     counting = [log for log in logs if _counts(log)]
-    _refuse_unknown(without, counting)
+    _refuse_unknown("--without", without, counting)
+    _refuse_unknown("--leader", frozenset() if leader is None else {leader}, counting)
     meant = live_replicas(with_topics(counting, topics, partitions))
-    image = _partitions_of_image(logs)
     processes = processes_for(bytes_in(logs), processes)
-    places = positions(logs, processes)
-    now_ms = time.time_ns() // 1_000_000
-
-    def read(found: list[PartitionLog]) -> list[PartitionRows]:
-        key = (str(found[0].topic), found[0].partition or 0)
-        return [
-            partition_rows(
-                found, without=without, partition=image.get(key), positions=places, now_ms=now_ms
-            )
-        ]
-
-    rows = list(in_order(read, meant, processes=processes))
+    options = {
+        "without": without,
+        "leader": leader,
+        "positions": positions(logs, processes),
+        "now_ms": time.time_ns() // 1_000_000,
+    }
+    rows, kept = _read(meant, _partitions_of_image(logs), options, export, processes)
     is_text = table_format == "text"
     shown = [each for each in rows if each.differs or with_all or not is_text]
     columns: tuple[str, ...] = REPLICA_COLUMNS if by == _REPLICA else LOSS_COLUMNS
     columns = _TEXT_COLUMNS[by] if is_text else columns
-    found = [row for each in shown for row in (each.replicas if by == _REPLICA else each.losses)]
+    choice = "broker_id" if by == _REPLICA else "leader"
+    found = [
+        row
+        for each in shown
+        for row in (each.replicas if by == _REPLICA else each.losses)
+        if leader in (None, row[choice])
+    ]
     lists = {name for name in columns if any(isinstance(row[name], list) for row in found)}
     write_findings(
         *(columns, table_rows(found, columns, table_format), table_format),
@@ -160,8 +173,74 @@ def replicas(
     )
     if election_json is not None:
         _write_election(election_json, rows)
-    _sum_up(rows, is_text=is_text)
+    if kept is not None:
+        print_note(kept)
+    _sum_up(rows, leader, is_text=is_text)
     return ExitCode.DONE
+
+
+def _refuse_outputs(
+    paths: Sequence[str],
+    logs: Sequence[PartitionLog],
+    election_json: str | None,
+    export: str | None,
+) -> None:
+    from kafkalog.storage.files.output_files import (
+        refuse_existing_directory,
+        refuse_unwritable_file,
+    )
+    from kafkalog.storage.log_dir.log_dir import input_entries
+    from kafkalog.storage.log_dir.read_directories import directories_read, refuse_inside
+
+    inputs = [entry for path in paths for entry in input_entries(path)]
+    read = directories_read(inputs, logs)
+    if election_json is not None:
+        refuse_inside("--election-json", election_json, read, what="file")
+        refuse_unwritable_file("--election-json", election_json)
+    if export is not None:
+        refuse_inside("--export", export, read)
+        refuse_existing_directory("--export", export)
+
+
+def _read(
+    meant: Sequence[list[PartitionLog]],
+    image: Mapping[tuple[str, int], Row],
+    options: Mapping[str, Any],
+    export: str | None,
+    processes: int,
+) -> tuple[list[PartitionRows], str | None]:
+    """Return the rows of each partition; with `export` write what is lost into it, and say what
+    was written."""
+    from kafkalog.command_line.replicas.replica_rows import partition_rows
+    from kafkalog.inspection.partitions.lost_tails import finish_tails, write_tails
+    from kafkalog.storage.files.whole_directory import whole_directory
+
+    with nullcontext() if export is None else whole_directory(export, os.fsync) as scratch:
+
+        def keep(found: LeaderChoices, loss: Loss) -> list[LostTail]:
+            if scratch is None:
+                return []
+            return [*write_tails(found, loss, scratch, options["now_ms"])]
+
+        def read(found: list[PartitionLog]) -> list[PartitionRows]:
+            key = (str(found[0].topic), found[0].partition or 0)
+            return [partition_rows(found, partition=image.get(key), keep=keep, **options)]
+
+        rows = list(in_order(read, meant, processes=processes))
+        if export is None or scratch is None:
+            return rows, None
+        from kafkalog.command_line.replicas.lost_records import LOST_RECORDS, write_lost_records
+
+        tails = [tail for each in rows for tail in each.tails]
+        records = write_lost_records(tails, scratch, export, processes)
+        finish_tails(scratch, tails)
+    for line in (line for tail in tails for line in tail.left_out):
+        print_note(f"left out: {line}")
+    partitions = len({tail.name for tail in tails})
+    return rows, (
+        f"{export}: {counted(records, 'record')} of {counted(partitions, 'partition')} in "
+        f"{LOST_RECORDS}, {counted(len(tails), 'log')} with the batches that brokers have"
+    )
 
 
 def _counts(log: PartitionLog) -> bool:
@@ -174,13 +253,13 @@ def _counts(log: PartitionLog) -> bool:
     )
 
 
-def _refuse_unknown(without: frozenset[int], logs: Sequence[PartitionLog]) -> None:
+def _refuse_unknown(option: str, brokers: Set[int], logs: Sequence[PartitionLog]) -> None:
     known = {log.log_dir.broker_id for log in logs if log.log_dir.broker_id is not None}
-    unknown = sorted(without - known)
+    unknown = sorted(brokers - known)
     if unknown:
         names = ", ".join(map(str, sorted(known)))
         raise OptionError(
-            "--without", ",".join(map(str, unknown)), f"brokers of the log directories: {names}"
+            option, ",".join(map(str, unknown)), f"brokers of the log directories: {names}"
         )
 
 
@@ -215,7 +294,7 @@ def _write_election(path: str, rows: Sequence[PartitionRows]) -> None:
     print_note(f"{path}: {counted(len(named), 'partition')}")
 
 
-def _sum_up(rows: Sequence[PartitionRows], *, is_text: bool) -> None:
+def _sum_up(rows: Sequence[PartitionRows], leader: int | None, *, is_text: bool) -> None:
     put = print_text if is_text else print_note
     differing = [each for each in rows if each.differs]
     put(f"{counted(len(rows), 'partition')}, {len(differing):,} with replicas that differ")
@@ -223,3 +302,6 @@ def _sum_up(rows: Sequence[PartitionRows], *, is_text: bool) -> None:
     if absent:
         names = first_names(absent, _MOST_NAMES)
         print_note(f"replicas that are not under the paths: {names}")
+    others = [each.name for each in rows if leader is not None and each.leader is None]
+    if others:
+        print_note(f"broker {leader} cannot lead {first_names(others, _MOST_NAMES)}")

@@ -59,6 +59,7 @@ class Node:
     is_controller: bool
     port: int
     home: Path
+    host: str = _HOST
     metadata_dir: Path = field(init=False)
     process: subprocess.Popen[bytes] | None = None
 
@@ -72,7 +73,12 @@ class Node:
 
     @property
     def address(self) -> str:
-        return f"{_HOST}:{self.port}"
+        return f"{self.host}:{self.port}"
+
+    def move(self) -> None:
+        """Give the node, which does not run, another name of its host and another port."""
+        self.host = "localhost"
+        (self.port,) = free_ports(1)
 
     @property
     def log(self) -> str:
@@ -120,12 +126,20 @@ class KraftCluster:
         ids = {each.node_id: new_directory_id() for each in controllers}
         initial = ",".join(f"{c.node_id}@{c.address}:{ids[c.node_id]}" for c in controllers)
         for node in self.nodes.values():
-            arguments = ["format", "--cluster-id", CLUSTER_ID, "--config", str(self._write(node))]
-            if self.is_dynamic and node.is_controller:
-                arguments += ["--initial-controllers", initial]
-            elif self.is_dynamic:
-                arguments += ["--no-initial-controllers"]
-            run_tool("kafka.tools.StorageTool", arguments, jars="broker", java_options=QUICK_START)
+            if self.is_dynamic:
+                of_controllers = ("--initial-controllers", initial)
+                self.format(
+                    node, *(of_controllers if node.is_controller else ("--no-initial-controllers",))
+                )
+            else:
+                self.format(node)
+
+    def format(self, node: Node, *arguments: str) -> None:
+        """Format the directories of a node with kafka-storage."""
+        given = ["format", "--cluster-id", CLUSTER_ID, "--config", str(self._write(node))]
+        run_tool(
+            "kafka.tools.StorageTool", [*given, *arguments], jars="broker", java_options=QUICK_START
+        )
 
     def _write(self, node: Node) -> Path:
         """Write server.properties."""
@@ -147,7 +161,18 @@ class KraftCluster:
         return path
 
     def start(self, *node_ids: int) -> None:
-        """Start nodes, all if none are named, and return when brokers serve."""
+        """Start nodes, all if none are named, and return when they serve."""
+        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
+        for node in self.launch(*node_ids):
+            while "Kafka Server started" not in node.log or not _accepts(node.port):
+                if node.process is None or node.process.poll() is not None:
+                    raise RuntimeError(f"node {node.node_id} ended:\n{node.log[-3000:]}")
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"node {node.node_id} does not serve:\n{node.log[-3000:]}")
+                time.sleep(0.1)
+
+    def launch(self, *node_ids: int) -> list[Node]:
+        """Start nodes, all if none are named, and return them at once."""
         nodes = [self.nodes[each] for each in node_ids or self.nodes]
         for node in nodes:
             logging = node.home / "log4j2.properties"
@@ -162,14 +187,7 @@ class KraftCluster:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                 )
-        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
-        for node in nodes:
-            while "Kafka Server started" not in node.log or not _accepts(node.port):
-                if node.process is None or node.process.poll() is not None:
-                    raise RuntimeError(f"node {node.node_id} ended:\n{node.log[-3000:]}")
-                if time.monotonic() > deadline:
-                    raise RuntimeError(f"node {node.node_id} does not serve:\n{node.log[-3000:]}")
-                time.sleep(0.1)
+        return nodes
 
     def stop(self, *node_ids: int, kill: bool = False) -> None:
         """Stop nodes, all if none are named, brokers first."""
@@ -203,9 +221,15 @@ def _accepts(port: int) -> bool:
 
 
 @contextmanager
-def kraft_cluster(home: Path, *, is_dynamic: bool) -> Iterator[KraftCluster]:
-    """Three controllers and two brokers that run; none of them does at the end."""
-    cluster = KraftCluster(home, is_dynamic)
+def kraft_cluster(
+    home: Path,
+    *,
+    is_dynamic: bool,
+    controllers: int = 3,
+    settings: Mapping[str, object] | None = None,
+) -> Iterator[KraftCluster]:
+    """Controllers and two brokers that run; none of them does at the end."""
+    cluster = KraftCluster(home, is_dynamic, controllers, settings=settings or {})
     try:
         cluster.start()
         yield cluster

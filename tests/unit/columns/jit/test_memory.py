@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kafkalog.columns.jit.compiled import COMPILED
@@ -76,6 +77,29 @@ def stored_controls() -> bytes:
     return batch(payload, 1, codec=CompressionType.NONE)
 
 
+def _noise() -> bytes:
+    """A record with a value of 100 MiB that does not compress."""
+    value = np.random.default_rng(1).bytes(100 * MIB)
+    return b"".join(record(0, value=value, value_bytes=len(value)))
+
+
+def noise() -> bytes:
+    """That record as a producer with zstd sends it."""
+    return batch(compressed([_noise()]), 1)
+
+
+def stored_noise() -> bytes:
+    """The same, not compressed."""
+    return batch(_noise(), 1, codec=CompressionType.NONE)
+
+
+def noise_among_others() -> bytes:
+    """The same between small batches, so that several processes read the file."""
+    few = [batch(b"".join(record(0, value_bytes=MIB)), 1, codec=CompressionType.NONE)] * 20
+    batches = [*few, noise(), *few]
+    return b"".join(struct.pack(">q", offset) + b[8:] for offset, b in enumerate(batches))
+
+
 def header_value() -> bytes:
     """A header with a value of 100 MiB."""
     header = b"\0" + write_varint(100 * MIB) + b"\x01" * (100 * MIB)
@@ -124,7 +148,7 @@ def test_dump_of_a_hostile_batch(
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("attack", [*REFUSED, *READ])
+@pytest.mark.parametrize("attack", [*REFUSED, *READ, noise, stored_noise, noise_among_others])
 def test_dump_of_a_hostile_batch_to_parquet(
     attack: Callable[[], bytes], log: Path, tmp_path: Path
 ) -> None:

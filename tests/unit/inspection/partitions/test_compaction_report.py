@@ -204,7 +204,22 @@ def test_a_log_that_is_not_compacted_has_no_row(tmp_path: Path) -> None:
         ({"min.compaction.lag.ms": "9994"}, {}, False, "min.compaction.lag.ms 9994 holds back "),
         ({"cleanup.policy": "delete"}, {}, False, "cleanup.policy is delete"),
         # F262: what is not due without a lag is not due with any.
-        ({"min.cleanable.dirty.ratio": "1"}, None, False, "dirty ratio 1.000"),
+        (
+            {"min.cleanable.dirty.ratio": "1", "max.compaction.lag.ms": "9000"},
+            None,
+            False,
+            "dirty ratio 1.000",
+        ),
+        ({"min.cleanable.dirty.ratio": "1"}, None, None, "not known: min.compaction.lag.ms, max.c"),
+        # The first dirty batch is 9,000 ms old.
+        ({"min.cleanable.dirty.ratio": "1", "max.compaction.lag.ms": "8999"}, {}, True, None),
+        ({"max.compaction.lag.ms": "8999", "min.compaction.lag.ms": "0"}, None, True, None),
+        (
+            {"max.compaction.lag.ms": "8999", "min.compaction.lag.ms": "9994"},
+            {},
+            False,
+            "min.compaction.lag.ms 9994 holds back ",
+        ),
         ({"min.cleanable.dirty.ratio": "0"}, None, None, "not known: min.compaction.lag.ms"),
         ({}, None, None, "not known: min.compaction.lag.ms, min.cleanable.dirty.ratio"),
         ({"cleanup.policy": None}, None, None, "not known: cleanup.policy, min.comp"),
@@ -217,7 +232,7 @@ def test_a_partition_is_due_if_all_that_decides_it_is_known(
     why_not: str | None,
     tmp_path: Path,
 ) -> None:
-    # F240, F241; records have the timestamp 7.
+    # F240, F241; the record of offset N has the timestamp 1000 + N.
     log = users(tmp_path, {0: [plain(0, b"a")], 1: [plain(1, b"a")], 2: [plain(2, b"b")]}, 0)
     configs = TopicConfigs({"users": {"cleanup.policy": "compact", **own}}, server)
     (row,) = compaction_rows(log, configs.compaction("users"), NOW_MS, None)

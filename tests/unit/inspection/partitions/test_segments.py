@@ -12,6 +12,7 @@ from kafkalog.format.side_files.producer_snapshot import ProducerEntry, write_pr
 from kafkalog.inspection.partitions.segments import segment_rows
 from kafkalog.schemas import table_fields
 from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.partition_log import log_columns
 from kafkalog.wire.compression import CompressionType
 from tests.support.logs.log_dirs import add_partition, log_name
 from tests.support.logs.samples import batch, consecutive, record
@@ -33,8 +34,11 @@ def written(tmp_path: Path, **segments: list[bytes]) -> Path:
 def rows(path: Path) -> list[dict[str, Any]]:
     (log,) = find_partitions([str(path)])
     found = [dict(row) for row in segment_rows(log)]
-    unknown = {name for row in found for name in row} - COLUMNS
-    assert not unknown, f"{unknown}: a column that schemas/tables/segments.json does not have"
+    for row in found:
+        unknown = row.keys() - COLUMNS
+        assert not unknown, f"{unknown}: not in schemas/tables/segments.json, so they are dropped"
+        lacking = COLUMNS - row.keys() - log_columns(log).keys()
+        assert not lacking, f"{lacking}: in schemas/tables/segments.json, and null in every row"
     return found
 
 

@@ -135,6 +135,8 @@ ASKED: dict[str, dict[str, Any]] = {
             }
         ],
     },
+    "SaslHandshake": {"mechanism": "PLAIN"},
+    "SaslAuthenticate": {"authBytes": b""},
     "ListTransactions": {},
     "DescribeTransactions": {"transactionalIds": ["unknown"]},
     "DescribeProducers": {"topics": [{"name": "orders", "partitionIndexes": [0, 1]}]},

@@ -58,6 +58,20 @@ def test_nothing_from_the_first_young_dirty_segment_on() -> None:
     assert part(replace(LOG, segments=young), 700).first_uncleanable_offset == 40
 
 
+def test_the_largest_lag_counts_from_the_first_batches_of_dirty_segments() -> None:
+    # F241: not of clean segments, nor of the active one; 0 and -1 do not count.
+    times_ms = (5, 0, 70, 60, 50)
+    segments = [
+        segment._replace(first_batch_timestamp_ms=time_ms)
+        for segment, time_ms in zip(SEGMENTS, times_ms, strict=True)
+    ]
+    assert part(replace(LOG, segments=segments)).dirty_since_ms == 60
+    assert part(replace(LOG, segments=segments, checkpoint=19)).dirty_since_ms == 60
+    assert part(replace(LOG, segments=segments, checkpoint=9)).dirty_since_ms == 5
+    assert part(replace(LOG, segments=segments, checkpoint=50)).dirty_since_ms is None
+    assert part(LOG).dirty_since_ms is None
+
+
 def replace_time(segment: CleanableSegment, largest_timestamp_ms: int) -> CleanableSegment:
     return segment._replace(largest_timestamp_ms=largest_timestamp_ms)
 

@@ -12,6 +12,7 @@ from kafkalog.storage.log_dir.topic_configs import (
     SERVER,
     TOPIC,
     UNKNOWN,
+    UNLIMITED,
     CompactionSettings,
     RecordedConfigs,
     RetentionLimits,
@@ -164,21 +165,26 @@ def test_what_the_cleaner_goes_by() -> None:
     server = {
         "log.cleaner.delete.retention.ms": "6",
         "log.cleaner.min.compaction.lag.ms": "7",
+        "log.cleaner.max.compaction.lag.ms": "8",
         "log.cleaner.min.cleanable.ratio": "0.25",
     }
     configs = TopicConfigs(topics, server)
     users, orders = configs.compaction("users"), configs.compaction("orders")
     compact, delete = frozenset(("compact",)), frozenset(("delete",))
-    lag, ratio = Setting(7, SERVER), Setting(0.25, SERVER)
-    assert users == CompactionSettings(Setting(compact, TOPIC), 5, lag, ratio)
-    assert orders == CompactionSettings(Setting(delete, DEFAULT), 6, lag, ratio)
+    lags, ratio = (Setting(7, SERVER), Setting(8, SERVER)), Setting(0.25, SERVER)
+    assert users == CompactionSettings(Setting(compact, TOPIC), 5, *lags, ratio)
+    assert orders == CompactionSettings(Setting(delete, DEFAULT), 6, *lags, ratio)
     assert (users.is_compacted, orders.is_compacted) == (True, False)
     unknown: Setting[Any] = Setting(None, UNKNOWN)
     assert TopicConfigs().compaction("orders") == CompactionSettings(
-        unknown, 86_400_000, unknown, unknown
+        unknown, 86_400_000, unknown, unknown, unknown
     )
     assert TopicConfigs({}, {}).compaction("orders") == CompactionSettings(
-        Setting(delete, DEFAULT), 86_400_000, Setting(0, DEFAULT), Setting(0.5, DEFAULT)
+        Setting(delete, DEFAULT),
+        86_400_000,
+        Setting(0, DEFAULT),
+        Setting(UNLIMITED, DEFAULT),
+        Setting(0.5, DEFAULT),
     )
     assert TopicConfigs().compaction("__consumer_offsets").is_compacted
     assert configs.compaction("__share_group_state").cleanup_policy == Setting(None, UNKNOWN)

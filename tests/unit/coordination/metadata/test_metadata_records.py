@@ -7,7 +7,8 @@ import pytest
 
 from kafkalog.coordination.metadata.admin_commands import admin_commands
 from kafkalog.coordination.metadata.cluster_rows import cluster_rows
-from kafkalog.coordination.metadata.image import _EFFECTS, MetadataImage, Remark, image_of
+from kafkalog.coordination.metadata.image import MetadataImage, Remark
+from kafkalog.coordination.metadata.metadata_records import _EFFECTS, apply, image_of
 from kafkalog.messages.catalog import control_family, topic_family
 from kafkalog.messages.metadata_transactions import TRANSACTION_RECORDS
 
@@ -94,7 +95,7 @@ def test_a_change_of_a_partition_raises_its_epochs_and_keeps_what_it_does_not_na
     assert (before["leader"], before["leader_epoch"], before["partition_epoch"]) == (1, 4, 10)
     assert (before["isr"], before["directories"]) == ([1, 2], [MIGRATING] * 2)
     # The same leader again is a new epoch all the same.
-    image.apply(Record("PartitionChangeRecord", {**change, "leader": 1, "leaderRecoveryState": 1}))
+    apply(image, Record("PartitionChangeRecord", {**change, "leader": 1, "leaderRecoveryState": 1}))
     after = partition(image)
     assert (after["leader"], after["leader_epoch"], after["partition_epoch"]) == (1, 5, 11)
     assert after["leader_recovery_state"] == "recovering"
@@ -105,7 +106,7 @@ def test_a_removed_topic_takes_its_partitions_and_configs_along() -> None:
     other = {**CONFIG, "resourceName": "orders2"}
     records = [TOPIC, PARTITION, Record("ConfigRecord", CONFIG), Record("ConfigRecord", other)]
     image = image_of(records)
-    changes = image.apply(Record("RemoveTopicRecord", {"topicId": "T"}))
+    changes = apply(image, Record("RemoveTopicRecord", {"topicId": "T"}))
     assert {(each.table, each.topic) for each in changes} == {
         (table, "orders") for table in ("topic", "partition", "config")
     }
@@ -120,21 +121,21 @@ def test_cleared_replicas_raise_the_epoch_of_partitions_that_had_some(
     image = image_of([TOPIC, PARTITION, Record("ClearElrRecord", {"topicName": topic})])
     row = partition(image)
     assert (row["eligible_leader_replicas"], row["partition_epoch"]) == ([], epoch)
-    assert image.apply(Record("ClearElrRecord", {"topicName": topic})) == []
+    assert apply(image, Record("ClearElrRecord", {"topicName": topic})) == []
 
 
 def test_a_broker_is_unfenced_shut_down_and_unregistered() -> None:
     image = image_of([BROKER, Record("UnfenceBrokerRecord", {"id": 1, "epoch": 3})])
     assert image.tables["broker"][1,]["is_fenced"] is False
     stopping = {"brokerId": 1, "brokerEpoch": 3, "fenced": 0, "inControlledShutdown": 1}
-    image.apply(Record("BrokerRegistrationChangeRecord", stopping))
-    image.apply(
-        Record("BrokerRegistrationChangeRecord", {**stopping, "fenced": 1, "logDirs": ["D"]})
+    apply(image, Record("BrokerRegistrationChangeRecord", stopping))
+    apply(
+        image, Record("BrokerRegistrationChangeRecord", {**stopping, "fenced": 1, "logDirs": ["D"]})
     )
     (row,) = cluster_rows("broker", image)
     assert row["is_fenced"] and row["is_in_controlled_shutdown"] and row["log_dirs"] == ["D"]
     assert row["end_points"] == ["EXT:SASL_SSL://h:9092"]
-    image.apply(Record("UnregisterBrokerRecord", {"brokerId": 1, "brokerEpoch": 3}))
+    apply(image, Record("UnregisterBrokerRecord", {"brokerId": 1, "brokerEpoch": 3}))
     assert image.tables["broker"] == {}
 
 
@@ -166,7 +167,7 @@ def test_what_is_set_is_removed_again() -> None:
         "config": Record("ConfigRecord", {**CONFIG, "value": None}),
     }
     for table, record in removals.items():
-        (change,) = image.apply(record)
+        (change,) = apply(image, record)
         assert change.table == table and change.old is not None and change.new is None
     assert image.remarks == []
 
@@ -189,7 +190,7 @@ def test_dynamic_voters_replace_those_before() -> None:
         return Record("KRAFT_VOTERS", {"version": 0, "voters": found})
 
     image = image_of([Record("KRAFT_VERSION", {"kRaftVersion": 1}), voters(1, 2)])
-    changes = image.apply(voters(2, 3))
+    changes = apply(image, voters(2, 3))
     assert {(each.key, each.new is None) for each in changes} == {
         ((1, "D1"), True),
         ((3, "D3"), False),

@@ -1,0 +1,77 @@
+"""What `kafkalog metadata` prints of a cluster that keeps its metadata in ZooKeeper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafkalog.command_line.metadata.cluster_tables import (
+    image_words,
+    kind_of_rows,
+    of_topics,
+    refuse_unknown,
+    write_rows,
+)
+from kafkalog.command_line.terminal import print_note, print_text
+from kafkalog.coordination.metadata.admin_commands import admin_commands
+from kafkalog.coordination.zookeeper.znode_image import NOT_KNOWN, ZNODE_KINDS, ZnodeImage
+from kafkalog.errors import OptionError
+from kafkalog.exit_codes import ExitCode
+from kafkalog.inspection.zookeeper.cluster_trees import newest_tree
+from kafkalog.words import time_text
+
+
+@dataclass(frozen=True)
+class ZooKeeperRequest:
+    """The request: rows of a kind, None for the usual; of topics, all if none are given; as of a
+    time, None for the end."""
+
+    paths: tuple[str, ...]
+    chroot: str | None
+    kind: str | None
+    topics: tuple[str, ...]
+    time_ms: int | None
+    show_secrets: bool
+    table_format: str
+
+    def write_rows(self) -> ExitCode:
+        """Print the rows of a kind. Raises OptionError for what ZooKeeper does not have."""
+        kind = kind_of_rows(self.kind, self.topics)
+        if kind not in ZNODE_KINDS:
+            raise OptionError("--by", kind, f"what ZooKeeper has: {', '.join(ZNODE_KINDS)}")
+        found, summary = self._image()
+        rows = found.rows(kind, show_secrets=self.show_secrets)
+        write_rows(
+            kind,
+            of_topics(kind, rows, self.topics),
+            self.table_format,
+            show_secrets=self.show_secrets,
+            not_known=NOT_KNOWN.get(kind, ()),
+        )
+        put = print_text if self.table_format == "text" else print_note
+        put(summary)
+        return _end(found)
+
+    def write_commands(self) -> ExitCode:
+        """Print command lines. Raises OptionError for a topic that there is not."""
+        found, summary = self._image()
+        print_text(f"# {summary}")
+        for line in admin_commands(found.image, self.topics, show_secrets=self.show_secrets):
+            print_text(line)
+        return _end(found)
+
+    def _image(self) -> tuple[ZnodeImage, str]:
+        """Return the image, and of what it is."""
+        tree = newest_tree(self.paths, (), self.chroot, self.time_ms)
+        found = ZnodeImage.of(tree.facts())
+        refuse_unknown(self.topics, found.image)
+        time = "" if self.time_ms is None else f", {time_text(self.time_ms)}"
+        place = f"{tree.path}{tree.place.chroot}"
+        words = image_words(found.image)
+        return found, f"{place}: as of zxid {tree.tree.zxid:#x}{time}: {words}"
+
+
+def _end(found: ZnodeImage) -> ExitCode:
+    """Name what could not be read, and return the exit code."""
+    for path, detail in found.unreadable:
+        print_note(f"{path}: {detail}")
+    return ExitCode.UNREADABLE_INPUT if found.unreadable else ExitCode.DONE

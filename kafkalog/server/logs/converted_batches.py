@@ -1,0 +1,94 @@
+"""Records of formats 0 and 1 in batches of format 2, as every version of Fetch since then has them.
+
+Offsets, keys, values and times stay. Format 2 knows no record without a time: its time is -1.
+Rule: docs/format.md F850.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.batch_header import LOG_APPEND_TIME, NO_VALUE
+from kafkalog.format.offsets import OffsetSpan
+from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
+from kafkalog.format.records import Record
+from kafkalog.server.logs.batch_runs import Run
+from kafkalog.server.logs.file_ranges import FileRange, MemoryRange, Range
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.recovery.framing import frames
+
+# A batch ends with the record that reaches this size.
+_BATCH_BYTES = 64 * 1024
+# What a record has beside its key and value, about.
+_FIELDS_BYTES = 16
+# Offsets in a batch of format 2 are 32 bits from its first one.
+_MOST_OFFSETS = 2**31
+
+
+def converted_batches(run: Run, span: OffsetSpan) -> Iterator[tuple[Range, OffsetSpan]]:
+    """Yield the batches of a run that end in a span as batches of format 2, without those whose
+    records all lie before it, and the offsets of each. What cannot be read stays as it is, for the
+    client to say so."""
+    batch = _Batch()
+    end = 0
+    with InputFile(run.path) as file:
+        for frame in frames(file, run.position, run.end):
+            header = frame.header
+            if header.last_offset < span.start:
+                continue
+            if header.last_offset >= span.end:
+                break
+            data = file.read(frame.position, header.size)
+            try:
+                records = read_batch(data, 0, expected_offset=end)
+            except CorruptDataError:
+                yield from batch.taken()
+                as_it_lies = FileRange(run.path, frame.position, frame.end)
+                yield as_it_lies, OffsetSpan(header.base_offset, header.last_offset + 1)
+                continue
+            end = header.last_offset + 1
+            for record in records:
+                if record.offset < span.start:
+                    continue
+                if not batch.takes(record):
+                    yield from batch.taken()
+                batch.add(record)
+    yield from batch.taken()
+
+
+class _Batch:
+    """Records that become one batch."""
+
+    def __init__(self) -> None:
+        self._records: list[Record] = []
+        self._bytes = 0
+
+    def takes(self, record: Record) -> bool:
+        """Return whether the batch has room for a record, and can say when it was written."""
+        if not self._records:
+            return True
+        first = self._records[0]
+        is_appended = LOG_APPEND_TIME in (first.timestamp_type, record.timestamp_type)
+        # Of times of appending a batch has one.
+        is_other_time = is_appended and (first.timestamp_type, first.timestamp_ms) != (
+            record.timestamp_type,
+            record.timestamp_ms,
+        )
+        has_room = self._bytes < _BATCH_BYTES and record.offset - first.offset < _MOST_OFFSETS
+        return has_room and not is_other_time
+
+    def add(self, record: Record) -> None:
+        """Add a record that the batch takes."""
+        self._records.append(record)
+        self._bytes += len(record.key or b"") + len(record.value or b"") + _FIELDS_BYTES
+
+    def taken(self) -> Iterator[tuple[MemoryRange, OffsetSpan]]:
+        """Yield the batch if it has a record, and begin another one."""
+        if not self._records:
+            return
+        first, last = self._records[0], self._records[-1]
+        fields = BatchFields(leader_epoch=NO_VALUE, timestamp_type=first.timestamp_type)
+        data = write_batch(self._records, fields)
+        self._records, self._bytes = [], 0
+        yield MemoryRange(data), OffsetSpan(first.offset, last.offset + 1)

@@ -1,0 +1,1 @@
+"""Who may connect: TLS, users and their passwords, the mechanisms of SASL."""

@@ -1,0 +1,187 @@
+"""`kafkalog metadata` on data directories of ZooKeeper, against what the brokers' own tools and
+clients said of the same clusters. Rules: F435, F440, F441, F465, F831 and F832."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+from tests.support.golden.znodes import Row, listing
+from tests.support.repository import Unpack
+
+# What kafka-topics --describe prints of 0.8.2 and 0.10.2.
+TOPIC = re.compile(r"Topic:(\S+)\tPartitionCount:(\d+)\tReplicationFactor:(\d+)\tConfigs:(\S*)")
+PARTITION = re.compile(
+    r"\tTopic: (\S+)\tPartition: (\d+)\tLeader: (-?\d+)\tReplicas: (\S+)\tIsr: (\S+)"
+)
+
+
+def run(path: Path, *options: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(kafkalog, ["metadata", str(path), *options])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def rows(path: Path, *options: str) -> list[dict[str, Any]]:
+    code, out, err = run(path, *options, "--format", "json")
+    assert code == 0, err
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def live(unpacked: Unpack, name: str) -> Path:
+    return unpacked(f"{name}.zookeeper") / "zookeeper-live"
+
+
+def znodes(unpacked: Unpack, name: str) -> list[Row]:
+    return listing(unpacked(f"{name}.zookeeper"))
+
+
+@pytest.mark.parametrize("name", ["kafka08", "kafka010"])
+def test_topics_and_partitions_are_what_the_brokers_tool_printed(
+    name: str, unpacked: Unpack
+) -> None:
+    said = (unpacked(f"{name}.golden") / "tools" / "topics_describe.txt").read_text()
+    path = live(unpacked, name)
+    found = rows(path, "--by", "topic")
+    assert {(row["topic_id"], row["leaderless_partitions"]) for row in found} == {(None, 0)}
+    assert [
+        (row["topic"], row["partitions"], row["replication_factor"], row["configs"])
+        for row in found
+    ] == [
+        (
+            topic,
+            int(count),
+            int(factor),
+            dict(each.split("=") for each in configs.split(",") if each),
+        )
+        for topic, count, factor, configs in TOPIC.findall(said)
+    ]
+    assert [
+        (row["topic"], row["partition"], row["leader"], row["replicas"], row["isr"])
+        for row in rows(path, "--by", "partition")
+    ] == [
+        (
+            topic,
+            int(number),
+            int(leader),
+            *([*map(int, each.split(","))] for each in (replicas, isr)),
+        )
+        for topic, number, leader, replicas, isr in PARTITION.findall(said)
+    ]
+
+
+def test_topics_are_what_the_admin_client_was_told(unpacked: Unpack) -> None:
+    told = json.loads((unpacked("kafka39zk.golden") / "admin.json").read_text())
+    path = live(unpacked, "kafka39zk")
+    found = rows(path, "--by", "topic")
+    assert {row["topic"]: row["topic_id"] for row in found} == {
+        name: each["topicId"] for name, each in told["topics"].items()
+    }
+    for row in found:
+        assert row["configs"] == told["topic_configs_not_default"].get(row["topic"], {})
+    assert [
+        (row["topic"], row["partition"], row["leader"], row["replicas"], row["isr"])
+        for row in rows(path, "--by", "partition")
+    ] == [
+        (name, each["partition"], each["leader"], [1], [1])
+        for name, topic in sorted(told["topics"].items())
+        for each in topic["partitions"]
+    ]
+    (broker,) = rows(path, "--by", "broker")
+    assert told["cluster"]["nodes"] == "[localhost:19092 (id: 1 rack: null)]"
+    assert (broker["broker_id"], broker["end_points"], broker["rack"]) == (
+        *(1, ["PLAINTEXT://localhost:19092"], None),
+    )
+
+
+def test_partitions_have_the_epochs_of_their_znodes(unpacked: Unpack) -> None:
+    states = {
+        znode["path"]: znode
+        for znode in znodes(unpacked, "kafka39zk")
+        if znode["path"].endswith("/state")
+    }
+    found = rows(live(unpacked, "kafka39zk"), "--by", "partition")
+    assert len(found) == len(states)
+    for row in found:
+        znode = states[f"/brokers/topics/{row['topic']}/partitions/{row['partition']}/state"]
+        assert row["partition_epoch"] == znode["version"]
+        assert row["leader_epoch"] == json.loads(znode["text"])["leader_epoch"]
+
+
+def test_users_quotas_and_configs_are_those_of_the_znodes(unpacked: Unpack) -> None:
+    # F831
+    path = live(unpacked, "kafka39zk")
+    (znode,) = (
+        json.loads(each["text"])["config"]
+        for each in znodes(unpacked, "kafka39zk")
+        if each["path"] == "/config/users/zk.alice"
+    )
+    (user,) = rows(path, "--by", "user")
+    hidden = dict.fromkeys(("salt", "stored_key", "server_key"), "***")
+    assert user == {"user": "zk.alice", "mechanism": "SCRAM-SHA-256", "iterations": 4096, **hidden}
+    (shown,) = rows(path, "--by", "user", "--show-secrets")
+    assert znode["SCRAM-SHA-256"] == ",".join(
+        [f"{name}={shown[name]}" for name in hidden] + ["iterations=4096"]
+    )
+    assert rows(path, "--by", "quota") == [
+        {"entity": "user=zk.alice", "quota": "consumer_byte_rate", "value": 1000000.0}
+    ]
+    assert {
+        "resource_type": "broker",
+        "resource_name": "",
+        "name": "message.max.bytes",
+        "value": "1500000",
+    } in rows(path, "--by", "config")
+    assert rows(live(unpacked, "kafka010"), "--by", "quota") == [
+        {"entity": "client-id=old.quota-client", "quota": "producer_byte_rate", "value": 1000000.0}
+    ]
+
+
+@pytest.mark.parametrize("name", ["kafka08", "kafka010", "kafka39zk"])
+def test_a_topic_is_there_from_the_time_on_when_it_was_created(name: str, unpacked: Unpack) -> None:
+    created = {
+        znode["path"].rpartition("/")[2]: znode["ctime"]
+        for znode in znodes(unpacked, name)
+        if re.fullmatch("/brokers/topics/[^/]+", znode["path"])
+    }
+    assert len(created) > 5
+    path = live(unpacked, name)
+    for moment in sorted(created.values())[::3]:
+        for time_ms in (moment - 1, moment):
+            found = {row["topic"] for row in rows(path, "--as-of", str(time_ms))}
+            # Some were deleted later.
+            assert {topic for topic, since in created.items() if since <= time_ms} <= found
+            assert not {topic for topic, since in created.items() if since > time_ms} & found
+
+
+def test_a_broker_that_has_left_is_not_there(unpacked: Unpack) -> None:
+    path = unpacked("kafka39zk.zookeeper") / "zookeeper-after-broker-stop"
+    assert rows(path, "--by", "broker") == []
+    # The only broker of the cluster kept the leadership of its partitions.
+    assert {row["leader"] for row in rows(path, "--by", "partition")} == {1}
+
+
+def test_commands_make_the_topics_again(unpacked: Unpack) -> None:
+    code, out, _ = run(live(unpacked, "kafka010"), "--commands", "--topic", "old.append_time")
+    assert code == 0
+    head, line = out.splitlines()
+    assert head.startswith("# ") and "as of zxid 0x" in head
+    assert "--create --topic old.append_time --replica-assignment 0" in line
+    assert line.endswith("--config message.timestamp.type=LogAppendTime")
+
+
+def test_what_zookeeper_does_not_have_is_refused(unpacked: Unpack) -> None:
+    path = live(unpacked, "kafka39zk")
+    for options, words in (
+        (("--by", "voter"), "topic, partition, broker, config, acl, user, quota"),
+        (("--diff", "start", "end"), "needs __cluster_metadata"),
+        (("--as-of-offset", "7"), "needs __cluster_metadata"),
+        (("--topic", "nowhere"), "topics at that moment"),
+    ):
+        code, _, err = run(path, *options)
+        assert (code, words in err) == (2, True)
+    code, out, _ = run(path, "--by", "broker")
+    assert (code, "LOG-DIRS" in out, "as of zxid 0x" in out) == (0, False, True)
