@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
 
 _SHOWN = ("topic", "partition", "severity", "kind", "offset", "other_offset", "key", "detail")
+_DUE = ("topic", "partition", "dirty_ratio", "is_due", "why_not")
 
 
 @job_command(
@@ -60,6 +61,9 @@ def main(
         ]
         if job.show and not findings.isEmpty():
             findings.select(*_SHOWN).show(job.show, truncate=False)
+        if job.show and totals.partitions:
+            due = report.orderBy("topic", "partition").select(*_DUE)
+            due.show(job.show, truncate=False)
     print(verdict(totals, before), f"tables: {' '.join(paths)}", sep="\n")
     return job.exit_code(has_findings=bool(totals.faulty_partitions))
 

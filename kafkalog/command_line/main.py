@@ -58,20 +58,26 @@ _OF_CLUSTERS = ("metadata", "quorum", "rebuild-quorum", "replicas", "tier")
 _OTHER_NAMES = {
     "brokers": "metadata --brokers",
     "cat": "dump",
+    "cleaning": "job verify-compaction",
+    "compaction": "job verify-compaction",
     "configs": "metadata --configs",
     "consume": "dump --deep",
     "consumer-groups": "groups",
     "describe": "metadata, or groups for consumer groups",
     "lag": "groups",
     "list": "ls",
+    "migrate-offsets": "job migrate-offsets",
     "offsets": "get-offsets",
     "partitions": "ls --by partition",
+    "plan-retention": "job plan-retention",
     "restore": "salvage or undelete",
+    "retention": "job plan-retention",
     "segments": "ls --by segment",
     "topics": "ls",
     "transactions": "txns",
     "validate": "check",
     "verify": "check",
+    "verify-compaction": "job verify-compaction",
 }
 
 _EPILOG = """\

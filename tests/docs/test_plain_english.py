@@ -16,7 +16,8 @@ PATTERNS = {
     rf"(?:is|are|was|were) no (?!{COMPARED})(?=\w)": "is not a ..., has no ...",
     r"\"\"\"Of ": "a docstring that begins with a verb",
     r"\"\"\"The same (?:as|but|for|of|with)\b": "a docstring that can be read alone",
-    r"nobody(?!\"\])": "no reader, no broker, unknown",
+    # A quoted one is the name of a user.
+    r"nobody(?![\"'])": "no reader, no broker, unknown",
     r"(?:is|are|was|were|be|been) told\b(?! apart)": "is reported, is known",
     r"tells? (?:of|nothing)\b": "reports, does not show",
     r"stands? (?:there|beside|behind|below|above)\b": "is there, is beside",

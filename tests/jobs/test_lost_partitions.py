@@ -99,7 +99,8 @@ def test_the_plan_and_the_salvage_say_so_too(
     assert salvage.main([*given, "--to", str(tmp_path / "new")]) == ExitCode.FINDINGS
     *_, absent, verdict, _ = capsys.readouterr().out.splitlines()
     assert absent == disk.not_there
-    assert verdict.endswith("; LOST: 0 bytes in 1 range")
+    absent = f"and {offsets} offsets of which no byte is there"
+    assert verdict.endswith(f"; LOST: 0 bytes in 1 range, {absent}")
     (lost,) = table(spark, tmp_path / "tables", "lost_ranges").collect()
     assert (lost.kind, lost.first_offset, lost.last_offset) == (
         "missing_end",

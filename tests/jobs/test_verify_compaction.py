@@ -64,11 +64,18 @@ def test_what_a_cleaning_would_free_by_the_topics_own_settings(
     log_dir = add_users(tmp_path / "logs", b"a", b"b", b"c", b"a", checkpoint=3)
     size = len(write_batch([record(0, key=b"a")]))
     configs = tmp_path / "topics.json"
-    settings = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.6"}
+    settings = {
+        "cleanup.policy": "compact",
+        "min.cleanable.dirty.ratio": "0.6",
+        "min.compaction.lag.ms": "0",
+        "max.compaction.lag.ms": "9223372036854775807",
+    }
     configs.write_text(json.dumps({"users": settings}))
     assert run(log_dir, "--topic-config", configs, "--fail-on-findings") == ExitCode.DONE
     said = capsys.readouterr().out
     assert "3 cleaned records as the cleaner promises;" in said
+    (shown,) = (line for line in said.splitlines() if line.startswith("|users"))
+    assert "|false " in shown and "min.cleanable.dirty.ratio" in shown
     assert f"a cleaning would free {size} bytes, 0 partitions due" in said
     (row,) = table(spark, tmp_path / "tables", "compaction_report").collect()
     # The first dirty offset lies inside the one segment there is: it counts on both sides.

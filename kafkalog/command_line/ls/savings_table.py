@@ -9,7 +9,7 @@ from typing import Any
 
 from kafkalog.command_line.ls.storage_rows import StoredLog
 from kafkalog.command_line.parallel import in_order
-from kafkalog.command_line.terminal import write_table
+from kafkalog.command_line.terminal import print_text, write_table
 from kafkalog.inspection.logs.savings import Saving, savings
 from kafkalog.storage.log_dir.topic_configs import DELETE_POLICY, TopicConfigs
 from kafkalog.storage.names import BROKERS_TOPICS
@@ -65,9 +65,20 @@ def saving_rows(
     return rows
 
 
-def write_savings(rows: Sequence[Sequence[object]], table_format: str) -> None:
-    """Write the rows."""
+def write_savings(rows: Sequence[Sequence[Any]], table_format: str) -> None:
+    """Write the rows, and after text what each change saves in all topics."""
     write_table(_NAMES, rows, table_format, texts=_TEXTS)
+    if table_format == "text" and len({row[0] for row in rows}) > 1:
+        print_text(_in_all(rows))
+
+
+def _in_all(rows: Sequence[Sequence[Any]]) -> str:
+    saved: dict[str, int] = defaultdict(int)
+    for _, change, _, _, saves, *_ in rows:
+        saved[change] += saves
+    most_first = sorted(saved, key=lambda change: (-saved[change], change))
+    words = "; ".join(f"{change} saves {size_text(saved[change])}" for change in most_first)
+    return f"in all topics: {words}"
 
 
 def _by_retention(logs: Sequence[StoredLog], configs: _Configs) -> Iterator[Saving]:

@@ -64,6 +64,12 @@ def lost_rows(row: Mapping[str, Any]) -> Iterator[TableRow]:
         yield {**place, **lost}
 
 
+def _absent_offsets(lost: Mapping[str, Any]) -> int:
+    """Return how many offsets a range has without having a byte."""
+    first, last = lost["first_offset"], lost["last_offset"]
+    return 0 if lost["length"] or first is None or last is None else last - first + 1
+
+
 @dataclass
 class SalvageTotals:
     """What was written and what was lost, from the rows of table `salvage`."""
@@ -74,6 +80,7 @@ class SalvageTotals:
     kept_bytes: int = 0
     lost_bytes: int = 0
     lost_ranges: int = 0
+    absent_offsets: int = 0
     doubtful_batches: int = 0
     compacted_bytes: int = 0
     compacted_topics: set[str] = field(default_factory=set)
@@ -93,6 +100,7 @@ class SalvageTotals:
         for name in ("batches", "records", "kept_bytes", "lost_bytes", "doubtful_batches"):
             setattr(self, name, getattr(self, name) + row[name])
         self.lost_ranges += len(row["lost_ranges"])
+        self.absent_offsets += sum(_absent_offsets(lost) for lost in row["lost_ranges"])
         self.start_errors += not row["broker_starts"]
         self.without_topic_id += row["topic_id"] is None
         if row["compacted_bytes"] is not None:
@@ -126,6 +134,8 @@ class SalvageTotals:
             lost = (
                 f"LOST: {counted(self.lost_bytes, 'byte')} in {counted(self.lost_ranges, 'range')}"
             )
+        if self.absent_offsets:
+            lost += f", and {counted(self.absent_offsets, 'offset')} of which no byte is there"
         if self.doubtful_batches:
             lost += f"; {counted(self.doubtful_batches, 'doubtful batch')} kept"
         if self.start_errors:

@@ -265,6 +265,19 @@ def test_topics_that_brokers_make_for_themselves_have_no_savings(unpacked: Unpac
     }
 
 
+def test_the_last_line_sums_up_what_a_change_saves_in_all_topics(unpacked: Unpacked) -> None:
+    logs = unpacked("kafka44.logs") / "log-dirs"
+    given = ("--topic", "shop.codec-none", "--topic", "shop.codec-lz4", "--savings")
+    in_zstd = sum(
+        row["saves"] for row in rows(logs, *given) if row["change"] == "compression.type=zstd"
+    )
+    _, out, _ = run(logs, *given)
+    (said,) = (line for line in out.splitlines() if line.startswith("in all topics: "))
+    assert f"compression.type=zstd saves {size_text(in_zstd)}" in said
+    _, out, _ = run(logs, *given[2:])
+    assert out and "in all topics: " not in out
+
+
 def test_groups_in_zookeeper_read_topics_too(unpacked: Unpacked) -> None:
     # F591: what ConsumerOffsetChecker printed, of both stores.
     logs = unpacked("kafka08.logs") / "log-dirs"

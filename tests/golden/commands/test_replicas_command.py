@@ -75,9 +75,12 @@ def test_partitions_to_elect_are_written_for_the_tool(log_dirs: list[Path], tmp_
 def test_without_the_clusters_metadata_nobody_knows_who_is_elected(log_dirs: list[Path]) -> None:
     rows = replica_rows(log_dirs[:2])
     assert {(row["is_elected"], row["keep_stopped"]) for row in rows} == {(None, None)}
+    needed = "IS-ELECTED and KEEP-STOPPED need the cluster's metadata"
+    assert needed in run(log_dirs[:2])[2]
     # With it, replicas that are not here are named.
     code, _, err = run([*log_dirs[:2], log_dirs[3]])
     assert code == 0 and "orders-0 on 13, orders-1 on 13" in err
+    assert needed not in err
 
 
 def kept_records(log_dir: Path) -> list[tuple[int, int, str]]:

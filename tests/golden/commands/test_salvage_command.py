@@ -111,6 +111,19 @@ def test_a_full_disk_is_named_and_leaves_nothing(processes: str, tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == ["logs"]
 
 
+@pytest.mark.parametrize(
+    ("variant", "offsets"), [("middle-segment-missing", 453), ("empty-active-log", 137)]
+)
+def test_the_verdict_counts_offsets_that_left_no_byte(
+    variant: str, offsets: int, unpacked: Unpack, tmp_path: Path
+) -> None:
+    # By hand: segment 463 to 915 was deleted; 2663 to 2799 were in the log that is empty.
+    damaged = unpacked("unclean.logs") / "variants" / variant / "log-dirs"
+    _, out, _ = run("salvage", damaged, "--to", tmp_path / "new")
+    said = f"LOST: 0 bytes in 1 range, and {offsets} offsets of which no byte is there\n"
+    assert out.endswith(said)
+
+
 def test_doubtful_batches_are_kept_on_request(unpacked: Unpack, tmp_path: Path) -> None:
     # F196: by hand, from recovery.json, an offset of 2721 that was changed to 1002721.
     jumped = unpacked("unclean.logs") / "variants" / "base-offset-jump" / "log-dirs"

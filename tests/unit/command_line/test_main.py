@@ -158,7 +158,14 @@ def test_check_names_a_tiered_partition_without_a_segment(
 
 
 @pytest.mark.parametrize(
-    ("name", "other"), [("consume", "dump --deep"), ("topics", "ls"), ("offsets", "get-offsets")]
+    ("name", "other"),
+    [
+        ("consume", "dump --deep"),
+        ("topics", "ls"),
+        ("offsets", "get-offsets"),
+        ("retention", "job plan-retention"),
+        ("migrate-offsets", "job migrate-offsets"),
+    ],
 )
 def test_the_command_is_named_that_does_what_other_tools_call_otherwise(
     name: str, other: str

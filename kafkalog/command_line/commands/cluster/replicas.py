@@ -43,6 +43,10 @@ _TEXT_COLUMNS = {
     ),
 }
 _MOST_NAMES = 5
+_NO_METADATA = (
+    "IS-ELECTED and KEEP-STOPPED need the cluster's metadata: give a directory that has "
+    "__cluster_metadata-0 too"
+)
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -152,7 +156,8 @@ def replicas(
         "positions": positions(logs, processes),
         "now_ms": time.time_ns() // 1_000_000,
     }
-    rows, kept = _read(meant, _partitions_of_image(logs), options, export, processes)
+    image = _partitions_of_image(logs)
+    rows, kept = _read(meant, image, options, export, processes)
     is_text = table_format == "text"
     shown = [each for each in rows if each.differs or with_all or not is_text]
     columns: tuple[str, ...] = REPLICA_COLUMNS if by == _REPLICA else LOSS_COLUMNS
@@ -176,6 +181,8 @@ def replicas(
     if kept is not None:
         print_note(kept)
     _sum_up(rows, leader, is_text=is_text)
+    if by == _REPLICA and found and not image:
+        print_note(_NO_METADATA)
     return ExitCode.DONE
 
 
