@@ -16,7 +16,6 @@ _EXTRAS = {
     "grpc": "connect",
     "pyiceberg": "iceberg",
     "sqlalchemy": "iceberg",
-    "plotly": "notebooks",
 }
 
 

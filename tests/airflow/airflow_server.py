@@ -91,7 +91,7 @@ class Airflow:
             time.sleep(_POLL_SECONDS)
         raise AirflowError(f"no Airflow with {dags} DAGs within {_START_TIMEOUT_SECONDS} s")
 
-    def set_variable(self, key: str, value: Mapping[str, str]) -> None:
+    def set_variable(self, key: str, value: Mapping[str, object]) -> None:
         content = {"key": key, "value": json.dumps(value)}
         known = {each["key"] for each in self.ask("GET", "/api/v2/variables")["variables"]}
         if key in known:
@@ -102,10 +102,11 @@ class Airflow:
     def unpause(self, dag: str) -> None:
         self.ask("PATCH", f"/api/v2/dags/{dag}", {"is_paused": False})
 
-    def trigger(self, dag: str, start: str, end: str) -> str:
-        """Begin a run of an interval; its id."""
+    def trigger(self, dag: str, start: str, end: str, **params: object) -> str:
+        """Begin a run of an interval, with parameters; its id."""
         interval = {"data_interval_start": start, "data_interval_end": end, "logical_date": start}
-        run_id: str = self.ask("POST", f"/api/v2/dags/{dag}/dagRuns", interval)["dag_run_id"]
+        request = {**interval, "conf": params}
+        run_id: str = self.ask("POST", f"/api/v2/dags/{dag}/dagRuns", request)["dag_run_id"]
         return run_id
 
     def backfill(self, dag: str, start: str, end: str, *, runs: int) -> list[str]:

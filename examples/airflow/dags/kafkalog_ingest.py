@@ -1,21 +1,31 @@
-"""Every hour: what is new in the topics, into the Delta table `ingested_records`."""
+"""New records of topics, each exactly once.
+
+Every hour, job `ingest-topics` adds what is new to the Delta table
+`OUTPUT/ingest/ingested_records`. A run takes what is new up to the end of its interval, and finds
+nothing new where a later run was there first.
+
+**If it fails:** records were deleted before they were read, or a log is not the one that was read
+before. The task's log names the partitions.
+
+**A backfill** writes its intervals once more in place of what the table has of them, say after
+damage that was skipped has been repaired. **A run by hand** can be limited to some `topics`.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from airflow.sdk import DAG, CronDataIntervalTimetable
-from kafkalog_jobs import ONE_AFTER_ANOTHER, kafkalog_job
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable
+from kafkalog_jobs import FOR_EACH_DAG, kafkalog_job, named, names_param
 
 
 def ingest_arguments(
-    kafkalog: dict[str, str], run_type: str, start: datetime, end: datetime
-) -> list[Any]:
-    """A scheduled run takes what is new up to the end of its interval, and is done at once where a
-    run after it was there first. A backfill writes its interval once more, say after damage that
-    was skipped has been repaired."""
+    kafkalog: dict[str, Any], params: dict[str, Any], run_type: str, start: datetime, end: datetime
+) -> list[str]:
+    """Return the arguments of the job."""
     arguments = [kafkalog["logs"], "--output-dir", f"{kafkalog['output']}/ingest"]
+    arguments += named("--topic", params["topics"] or kafkalog.get("topics", []))
     if run_type == "backfill":
         arguments += ["--from-time", start.isoformat()]
     return [*arguments, "--until-time", end.isoformat(), "--fail-on-findings", "--show", "0"]
@@ -24,18 +34,20 @@ def ingest_arguments(
 with DAG(
     "kafkalog_ingest",
     description="New records of topics, each exactly once",
+    doc_md=__doc__,
     schedule=CronDataIntervalTimetable("0 * * * *", timezone="UTC"),
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    # The first run takes all that is there; later ones what the missed ones would have.
-    catchup=False,
-    # The arguments come from a function, as a list.
-    render_template_as_native_obj=True,
+    params={
+        "topics": names_param(
+            "topics", "those of the variable `kafkalog`, as `topics`; without them all"
+        )
+    },
     user_defined_macros={"ingest_arguments": ingest_arguments},
-    tags=["kafkalog"],
-    **ONE_AFTER_ANOTHER,
+    **FOR_EACH_DAG,
 ):
     kafkalog_job(
         "ingest_topics",
-        "{{ ingest_arguments(var.json.kafkalog, dag_run.run_type.value,"
+        "{{ ingest_arguments(var.json.kafkalog, params, dag_run.run_type.value,"
         " data_interval_start, data_interval_end) }}",
+        folder="{{ var.json.kafkalog.output }}/ingest",
+        outlet=Asset("kafkalog_ingested_records"),
     )

@@ -1,69 +1,134 @@
-"""What the DAGs of kafkalog have in common: where things are, and what an exit code means.
+"""What the DAGs of kafkalog have in common: how a job runs, and what becomes of its exit code.
 
-The Airflow variable `kafkalog` holds the paths (README.md).
+The Airflow variable `kafkalog` holds the paths. Where the environment of Airflow's processes has
+KAFKALOG_COMMAND, jobs run by that command on the worker's machine; without it by spark-submit, on
+what the connection `spark_default` names (README.md).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from datetime import timedelta
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import RetryDecision, RetryPolicy
+from airflow.providers.standard.hooks.subprocess import SubprocessHook
+from airflow.sdk import Asset, BaseOperator, Param
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-LOGS = "{{ var.json.kafkalog.logs }}"
-OUTPUT = "{{ var.json.kafkalog.output }}"
+COMMAND = os.environ.get("KAFKALOG_COMMAND")
+# What every DAG is given. The arguments of a job come from a function, as a list.
+FOR_EACH_DAG: dict[str, Any] = {
+    "start_date": datetime(2026, 1, 1, tzinfo=UTC),
+    # A run that was missed is a backfill.
+    "catchup": False,
+    # Of two runs that write one table at once, one would be in vain.
+    "max_active_runs": 1,
+    "render_template_as_native_obj": True,
+    "tags": ["kafkalog"],
+}
 _PACKAGE = "{{ var.json.kafkalog.package }}"
-# Never runs at once: of two that write one table, one would be in vain.
-ONE_AFTER_ANOTHER = {"max_active_runs": 1}
-
-_FINDINGS, _WRONG_ARGUMENTS = 1, 2
-_EXIT_CODE = re.compile(r"Error code is: (\d+)\.")
-# The last line of every job that has done its work.
-_DONE = re.compile(r"^tables: ", re.MULTILINE)
+# Exit codes of jobs that are the same the next time (docs/reference/jobs.md). After any other, a
+# disk or an object store may be back in a minute.
+_FINAL = {1: "findings, which the log shows", 2: "wrong arguments"}
 
 
-class RetryIfItCanHelp(RetryPolicy):
-    """Findings and wrong arguments are the same the next time. An unreadable input (3) can be a
-    disk or an object store that is back in a minute, and any other code is Spark's own failure."""
-
-    def evaluate(
-        self, exception: BaseException, try_number: int, max_tries: int, context: Any = None
-    ) -> RetryDecision:
-        said = str(exception)
-        code = exit_code(said)
-        # Spark ends with 1 as well where it fails itself: then the job's last line is missing.
-        if code == _FINDINGS and _DONE.search(said):
-            return RetryDecision.fail("the job is done, and has findings")
-        if code == _WRONG_ARGUMENTS:
-            return RetryDecision.fail("wrong arguments")
-        return RetryDecision.retry(reason=f"exit code {code}")
+def names_param(what: str, otherwise: str) -> Param:
+    """A list of names that a run can be limited to."""
+    return Param(
+        [],
+        type="array",
+        items={"type": "string", "minLength": 1},
+        title=what.capitalize(),
+        description_md=f"Only these {what}, a line each. Empty: {otherwise}.",
+    )
 
 
-def exit_code(said: str) -> int | None:
-    """The exit code in what SparkSubmitOperator raises."""
-    found = _EXIT_CODE.search(said)
-    return int(found[1]) if found else None
+def named(option: str, names: Sequence[str]) -> list[str]:
+    """The option before each of the names."""
+    return [part for name in names for part in (option, name)]
 
 
-def kafkalog_job(job: str, arguments: Sequence[str] | str, **others: Any) -> SparkSubmitOperator:
-    """A task that runs one of kafkalog's jobs by spark-submit, with its arguments, templates
-    among them."""
-    return SparkSubmitOperator(
+def fail_by_meaning(exit_code: int) -> None:
+    """Fail the task for good where another try would end the same."""
+    if exit_code in _FINAL:
+        raise AirflowFailException(f"exit code {exit_code}: {_FINAL[exit_code]}")
+
+
+def note_folder(operator: BaseOperator, context: Mapping[str, Any], folder: str) -> None:
+    """Let a DAG that is scheduled by the operator's assets know where the tables are."""
+    for asset in operator.outlets:
+        context["outlet_events"][asset].extra = {"folder": folder}
+
+
+class SparkSubmitJob(SparkSubmitOperator):
+    """A job by spark-submit."""
+
+    template_fields = (*SparkSubmitOperator.template_fields, "folder")
+
+    def __init__(self, *, job: str, arguments: str, folder: str, **others: Any) -> None:
+        super().__init__(
+            application=f"{_PACKAGE}/jobs/{job}.py",
+            application_args=arguments,
+            properties_file=f"{_PACKAGE}/conf/spark-defaults.conf",
+            # Spark would log each of its steps, a thousand lines, in the task's log.
+            conf={
+                "spark.driver.extraJavaOptions": "-Dlog4j2.configurationFile="
+                f"{_PACKAGE}/conf/log4j2.properties"
+            },
+            name=f"kafkalog {job}",
+            **others,
+        )
+        self.folder = folder
+
+    def execute(self, context: Any) -> None:
+        """Run the job; its exit code says whether another try can help."""
+        try:
+            super().execute(context)
+        except AirflowException:
+            # The hook has the process; the error has the code in its text only.
+            process = self._hook and self._hook._submit_sp
+            if process:
+                fail_by_meaning(process.returncode)
+            raise
+        note_folder(self, context, self.folder)
+
+
+class CommandJob(BaseOperator):
+    """A job by the command `kafkalog job`, on the worker's machine."""
+
+    template_fields = ("arguments", "folder")
+
+    def __init__(self, *, job: str, arguments: str, folder: str, **others: Any) -> None:
+        super().__init__(**others)
+        self.job, self.arguments, self.folder = job, arguments, folder
+        self._hook = SubprocessHook()
+
+    def execute(self, context: Any) -> None:
+        """Run the job; its exit code says whether another try can help."""
+        command = [str(COMMAND), "job", self.job.replace("_", "-"), *self.arguments]
+        code = self._hook.run_command(command).exit_code
+        fail_by_meaning(code)
+        if code:
+            raise AirflowException(f"exit code {code}")
+        note_folder(self, context, self.folder)
+
+    def on_kill(self) -> None:
+        """End the job with its task."""
+        self._hook.send_sigterm()
+
+
+def kafkalog_job(job: str, arguments: str, *, folder: str, outlet: Asset) -> BaseOperator:
+    """A task that runs one of kafkalog's jobs. `arguments` is a template that gives their list,
+    `folder` one that gives where the job writes."""
+    operator = CommandJob if COMMAND else SparkSubmitJob
+    return operator(
         task_id=job,
-        application=f"{_PACKAGE}/jobs/{job}.py",
-        application_args=arguments if isinstance(arguments, str) else list(arguments),
-        properties_file=f"{_PACKAGE}/conf/spark-defaults.conf",
-        # Spark would log each of its steps, a thousand lines, in the task's log.
-        conf={
-            "spark.driver.extraJavaOptions": "-Dlog4j2.configurationFile="
-            f"{_PACKAGE}/conf/log4j2.properties"
-        },
-        name=f"kafkalog {job}",
+        job=job,
+        arguments=arguments,
+        folder=folder,
+        outlets=[outlet],
         retries=2,
         retry_delay=timedelta(minutes=5),
-        retry_policy=RetryIfItCanHelp(),
-        **others,
     )

@@ -1,36 +1,53 @@
-"""Every night: the latest committed value of each key of a topic, as it was at midnight."""
+"""The latest committed value of each key, as it was at midnight.
+
+Every night, job `reconstruct-state` writes the tables `state` and `state_partitions` to
+`OUTPUT/state/DAY/`, as Parquet, where DAY begins at that midnight.
+
+**If it fails:** the cleaner may have removed values that midnight still had; column `is_exact` of
+`state_partitions` says of which partitions.
+
+**A backfill** makes the days of the past. **A run by hand** can be limited to some `topics`.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
+from typing import Any
 
-from airflow.sdk import DAG, CronDataIntervalTimetable
-from kafkalog_jobs import LOGS, ONE_AFTER_ANOTHER, OUTPUT, kafkalog_job
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable
+from kafkalog_jobs import FOR_EACH_DAG, kafkalog_job, named, names_param
+
+FOLDER = "{{ var.json.kafkalog.output }}/state/{{ data_interval_end | ds }}"
+
+
+def state_arguments(
+    kafkalog: dict[str, Any], params: dict[str, Any], day: str, end: datetime
+) -> list[str]:
+    """Return the arguments of the job."""
+    return [
+        kafkalog["logs"],
+        *named("--topic", params["topics"] or kafkalog["state_topics"]),
+        *("--output-dir", f"{kafkalog['output']}/state/{day}"),
+        *("--as-of", end.isoformat()),
+        *("--format", "parquet", "--show", "0"),
+        # The task fails where the cleaner may have taken what the day before still had.
+        "--fail-on-findings",
+    ]
+
 
 with DAG(
     "kafkalog_state",
     description="The state of topics at the end of each day",
+    doc_md=__doc__,
     schedule=CronDataIntervalTimetable("0 0 * * *", timezone="UTC"),
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
-    tags=["kafkalog"],
-    **ONE_AFTER_ANOTHER,
+    params={"topics": names_param("topics", "those of the variable `kafkalog`, as `state_topics`")},
+    user_defined_macros={"state_arguments": state_arguments},
+    **FOR_EACH_DAG,
 ):
     kafkalog_job(
         "reconstruct_state",
-        [
-            LOGS,
-            "--topic-pattern",
-            "{{ var.json.kafkalog.state_topics }}",
-            "--output-dir",
-            f"{OUTPUT}/state/{{{{ data_interval_end | ds }}}}",
-            "--as-of",
-            "{{ data_interval_end | ts }}",
-            "--format",
-            "parquet",
-            "--show",
-            "0",
-            # The task fails where the cleaner may have taken what the day before still had.
-            "--fail-on-findings",
-        ],
+        "{{ state_arguments(var.json.kafkalog, params, data_interval_end | ds,"
+        " data_interval_end) }}",
+        folder=FOLDER,
+        outlet=Asset("kafkalog_state"),
     )
