@@ -28,6 +28,7 @@ from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import SegmentFile
 from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.storage.reading.replica_reads import Filling, OtherSegment
+from kafkalog.storage.recovery.framing import Frame, frames
 
 # A run ends with the batch that reaches the next multiple of this position in its file.
 RUN_BYTES = 64 * 1024
@@ -49,6 +50,14 @@ class Run:
     first_offset: int
     last_offset: int
     is_old: bool
+
+    def frames(self, file: InputFile, span: OffsetSpan) -> Iterator[Frame]:
+        """Yield where the batches lie that end in a span. `file` is the run's own."""
+        for frame in frames(file, self.position, self.end):
+            if frame.header.last_offset >= span.end:
+                return
+            if frame.header.last_offset >= span.start:
+                yield frame
 
 
 @dataclass(frozen=True, slots=True)

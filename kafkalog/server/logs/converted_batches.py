@@ -16,7 +16,6 @@ from kafkalog.format.records import Record
 from kafkalog.server.logs.batch_runs import Run
 from kafkalog.server.logs.file_ranges import FileRange, MemoryRange, Range
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.recovery.framing import frames
 
 # A batch ends with the record that reaches this size.
 _BATCH_BYTES = 64 * 1024
@@ -33,12 +32,8 @@ def converted_batches(run: Run, span: OffsetSpan) -> Iterator[tuple[Range, Offse
     batch = _Batch()
     end = 0
     with InputFile(run.path) as file:
-        for frame in frames(file, run.position, run.end):
+        for frame in run.frames(file, span):
             header = frame.header
-            if header.last_offset < span.start:
-                continue
-            if header.last_offset >= span.end:
-                break
             data = file.read(frame.position, header.size)
             try:
                 records = read_batch(data, 0, expected_offset=end)

@@ -7,7 +7,6 @@ from kafkalog.server.logs.batch_runs import BatchRuns, Run
 from kafkalog.server.logs.converted_batches import converted_batches
 from kafkalog.server.logs.file_ranges import FileRange, Range
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.recovery.framing import frames
 
 # Old batches are converted up to this size for one fetch: other clients wait meanwhile.
 _MOST_CONVERTED_BYTES = 1024 * 1024
@@ -56,17 +55,12 @@ def _cut(
     start = end = -1
     first = last = 0
     with InputFile(run.path) as file:
-        for frame in frames(file, run.position, run.end):
-            header = frame.header
-            if header.last_offset < span.start:
-                continue
-            if header.last_offset >= span.end:
-                break
+        for frame in run.frames(file, span):
             if start < 0:
-                start, first = frame.position, header.base_offset
+                start, first = frame.position, frame.header.base_offset
             if frame.end - start > max_bytes and not (is_first and end < 0):
                 break
-            end, last = frame.end, header.last_offset
+            end, last = frame.end, frame.header.last_offset
     if end < 0:
         return None
     return FileRange(run.path, start, end), OffsetSpan(min(first, last), last + 1)
