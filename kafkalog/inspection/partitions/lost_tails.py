@@ -20,7 +20,6 @@ from kafkalog.columns.records.sound_batches import batch_bytes
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.format.side_files.checkpoints import write_offset_checkpoint
-from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.inspection.partitions.leader_choices import (
     BatchKey,
     LeaderChoices,
@@ -33,9 +32,10 @@ from kafkalog.inspection.partitions.salvage import SalvageSettings
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import flush_directory, write_file
 from kafkalog.storage.names import RECOVERY_POINTS
-from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog, SegmentFile, topic_id
+from kafkalog.storage.partition_log import SegmentFile, topic_id
 from kafkalog.storage.recovery.producer_state import BrokerStartError
 from kafkalog.storage.writing.log_writer import LogWriter
+from kafkalog.storage.writing.partition_output import write_partition_metadata
 from kafkalog.storage.writing.salvaged_log_dir import copy_properties
 
 
@@ -81,7 +81,7 @@ def write_tails(choices: LeaderChoices, loss: Loss, target: str, now_ms: int) ->
                     if reaches(segment, window):
                         _append(segment, writer, tail, lost, owned)
             tail.end_offset = writer.next_offset
-            _write_topic_id(replica.log, directory)
+            write_partition_metadata(directory, topic_id(replica.log))
             yield tail
 
 
@@ -127,13 +127,6 @@ def _own(tail: LostTail, first: int, end: int) -> None:
     if tail.owned and tail.owned[-1][1] == first:
         first, _ = tail.owned.pop()
     tail.owned.append((first, end))
-
-
-def _write_topic_id(log: PartitionLog, directory: str) -> None:
-    found = topic_id(log)
-    if found is not None:
-        path = os.path.join(directory, PARTITION_METADATA)
-        write_file(path, write_topic_id(found).encode(), os.fsync)
 
 
 def finish_tails(target: str, tails: Iterable[LostTail]) -> None:

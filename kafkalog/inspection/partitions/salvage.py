@@ -22,11 +22,9 @@ from kafkalog.columns.records.sound_batches import batch_bytes, checked_chunks
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.batch_header import LEADER_EPOCH_POSITION
 from kafkalog.format.faults import Fault
-from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.inspection.partitions.doubtful_batches import is_misplaced, miscounted, replaced
 from kafkalog.storage.cleaning.log_compaction import compact_log
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.files.output_files import write_file
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import RecordedEnd, recorded_end
@@ -34,8 +32,8 @@ from kafkalog.storage.recovery.producer_state import BrokerStartError
 from kafkalog.storage.recovery.recovery import RecoverySettings, plan_recovery
 from kafkalog.storage.writing.log_settings import NEVER, LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
+from kafkalog.storage.writing.partition_output import write_partition_metadata
 
-TOPIC_METADATA = "partition.metadata"
 _LARGEST = 2**31 - 1
 _UNCOMPACTED = "uncompacted"
 _EPOCH = struct.Struct(">i")
@@ -80,9 +78,7 @@ def salvage_partition(log: PartitionLog, directory: str, settings: SalvageSettin
             row = _salvaged(log, writer, settings)
     else:
         row = _salvaged_and_compacted(log, directory, settings, delete_retention_ms)
-    if settings.topic_id is not None:
-        text = write_topic_id(settings.topic_id)
-        write_file(os.path.join(directory, TOPIC_METADATA), text.encode(), os.fsync)
+    write_partition_metadata(directory, settings.topic_id)
     return {**row, **_start(log, directory, settings)}
 
 

@@ -13,14 +13,14 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.table_rows import TableRow
-from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import InputFile, list_directory
-from kafkalog.storage.files.output_files import OutputFile, flush_directory, write_file
+from kafkalog.storage.files.output_files import OutputFile, flush_directory
 from kafkalog.storage.log_dir.deleted_logs import DeletedLog
 from kafkalog.storage.names import segment_file_name, snapshot_offset
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
 from kafkalog.storage.recovery.temporary_files import DELETED
+from kafkalog.storage.writing.partition_output import write_partition_metadata
 
 _LOG = ".log"
 _COPIED_BYTES = 4 * 1024 * 1024
@@ -65,9 +65,7 @@ def undeleted_log(log: DeletedLog, scratch: str, topic_id: str | None) -> TableR
             copies.left_out.append(f"{deleted.log.path}: {reason}")
     for entry in (*(file for each in kept for file in each.files.values()), *_beside(entries)):
         _copy(entry, os.path.join(directory, entry.name.removesuffix(DELETED)), copies)
-    if topic_id is not None:
-        path = os.path.join(directory, PARTITION_METADATA)
-        write_file(path, write_topic_id(topic_id).encode(), os.fsync)
+    write_partition_metadata(directory, topic_id)
     flush_directory(directory, os.fsync)
     return {
         "topic": log.topic,

@@ -95,9 +95,7 @@ class PartitionOutput:
         self.log = LogWriter(
             self.scratch, settings, now_ms=now_ms, flush=flush, start_offset=start_offset
         )
-        if topic_id is not None:
-            path = os.path.join(self.scratch, PARTITION_METADATA)
-            write_file(path, write_topic_id(topic_id).encode(), flush)
+        write_partition_metadata(self.scratch, topic_id, flush)
 
     def finish(self) -> WrittenLog:
         """Return the log, closed as a broker that stops closes it."""
@@ -185,3 +183,10 @@ def remove_scratch(log_dir: str, write_id: str) -> None:
         is_ours = mark is not None and mark.mark == "delete" and f".{write_id}" in entry.name
         if entry.is_directory and is_ours:
             shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def write_partition_metadata(directory: str, topic_id: str | None, flush: Flush = os.fsync) -> None:
+    """Write the file that has the topic's id into a partition's directory, none without an id."""
+    if topic_id is not None:
+        path = os.path.join(directory, PARTITION_METADATA)
+        write_file(path, write_topic_id(topic_id).encode(), flush)
