@@ -36,6 +36,11 @@ class FaultyRange:
     stored_crc: int | None = None
     computed_crc: int | None = None
 
+    def line(self, path: str) -> str:
+        """Return a line about the range of the file at a path."""
+        place = f"{path}: position {self.position}, {self.length} bytes"
+        return f"{place}: {self.fault.label}: {self.detail}"
+
 
 def _count(row: _Row) -> str:
     if row[column.MAGIC] < 2:

@@ -126,8 +126,7 @@ def _parts(item: Item, request: DumpRequest) -> Iterator[_Part]:
 
     def on_fault(fault: FaultyRange) -> None:
         if fault.severity > Severity.INFORMATION:
-            place = f"{read.path}: position {fault.position}, {fault.length} bytes"
-            found.append(f"{place}: {fault.fault.label}: {fault.detail}")
+            found.append(fault.line(read.path))
 
     with opened(read.path) as file:
         window = FileWindow(file)

@@ -62,8 +62,7 @@ def _parts(
         path = os.path.join(target, tail.directory, name)
 
         def on_fault(fault: FaultyRange, path: str = path) -> None:
-            place = f"{path}: position {fault.position}, {fault.length} bytes"
-            found.append(f"{place}: {fault.fault.label}: {fault.detail}")
+            found.append(fault.line(path))
 
         constants: dict[str, str | int | None] = {
             "topic": tail.topic,
