@@ -41,9 +41,11 @@ def submit_arguments(*, cores: int = 2, memory: str = "2g", jars: str = "") -> s
 
 
 def given_jars() -> str:
-    """The jars that the environment names for Spark, such as Delta's, divided by commas."""
+    """The jars that the environment names for Spark, such as Delta's, or else those that `make
+    setup` fetched, divided by commas."""
     given = os.environ.get("PYSPARK_SUBMIT_ARGS", "").split()
-    return next((after for name, after in pairwise(given) if name == "--jars"), "")
+    fetched = ",".join(str(path) for path in sorted(Path(sys.prefix, "ivy", "jars").glob("*.jar")))
+    return next((after for name, after in pairwise(given) if name == "--jars"), fetched)
 
 
 def measured_process(command: Sequence[str], submit: str) -> Measured:
