@@ -39,8 +39,8 @@ class Topic:
         return self.size // self.record_size
 
 
-# A topic that a contender can read or write first, untimed.
-WARM_UP = Topic("none", 1024, 8 * 2**20, 1)
+# A topic that a contender can read or write first, untimed: with a task for each core.
+WARM_UP = Topic("none", 1024, 32 * 2**20, 2)
 
 
 @contextmanager

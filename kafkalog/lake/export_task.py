@@ -61,6 +61,7 @@ class ExportTask:
     def _written(
         self, rows: Iterable[tuple[TopicPartition, pa.RecordBatch]], on_rows: OnRows | None = None
     ) -> list[WrittenFile]:
+        _return_unused_memory()
         files: list[WrittenFile] = []
         writers: list[TableWriter] = []
         try:
@@ -97,3 +98,10 @@ class ExportTask:
         )
         for records in read_segment(read, self.options, RECORD_COLUMNS):
             yield rows.of(records)
+
+
+def _return_unused_memory() -> None:
+    """Make Arrow allocate by jemalloc, where it has it: mimalloc, its usual allocator, keeps 80 MiB
+    more of a worker's memory, at the same speed (docs/benchmarks.md)."""
+    if "jemalloc" in pa.supported_memory_backends():
+        pa.set_memory_pool(pa.jemalloc_memory_pool())

@@ -36,8 +36,10 @@ _INDEX = {name: index for index, name in enumerate(RecordArrays._fields)}
 
 # What the length of an array depends on.
 _RECORDS, _RECORD_BITS, _HEADERS, _HEADER_BITS, _PAYLOAD_BYTES = range(5)
+_MOSTLY_UNUSED = {_HEADERS, _PAYLOAD_BYTES}
 _LEADING_ZERO, _ALL_SET = 0, 255
 _ALIGNMENT = 64
+_END_BYTES = np.dtype(np.int32).itemsize
 
 
 class _Array(NamedTuple):
@@ -75,7 +77,8 @@ class RecordBuffers:
     """Allocates the arrays for one Arrow batch after the other and wraps what was filled.
 
     Arrays whose length goes by the number of records share one piece of memory; those that have
-    room for every byte of the payload have one each, so that what stays unused can go back.
+    room for every byte of the payload, or for all headers that fit there, have one each, so that
+    what stays unused can go back.
     """
 
     def __init__(self, columns: frozenset[str]) -> None:
@@ -107,22 +110,17 @@ class RecordBuffers:
         end = 0
         for index, counts, element, start in self._needed:
             size = lengths[counts] * element.itemsize
-            if counts == _PAYLOAD_BYTES:
+            if counts in _MOSTLY_UNUSED:
                 buffer = pa.allocate_buffer(size, resizable=True)
                 self._buffers[index] = buffer
-                self._arrays[index] = np.frombuffer(buffer, dtype=element)
+                self._arrays[index] = _started(np.frombuffer(buffer, dtype=element), start)
             else:
                 places.append((index, end, end + size, element, start))
                 end += -(-size // _ALIGNMENT) * _ALIGNMENT
         shared = pa.allocate_buffer(end)
         memory = np.frombuffer(shared, dtype=np.uint8)
         for index, begin, end, element, start in places:
-            array = memory[begin:end].view(element)
-            if start == _LEADING_ZERO:
-                array[0] = 0
-            elif start == _ALL_SET:
-                array.fill(_ALL_SET)
-            self._arrays[index] = array
+            self._arrays[index] = _started(memory[begin:end].view(element), start)
             self._buffers[index] = shared.slice(begin, end - begin)
         return RecordArrays._make(self._arrays)
 
@@ -156,18 +154,18 @@ class RecordBuffers:
         return self._buffers[_INDEX[f"{name}_valid"]] if nulls else None
 
     def _binary(self, name: str, data_type: pa.DataType, count: int, nulls: int) -> pa.Array:
-        ends = _INDEX[f"{name}_ends"]
+        size = int(self._arrays[_INDEX[f"{name}_ends"]][count])
         buffers = [
             self._valid(name, nulls),
-            self._buffers[ends],
-            self._bytes(name, int(self._arrays[ends][count])),
+            self._first(f"{name}_ends", (count + 1) * _END_BYTES),
+            self._first(name, size),
         ]
         return pa.Array.from_buffers(data_type, count, buffers, null_count=nulls)
 
-    def _bytes(self, name: str, size: int) -> pa.Buffer | None:
-        """Return the first `size` bytes; give unused memory back."""
+    def _first(self, name: str, size: int) -> pa.Buffer | None:
+        """Return an array of which `size` bytes are used; give unused memory back."""
         buffer = self._buffers[_INDEX[name]]
-        if buffer is not None and 2 * size < buffer.size:
+        if isinstance(buffer, pa.ResizableBuffer) and 2 * size < buffer.size:
             self._arrays[_INDEX[name]] = _NO_BYTES
             buffer.resize(size, shrink_to_fit=True)
         return buffer
@@ -188,6 +186,15 @@ class RecordBuffers:
         return pa.Array.from_buffers(
             list_type, count, buffers, null_count=nulls, children=[structs]
         )
+
+
+def _started(array: NDArray[Any], start: int | None) -> NDArray[Any]:
+    """Fill a new array as far as it needs to be, and return it."""
+    if start == _LEADING_ZERO:
+        array[0] = 0
+    elif start == _ALL_SET:
+        array.fill(_ALL_SET)
+    return array
 
 
 def _as_utf8(keys: pa.Array) -> pa.Array:
