@@ -65,8 +65,8 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
         newest = newest_statuses(rows).persist()
         totals = {row.status: row.groups for row in status_totals(newest).collect()}
         missing = [
-            *settings.groups.missing_words("--group", newest, views.commits, "group_id"),
-            *settings.topics.missing_words("--topic", rows, views.commits, "topic"),
+            *settings.groups.missing_words("--group", newest, lambda: views.commits, "group_id"),
+            *settings.topics.missing_words("--topic", rows, lambda: views.commits, "topic"),
         ]
         if job.show and totals:
             newest.show(job.show, truncate=False)

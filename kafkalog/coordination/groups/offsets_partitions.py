@@ -17,22 +17,32 @@ def offsets_partition_of(group_id: str, partitions: int) -> int:
     return 0 if code == _LEAST_HASH else abs(code) % partitions
 
 
+def partition_count(numbers: Collection[int]) -> int | None:
+    """Return how many partitions `__consumer_offsets` has by those that are found, None if one is
+    missing below the highest, or without any."""
+    count = max(numbers, default=-1) + 1
+    return count if count and count == len(set(numbers)) else None
+
+
+def is_confirmed(groups_in_place: int, groups: int) -> bool:
+    """Return whether most groups are in the partition that the number of partitions puts them in:
+    an input that has only the first partitions of the topic puts them anywhere."""
+    return groups_in_place * 2 > groups
+
+
 def offsets_partitions(
     groups: Collection[GroupKey], partitions: Mapping[str | None, Collection[int]]
 ) -> dict[GroupKey, int]:
-    """Return the partitions that groups belong to, where they are known.
-
-    `partitions` are those found of each cluster. The highest of them shows how many there are, if
-    none below is missing and most groups are in the partition that this number puts them in: an
-    input that has only the first partitions of the topic puts them anywhere.
-    """
+    """Return the partitions that groups belong to, where they are known: `partition_count` of those
+    found of each cluster, if it `is_confirmed`."""
     found: dict[GroupKey, int] = {}
     for cluster_id, numbers in partitions.items():
-        count = max(numbers, default=-1) + 1
-        if not count or count != len(set(numbers)):
+        count = partition_count(numbers)
+        if count is None:
             continue
         own = [key for key in groups if key.cluster_id == cluster_id]
         places = {key: offsets_partition_of(key.group_id, count) for key in own}
-        if sum(place == key.internal_partition for key, place in places.items()) * 2 > len(own):
+        in_place = sum(place == key.internal_partition for key, place in places.items())
+        if is_confirmed(in_place, len(own)):
             found |= places
     return found

@@ -10,7 +10,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.analysis.cluster_metadata import metadata_in_force, metadata_topics, partition_leaders
-from kafkalog.analysis.lag.offsets_partitions import offsets_partition, with_offsets_partition
+from kafkalog.analysis.lag.offsets_partitions import offsets_partition
+from kafkalog.coordination.groups.group_records import GroupKey
+from kafkalog.coordination.groups.offsets_partitions import offsets_partitions
 from kafkalog.spark.topic_views import commits_complete_from
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -20,8 +22,6 @@ from tests.support.messages.group_records import frame
 from tests.support.spark.kafka_logs import kafkalog_read
 
 NAMES = ["", "g", "g-1", "größe", "漢字", "\U0001d11e", "a\U0001f600b" * 9, "polygenelubricants"]
-GROUPS = "cluster_id string, internal_partition int, group_id string"
-PARTITIONS = "cluster_id string, partition int"
 Unpacked = Callable[[str], Path]
 
 
@@ -42,37 +42,16 @@ def test_every_group_lies_where_its_hash_says(
     # F323: names with blanks and umlauts among them, and hashes with either sign.
     log_dirs = sorted(path.parent for path in unpacked(f"{name}.logs").rglob("meta.properties"))
     logs = find_partitions([str(path) for path in log_dirs])
-    partitions = [
-        (log.log_dir.cluster_id, log.partition) for log in logs if log.topic == CONSUMER_OFFSETS
-    ]
+    there: dict[str | None, list[int]] = {}
+    for log in logs:
+        if log.topic == CONSUMER_OFFSETS and log.partition is not None:
+            there.setdefault(log.log_dir.cluster_id, []).append(log.partition)
     commits = kafkalog_read(spark, *log_dirs, view="offset_commits")
-    groups = commits.select("cluster_id", "internal_partition", "group_id").distinct()
-    there = spark.createDataFrame(partitions, PARTITIONS)
-    found = with_offsets_partition(groups, there).collect()
-    assert {row.group_id: row.offsets_partition for row in found} == {
-        row.group_id: row.internal_partition for row in found
-    }
+    rows = commits.select(*GroupKey._fields).distinct().collect()
+    keys = [GroupKey(*row) for row in rows]
+    found = offsets_partitions(keys, there)
+    assert found == {key: key.internal_partition for key in keys}
     assert len(found) > 3
-
-
-@pytest.mark.deep
-def test_how_many_partitions_there_are_is_believed_where_groups_confirm_it(
-    spark: SparkSession,
-) -> None:
-    # F323: the hash of "a" is 97, so that of 6 partitions it belongs to 1, b to 2 and c to 3.
-    def belongs(groups: dict[str, int], partitions: list[int]) -> dict[str, int | None]:
-        rows = [("c", lies, name) for name, lies in groups.items()]
-        frame = spark.createDataFrame(rows, GROUPS)
-        known = spark.createDataFrame([("c", number) for number in partitions], PARTITIONS)
-        found = with_offsets_partition(frame, known).collect()
-        return {row.group_id: row.offsets_partition for row in found}
-
-    everywhere = [*range(6), 3, 3]
-    assert belongs({"a": 1, "b": 2, "c": 0}, everywhere) == {"a": 1, "b": 2, "c": 3}
-    # One of the partitions is missing, or most groups lie elsewhere: unknown.
-    assert belongs({"a": 1, "b": 2}, [0, 1, 2, 4, 5]) == {"a": None, "b": None}
-    assert belongs({"a": 1, "b": 5, "c": 4}, everywhere) == dict.fromkeys("abc")
-    assert belongs({"a": 1}, []) == {"a": None}
 
 
 def test_the_coordinator_is_the_leader_of_the_groups_partition(

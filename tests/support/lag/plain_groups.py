@@ -1,11 +1,13 @@
 """What the rules for groups and commits return for rows that were written down by hand."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.coordination.groups.group_records import (
     Group,
     GroupMember,
+    GroupRecord,
     LatestRecords,
     group_key,
     group_members,
@@ -32,12 +34,19 @@ def plain_groups(
     records: tuple[dict[str, Any], ...], commits: list[Any], at_ms: int | None = None
 ) -> tuple[dict[Any, Group], list[GroupMember]]:
     """The groups and their members, by rows of view `group_metadata` and commits in effect."""
+    latest = latest_records(records, at_ms)
+    return known_groups(latest, {group_key(row) for row in commits}), group_members(latest)
+
+
+def latest_records(
+    records: Iterable[dict[str, Any]], at_ms: int | None = None
+) -> list[GroupRecord]:
+    """The rows of view `group_metadata` that count."""
     names = [field["name"] for field in table_fields("group_metadata")]
     found = LatestRecords(at_ms)
     for record in records:
         found.add({name: _with_nulls(name, record.get(name)) for name in names})
-    latest = found.records()
-    return known_groups(latest, {group_key(row) for row in commits}), group_members(latest)
+    return found.records()
 
 
 def _with_nulls(name: str, value: Any) -> Any:

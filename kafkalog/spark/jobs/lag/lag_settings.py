@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
@@ -41,13 +42,14 @@ class NameFilter:
         return sorted(set(self.names) - present)
 
     def missing_words(
-        self, option: str, rows: DataFrame, everything: DataFrame, column: str
+        self, option: str, rows: DataFrame, everything: Callable[[], DataFrame], column: str
     ) -> list[str]:
-        """Return a line for each given name that no row has, with the names that there are."""
+        """Return a line for each given name that no row has, with the names that there are in
+        `everything`."""
         missing = self.missing(rows, column)
         if not missing:
             return []
-        names = everything.select(column).where(F.col(column).isNotNull()).distinct()
+        names = everything().select(column).where(F.col(column).isNotNull()).distinct()
         present = [row[0] for row in names.sort(column).limit(_MOST_NAMES).collect()]
         reasons = {
             name: ": other options exclude it"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -53,34 +52,25 @@ def lag_views(
     *,
     mode: str,
     zookeeper: ZookeeperInput | None = None,
-    latest: bool = False,
-    as_of_ms: int | None = None,
 ) -> LagViews:
-    """Return the views of all groups under the log directories and in ZooKeeper's; with `latest`
-    only the rows that decide what counts now, or as of a past time. Raises LogDirError if the
-    former lack the topic with the commits and the latter are not given."""
+    """Return the views of all groups under the log directories and in ZooKeeper's. Raises
+    LogDirError if the former lack the topic with the commits and the latter are not given."""
     logs = find_partitions(log_dirs, strict=False)
-    topics = {log.topic for log in logs}
     if zookeeper is None:
         refuse_without_commits(log_dirs, logs)
 
-    def view(name: str, topic: str, options: Mapping[str, str] = MappingProxyType({})) -> DataFrame:
-        return topic_view(spark, name, topic, logs, log_dirs, {"mode": mode, **options})
-
-    decisive = {"latest": str(latest).lower()}
-    if as_of_ms is not None:
-        decisive["asOf"] = str(as_of_ms)
+    def view(name: str) -> DataFrame:
+        return topic_view(spark, name, CONSUMER_OFFSETS, logs, log_dirs, {"mode": mode})
 
     schema = "cluster_id string, topic string, topic_id string, is_deleted boolean"
     of_directories = spark.createDataFrame(sorted(set(topic_directories(logs)), key=str), schema)
-    has_metadata = CLUSTER_METADATA in topics
     views = LagViews(
-        view("offset_commits", CONSUMER_OFFSETS, decisive),
-        view("group_metadata", CONSUMER_OFFSETS, decisive),
+        view("offset_commits"),
+        view("group_metadata"),
         log_places(spark, logs),
         of_directories.withColumn("created_ms", F.lit(None).cast("long")),
         commits_complete_from(spark, logs),
-        _with_snapshots(view("messages", CLUSTER_METADATA), logs, mode) if has_metadata else None,
+        metadata_messages(spark, log_dirs, logs, mode),
         zookeeper=None,
     )
     if zookeeper is not None:
@@ -101,11 +91,17 @@ def _with_zookeeper(views: LagViews, zookeeper: ZookeeperLag) -> LagViews:
     )
 
 
-def _with_snapshots(messages: DataFrame, logs: Sequence[PartitionLog], mode: str) -> DataFrame:
-    """Return the metadata, with the records of a snapshot if the log has lost its beginning."""
+def metadata_messages(
+    spark: SparkSession, log_dirs: Sequence[str], logs: Sequence[PartitionLog], mode: str
+) -> DataFrame | None:
+    """Return view `messages` of `__cluster_metadata`, with the records of a snapshot if the log has
+    lost its beginning; None where the input does not have it."""
     of_metadata = [log for log in logs if log.topic == CLUSTER_METADATA]
+    if not of_metadata:
+        return None
+    messages = topic_view(spark, "messages", CLUSTER_METADATA, logs, log_dirs, {"mode": mode})
     paths = [path for log in of_metadata if (path := snapshot_before(log)) is not None]
     if not paths:
         return messages
-    reader = messages.sparkSession.read.format("kafkalog").option("view", "messages")
+    reader = spark.read.format("kafkalog").option("view", "messages")
     return messages.unionByName(reader.option("mode", mode).load(paths))

@@ -1,0 +1,267 @@
+"""Commits and assigned partitions of the groups of one partition of `__consumer_offsets`, each with
+all that is known of its group, for table `consumer_lag`.
+
+What is still missing is the account of the topic's log, and what the groups of all partitions show.
+Rules: docs/format.md F320 to F327.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafkalog.columns.arrays import fixed_width, of_values
+from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.coordination.groups.commit_status import (
+    GroupFacts,
+    KnownTopic,
+    commit_status,
+    expires_ms,
+    subscribed_by_all,
+)
+from kafkalog.coordination.groups.group_records import (
+    Group,
+    GroupKey,
+    GroupMember,
+    GroupPartition,
+    GroupRecord,
+    assigned_partitions,
+    group_key,
+    group_members,
+    known_groups,
+)
+from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, COMMIT_KEY, HAS_OPEN_COMMIT
+
+_MEMBER = ("member_id", "instance_id", "client_id", "client_host")
+# Columns of a group, by the names of `Group`.
+_OF_GROUP = {
+    "group_type": "group_type",
+    "group_state": "state",
+    "group_epoch": "epoch",
+    "assignor": "assignor",
+    "member_count": "members",
+    "protocol_type": "protocol_type",
+    "state_timestamp_ms": "state_timestamp_ms",
+}
+# What else the status of a commit depends on: OFFSETS_PARTITION is where the group belongs if the
+# number of partitions `is_confirmed`, IS_SUBSCRIBED is null where topics of a member are not known.
+OFFSETS_PARTITION, IS_SUBSCRIBED = "offsets_partition", "is_subscribed"
+# Columns of one row without a topic: how many groups the partition has, and of how many it is the
+# OFFSETS_PARTITION.
+GROUPS, GROUPS_IN_PLACE = "groups", "groups_in_place"
+PLACED_SCHEMA = pa.schema(
+    [
+        *arrow_schema("offset_commits", COMMIT_COLUMNS),
+        *arrow_schema(
+            "consumer_lag",
+            (
+                *(HAS_OPEN_COMMIT, *_MEMBER),
+                *("group_type", "group_state", "group_epoch", "assignor", "member_count"),
+                *("coordinator_broker_id", "commits_complete_from_ms"),
+            ),
+        ),
+        *arrow_schema("group_metadata", ("protocol_type", "state_timestamp_ms")),
+        pa.field(OFFSETS_PARTITION, pa.int32()),
+        pa.field(IS_SUBSCRIBED, pa.bool_()),
+        pa.field(GROUPS, pa.int64()),
+        pa.field(GROUPS_IN_PLACE, pa.int64()),
+    ]
+)
+STATUS_SCHEMA = arrow_schema("consumer_lag", ("expires_ms", "commit_status"))
+# What the status of a row depends on.
+_DECISIVE = (
+    *("cluster_id", "internal_partition", "topic", "topic_id", "committed_offset"),
+    *("commit_timestamp_ms", "expire_timestamp_ms", "is_confirmed", HAS_OPEN_COMMIT),
+    *("group_type", "group_state", "protocol_type", "state_timestamp_ms"),
+    *(OFFSETS_PARTITION, IS_SUBSCRIBED, "high_watermark"),
+)
+_Place = tuple[GroupKey, GroupPartition]
+
+
+class PartitionFacts(NamedTuple):
+    """What is known of a partition of `__consumer_offsets` before it is read: how many of them the
+    cluster has, None if that is not known; its leader; and from when on it has all commits."""
+
+    partitions: int | None
+    coordinator_broker_id: int | None
+    complete_from_ms: int | None
+
+
+def placed_commits(
+    commits: pa.Table | None,
+    records: Sequence[GroupRecord],
+    topic_names: Mapping[str, str],
+    facts: PartitionFacts,
+) -> pa.Table:
+    """Return the rows of one partition with PLACED_SCHEMA, and one that counts its groups, from
+    rows of `commits_that_count` and the records that LatestRecords keeps, with input_path.
+
+    `topic_names` has the names of topic ids in assignments. If several members claim a partition,
+    because one of them has died, the last by id is named.
+    """
+    members = group_members(records)
+    committed = [] if commits is None else _places(commits)
+    groups = known_groups(records, {key for key, _ in committed})
+    assigned = assigned_partitions(members, topic_names)
+    others = list(assigned.keys() - set(committed))
+    found = [] if commits is None else [commits]
+    if others:
+        found.append(_without_commit(others, records))
+    if groups:
+        found.append(_counts(groups, facts))
+    if not found:
+        return PLACED_SCHEMA.empty_table()
+    rows = pa.concat_tables(found, promote_options="default")
+    # The row that counts groups is of none.
+    places = [*committed, *others, *[None] * bool(groups)]
+    columns = {
+        **_member_columns([None if place is None else assigned.get(place) for place in places]),
+        **_group_columns([None if place is None else place[0] for place in places], groups, facts),
+        IS_SUBSCRIBED: _is_subscribed(places, members),
+    }
+    return _of_schema(rows, columns)
+
+
+def with_statuses(
+    rows: pa.Table,
+    topics: Mapping[tuple[str | None, str], Sequence[KnownTopic]],
+    confirmed: Collection[str | None],
+    *,
+    at_ms: int,
+    retention_ms: int,
+) -> pa.Table:
+    """Return rows with PLACED_SCHEMA and a column high_watermark with the columns of STATUS_SCHEMA.
+
+    `topics` has all known topics of a cluster and a name, `confirmed` the clusters of which the
+    number of partitions of `__consumer_offsets` `is_confirmed`.
+    """
+    expiry: list[int | None] = []
+    statuses: list[str] = []
+    for row in rows.select(_DECISIVE).to_pylist():
+        group = _facts(row, confirmed)
+        known = topics.get((row["cluster_id"], row["topic"]), ())
+        expiry.append(expires_ms(row, group, retention_ms))
+        statuses.append(
+            commit_status(
+                *(row, group, known, row["high_watermark"]), at_ms=at_ms, retention_ms=retention_ms
+            )
+        )
+    rows = rows.append_column(STATUS_SCHEMA.field(0), of_values(expiry, pa.int64()))
+    return rows.append_column(STATUS_SCHEMA.field(1), of_values(statuses, pa.string()))
+
+
+def _places(commits: pa.Table) -> list[_Place]:
+    clusters, partitions, groups, topics, numbers = (
+        commits[name].to_pylist() for name in COMMIT_KEY
+    )
+    keys = map(GroupKey, clusters, partitions, groups)
+    return list(zip(keys, zip(topics, numbers, strict=True), strict=True))
+
+
+def _without_commit(places: Sequence[_Place], records: Iterable[GroupRecord]) -> pa.Table:
+    """Return rows of assigned partitions, with the input_path of the group: a job that runs again
+    replaces rows by their input."""
+    paths: dict[GroupKey, str] = {}
+    for record in records:
+        key = group_key(record)
+        paths[key] = max(paths.get(key, ""), record["input_path"])
+    rows = [(*key, *partition, paths.get(key)) for key, partition in places]
+    names = (*COMMIT_KEY, "input_path")
+    return _table(names, zip(*rows, strict=True))
+
+
+def _counts(groups: Mapping[GroupKey, Group], facts: PartitionFacts) -> pa.Table:
+    """Return the row that counts the groups of a partition."""
+    in_place = sum(_place_of(key, facts) == key.internal_partition for key in groups)
+    cluster_id = next(iter(groups)).cluster_id
+    names = ("cluster_id", GROUPS, GROUPS_IN_PLACE)
+    return _table(names, ([cluster_id], [len(groups)], [in_place]))
+
+
+def _place_of(key: GroupKey, facts: PartitionFacts) -> int | None:
+    return (
+        None if facts.partitions is None else offsets_partition_of(key.group_id, facts.partitions)
+    )
+
+
+def _member_columns(members: Sequence[GroupMember | None]) -> dict[str, pa.Array]:
+    """Return the columns about the member of each row."""
+    return {
+        name: _array(
+            name, [None if member is None else getattr(member, name) for member in members]
+        )
+        for name in _MEMBER
+    }
+
+
+def _group_columns(
+    keys: Sequence[GroupKey | None], groups: Mapping[GroupKey, Group], facts: PartitionFacts
+) -> dict[str, pa.Array]:
+    """Return the columns about the group of each row."""
+    numbers = {key: number for number, key in enumerate(groups)}
+    group_of = of_values([None if key is None else numbers[key] for key in keys], pa.int64())
+    values = {
+        **{
+            column: [getattr(group, name) for group in groups.values()]
+            for column, name in _OF_GROUP.items()
+        },
+        OFFSETS_PARTITION: [_place_of(key, facts) for key in groups],
+        "coordinator_broker_id": [facts.coordinator_broker_id] * len(groups),
+        "commits_complete_from_ms": [facts.complete_from_ms] * len(groups),
+    }
+    return {name: _array(name, found).take(group_of) for name, found in values.items()}
+
+
+def _is_subscribed(places: Iterable[_Place | None], members: Iterable[GroupMember]) -> pa.Array:
+    """Return for each row whether a member of its group subscribes to its topic, null if that is
+    not known."""
+    subscriptions: dict[GroupKey, list[frozenset[str] | None]] = defaultdict(list)
+    for member in members:
+        subscriptions[member.group].append(member.subscribed_topics)
+    topics = {key: subscribed_by_all(found) for key, found in subscriptions.items()}
+
+    def is_subscribed(place: _Place | None) -> bool | None:
+        known = None if place is None else topics.get(place[0])
+        return None if place is None or known is None else place[1][0] in known
+
+    found = [is_subscribed(place) for place in places]
+    nulls = np.array([each is None for each in found], np.bool_)
+    return fixed_width(np.array(found, np.bool_), pa.bool_(), nulls)
+
+
+def _facts(row: GroupRecord, confirmed: Collection[str | None]) -> GroupFacts:
+    """Return what the status of a row depends on of its group; of its topics, only whether the
+    row's own is among them."""
+    is_subscribed = row[IS_SUBSCRIBED]
+    topics = None if is_subscribed is None else frozenset((row["topic"],) * is_subscribed)
+    is_confirmed = row["cluster_id"] in confirmed
+    return GroupFacts(
+        *(row["group_type"], row["group_state"], row["protocol_type"], row["state_timestamp_ms"]),
+        topics,
+        row[OFFSETS_PARTITION] if is_confirmed else None,
+    )
+
+
+def _of_schema(rows: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
+    """Return the rows with more columns, all columns of PLACED_SCHEMA in its order."""
+    known = {name: rows[name] for name in rows.column_names} | dict(columns)
+    arrays = [
+        known[field.name] if field.name in known else pa.nulls(len(rows), field.type)
+        for field in PLACED_SCHEMA
+    ]
+    return pa.table(arrays, schema=PLACED_SCHEMA)
+
+
+def _table(names: Sequence[str], columns: Iterable[Sequence[Any]]) -> pa.Table:
+    return pa.table(
+        {name: _array(name, list(values)) for name, values in zip(names, columns, strict=True)}
+    )
+
+
+def _array(name: str, values: Sequence[Any]) -> pa.Array:
+    return of_values(values, PLACED_SCHEMA.field(name).type)
