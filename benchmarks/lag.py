@@ -1,7 +1,8 @@
 """How long the lag of very many groups takes, and how much memory: `python -m benchmarks.lag`.
 
 Each measurement runs in a process of its own: reading all commits on one processor, as a task does,
-and jobs/consumer_lag.py on local[2] with a driver of 2 GiB. Linux only.
+`kafkalog groups` with all, and the jobs on local[2] with a driver of 2 GiB; with `--against` the
+same jobs of another commit too. Linux only.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,7 +28,10 @@ from benchmarks.measuring.processes import (
 )
 from benchmarks.measuring.report import inputs_argument, load, table
 
-_COLUMNS = ("what", "s", "processor s", "commits/s", "peak MiB")
+_COLUMNS = ("what", "s", "processor s", "commits/s", "peak MiB", "times as fast")
+_PROJECT = Path(__file__).parents[1]
+_GROUPS = "kafkalog groups"
+_JOBS = ("consumer_lag", "lag_history")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,33 +43,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     before = load()
     write_lag_inputs(options.inputs, size)
-    rows = []
-    for part in _PARTS:
-        measured = _measured(part, options)
-        print(f"{part}: {measured}", file=sys.stderr)
-        rows.append(_row(part, measured, options.commits))
+    found: dict[str, Measured] = {}
+    then: dict[str, Measured] = {}
+    with _files_of(options.against) if options.against else nullcontext(_PROJECT) as project:
+        for part in options.only:
+            found[part] = _measured(part, options, _PROJECT)
+            print(f"{part}: {found[part]}", file=sys.stderr)
+            if part in _JOBS and options.against:
+                then[part] = _measured(part, options, project)
+                print(f"{part} at {options.against}: {then[part]}", file=sys.stderr)
+    rows = [_row(part, found[part], size.commits, then.get(part)) for part in found]
+    rows += [_row(f"{part} at {options.against}", then[part], size.commits) for part in then]
     groups = f"{size.groups:,} groups of {size.partitions} partitions"
     print(f"Python {platform.python_version()}, pyspark {version('pyspark')}")
-    print(f"{groups}, {size.commits:,} commits, {size.records:,} records; {before} before")
-    print(f"\n{table(_COLUMNS, rows, left=1)}")
+    print(f"{groups}, {size.commits:,} commits, {size.records:,} records")
+    print(f"{before} before, {load()} after\n\n{table(_COLUMNS, rows, left=1)}")
     return 0
 
 
-def _row(part: str, measured: Measured, commits: int) -> tuple[str, ...]:
+def _row(
+    part: str, measured: Measured, commits: int, then: Measured | None = None
+) -> tuple[str, ...]:
     return (
         part,
         f"{measured.seconds:.1f}",
         f"{measured.busy_seconds:.1f}",
         f"{commits / measured.seconds:,.0f}",
         f"{measured.peak_bytes / 2**20:,.0f}",
+        "" if then is None else f"{then.seconds / measured.seconds:.1f}",
     )
 
 
-def _measured(part: str, options: argparse.Namespace) -> Measured:
+def _measured(part: str, options: argparse.Namespace, project: Path) -> Measured:
     """One part in a fresh process. Raises CalledProcessError where it fails."""
-    command = [sys.executable, "-m", "benchmarks.lag", "--part", part]
-    command += ["--inputs", str(options.inputs)]
+    if part in _JOBS:
+        runner = str(_PROJECT / "benchmarks" / "spark" / "job_of_commit.py")
+        command = [sys.executable, runner, str(project), part, str(options.inputs / "log-dir")]
+    else:
+        command = [sys.executable, "-m", "benchmarks.lag", "--part", part]
+        command += ["--inputs", str(options.inputs)]
     return measured_process(command, submit_arguments(memory=options.memory))
+
+
+@contextmanager
+def _files_of(commit: str) -> Iterator[Path]:
+    """The project's files at a commit. Raises CalledProcessError where Git does not have it."""
+    with tempfile.TemporaryDirectory() as directory:
+        files = subprocess.run(
+            ["git", "archive", commit], cwd=_PROJECT, stdout=subprocess.PIPE, check=True
+        )
+        subprocess.run(["tar", "--extract"], cwd=directory, input=files.stdout, check=True)
+        yield Path(directory)
 
 
 def _read_commits(log_dir: Path) -> Measured:
@@ -85,25 +115,18 @@ def _read_commits(log_dir: Path) -> Measured:
     return Measured(rows, time.perf_counter() - started, time.process_time() - busy)
 
 
-def _run_job(log_dir: Path) -> Measured:
-    from jobs.consumer_lag import main as run
-    from kafkalog.spark.session import job_session
-
-    arguments = ["--format", "parquet", "--show", "0"]
-    with job_session("lag", with_delta=False) as spark, tempfile.TemporaryDirectory() as output:
-        spark.range(1).collect()
-        started, busy = time.perf_counter(), busy_seconds()
-        code = run([str(log_dir), "--output-dir", output, *arguments])
-        seconds, busy = time.perf_counter() - started, busy_seconds() - busy
-        rows = spark.read.parquet(f"{output}/consumer_lag").count()
-    if code:
-        raise ValueError(f"the job ended with {code}")
-    return Measured(rows, seconds, busy)
+def _run_groups(log_dir: Path) -> Measured:
+    """The command, its start counted."""
+    command = [sys.executable, "-m", "kafkalog", "groups", str(log_dir), "--format", "csv"]
+    started, busy = time.perf_counter(), busy_seconds()
+    process = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    seconds, busy = time.perf_counter() - started, busy_seconds() - busy
+    return Measured(process.stdout.count(b"\n") - 1, seconds, busy)
 
 
 _PARTS: dict[str, Callable[[Path], Measured]] = {
     "view offset_commits, one process": _read_commits,
-    "jobs/consumer_lag.py": _run_job,
+    _GROUPS: _run_groups,
 }
 
 
@@ -120,6 +143,15 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         )
     parser.add_argument("--memory", default="2g", help="of the driver (default: %(default)s)")
     inputs_argument(parser, Path(tempfile.gettempdir()) / "kafkalog-lag")
+    parser.add_argument("--against", metavar="COMMIT", help="whose jobs are measured too")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=(*_PARTS, *_JOBS),
+        default=(*_PARTS, *_JOBS),
+        metavar="PART",
+        help="(default: all)",
+    )
     parser.add_argument("--part", choices=tuple(_PARTS), help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
