@@ -1,8 +1,7 @@
 """Kafka's own tools print of `kafkalog serve` what they printed of the broker with these files."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -10,10 +9,9 @@ from kafkalog import serve
 from tests.support.broker.consumed_rows import FORMATTER_PROPERTIES, parse_rows
 from tests.support.broker.java_tools import run_tool
 from tests.support.golden.fixture_sets import consumed
+from tests.support.serve.served_sets import Unpacked
 
 pytestmark = pytest.mark.deep
-
-Unpacked = Callable[[str], Path]
 
 GROUPS = ("consumer.group.ConsumerGroupCommand", "--describe", "--all-groups")
 # By the file with what a tool printed.
