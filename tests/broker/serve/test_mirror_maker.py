@@ -30,7 +30,7 @@ Offsets = dict[str, dict[Place, int]]
 
 @pytest.fixture(scope="module")
 def expected(unpacked: Unpacked) -> list[Row]:
-    """What MirrorMaker reads: committed records, and offsets are given anew."""
+    """What MirrorMaker reads: committed records, and each record gets the next offset."""
     rows = records_of_view([str(unpacked("kafka44.logs") / "log-dirs")], "read_committed")
     ends: dict[Place, int] = {}
     found = []
