@@ -28,7 +28,8 @@ public final class ReadRecords {
     public static void main(String[] given) throws Exception {
         ExecutorService pool = Executors.newFixedThreadPool(4);
         for (String places : Arrays.asList(given).subList(3, given.length)) {
-            pool.submit(() -> System.out.print(read(given[0], given[1], Long.parseLong(given[2]), places)));
+            // Not by submit, which keeps errors for itself.
+            pool.execute(() -> System.out.print(read(given[0], given[1], Long.parseLong(given[2]), places)));
         }
         pool.shutdown();
         pool.awaitTermination(1, TimeUnit.HOURS);
