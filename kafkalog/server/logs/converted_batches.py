@@ -64,11 +64,10 @@ class _Batch:
         if not self._records:
             return True
         first = self._records[0]
-        is_appended = LOG_APPEND_TIME in (first.timestamp_type, record.timestamp_type)
-        # Of times of appending a batch has one.
-        is_other_time = is_appended and (first.timestamp_type, first.timestamp_ms) != (
-            record.timestamp_type,
-            record.timestamp_ms,
+        # Of times of appending a batch has one. sarama takes a base of -1 for the year 1, and gives
+        # records after the first times of their distance from that.
+        is_other_time = record.timestamp_type != first.timestamp_type or (
+            first.timestamp_type == LOG_APPEND_TIME and record.timestamp_ms != first.timestamp_ms
         )
         has_room = self._bytes < _BATCH_BYTES and record.offset - first.offset < _MOST_OFFSETS
         return has_room and not is_other_time

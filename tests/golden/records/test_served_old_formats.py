@@ -35,9 +35,11 @@ def test_they_are_batches_of_format_2_with_the_rows_of_view_records(
                     header = read_header(data, position)
                     assert header.magic == 2
                     assert header.crc == computed_crc(data, position, header)
+                    records = read_batch(data, position)
+                    assert len({each.timestamp_ms == -1 for each in records}) == 1
                     found += [
                         (log.topic, log.partition, *row(each))
-                        for each in read_batch(data, position)
+                        for each in records
                         if each.offset >= offset
                     ]
                     position += header.size

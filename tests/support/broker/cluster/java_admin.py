@@ -8,14 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path, launch_gateway
+from py4j.java_gateway import JavaGateway
 
-from tests.support.broker.class_paths import class_path
-from tests.support.broker.java_tools import QUICK_START, end
+from tests.support.broker.cluster.java_gateway import java_gateway
 
 Answers = dict[str, list[tuple[Any, ...]]]
-# py4j calls methods of the JDK's own classes of collections and futures.
-_OPENED = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in ("util", "lang")]
 _SETTLE_SECONDS = 60
 
 _NODE = re.compile(r"\(id: (-?\d+) ")
@@ -182,21 +179,5 @@ def _camel(name: str) -> str:
 @contextmanager
 def java_admin(bootstrap: str) -> Iterator[JavaAdmin]:
     """The Admin client of the brokers' own release; its JVM has ended afterwards."""
-    port, process = launch_gateway(
-        jarpath=find_jar_path(),
-        classpath=class_path("broker"),
-        javaopts=[*QUICK_START, *_OPENED],
-        die_on_exit=True,
-        return_proc=True,
-    )
-    try:
-        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
-        try:
-            yield JavaAdmin(gateway, bootstrap)
-        finally:
-            gateway.close()
-    finally:
-        end(process)
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+    with java_gateway("broker") as gateway:
+        yield JavaAdmin(gateway, bootstrap)

@@ -1,4 +1,4 @@
-// Reads partitions to their ends by a client written in Go, and prints a line of JSON per record.
+// Reads partitions to their last records by a client written in Go, and prints a line of JSON per record.
 //
 //	go_clients franz|sarama ADDRESS LEVEL TOPIC:PARTITION:START:END...
 package main
@@ -15,6 +15,8 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+const readWithin, settle = 100 * time.Second, 500 * time.Millisecond
 
 type header struct{ Key, Value []byte }
 
@@ -54,17 +56,46 @@ func main() {
 		}
 		places = append(places, place{parts[0], int32(numbers[0]), numbers[1], numbers[2]})
 	}
-	lines := json.NewEncoder(os.Stdout)
-	emit := func(found record) { must(lines.Encode(found)) }
+	found := make(chan record)
 	if client == "franz" {
-		franz(address, level == "read_committed", places, emit)
+		go franz(address, level == "read_committed", places, found)
 	} else {
-		useSarama(address, level == "read_committed", places, emit)
+		useSarama(address, level == "read_committed", places, found)
+	}
+	print(places, found)
+}
+
+// print ends after the last records of all places. What comes too much has a moment to show itself.
+func print(places []place, found <-chan record) {
+	type partition struct {
+		topic  string
+		number int32
+	}
+	ends := map[partition]int64{}
+	for _, each := range places {
+		ends[partition{each.topic, each.partition}] = each.end
+	}
+	lines := json.NewEncoder(os.Stdout)
+	limit, settled := time.After(readWithin), make(<-chan time.Time)
+	for {
+		select {
+		case r := <-found:
+			must(lines.Encode(r))
+			if end, isOpen := ends[partition{r.Topic, r.Partition}]; isOpen && r.Offset >= end-1 {
+				delete(ends, partition{r.Topic, r.Partition})
+				if len(ends) == 0 {
+					settled = time.After(settle)
+				}
+			}
+		case <-settled:
+			return
+		case <-limit:
+			must(fmt.Errorf("not read to their ends within %s: %v", readWithin, ends))
+		}
 	}
 }
 
-// franz ends when nothing has come for two seconds: control records do not show.
-func franz(address string, committed bool, places []place, emit func(record)) {
+func franz(address string, committed bool, places []place, found chan<- record) {
 	starts := map[string]map[int32]kgo.Offset{}
 	for _, each := range places {
 		if starts[each.topic] == nil {
@@ -79,31 +110,23 @@ func franz(address string, committed bool, places []place, emit func(record)) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumePartitions(starts),
 		kgo.FetchIsolationLevel(isolation), kgo.FetchMaxPartitionBytes(20000))
 	must(err)
-	defer client.Close()
 	for {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		fetches := client.PollFetches(ctx)
-		ended := ctx.Err() != nil
-		cancel()
-		if ended && fetches.NumRecords() == 0 {
-			return
-		}
+		fetches := client.PollFetches(context.Background())
 		fetches.EachError(func(topic string, partition int32, err error) {
-			if !ended {
-				must(fmt.Errorf("%s-%d: %w", topic, partition, err))
-			}
+			must(fmt.Errorf("%s-%d: %w", topic, partition, err))
 		})
 		fetches.EachRecord(func(r *kgo.Record) {
-			found := record{r.Topic, r.Partition, r.Offset, r.Timestamp.UnixMilli(), r.Key, r.Value, nil}
+			var headers []header
 			for _, each := range r.Headers {
-				found.Headers = append(found.Headers, header{[]byte(each.Key), each.Value})
+				headers = append(headers, header{[]byte(each.Key), each.Value})
 			}
-			emit(found)
+			timeMs := r.Timestamp.UnixMilli()
+			found <- record{r.Topic, r.Partition, r.Offset, timeMs, r.Key, r.Value, headers}
 		})
 	}
 }
 
-func useSarama(address string, committed bool, places []place, emit func(record)) {
+func useSarama(address string, committed bool, places []place, found chan<- record) {
 	config := sarama.NewConfig()
 	config.Version = sarama.V3_6_0_0
 	config.Consumer.Fetch.Default = 20000
@@ -116,21 +139,24 @@ func useSarama(address string, committed bool, places []place, emit func(record)
 	for _, each := range places {
 		partition, err := consumer.ConsumePartition(each.topic, each.partition, each.start)
 		must(err)
-		for ended := false; !ended; {
-			select {
-			case m := <-partition.Messages():
-				found := record{m.Topic, m.Partition, m.Offset, m.Timestamp.UnixMilli(), m.Key, m.Value, nil}
-				for _, h := range m.Headers {
-					found.Headers = append(found.Headers, header{h.Key, h.Value})
-				}
-				emit(found)
-				ended = m.Offset >= each.end-1
-			case err := <-partition.Errors():
+		go func() {
+			for err := range partition.Errors() {
 				must(err)
-			case <-time.After(700 * time.Millisecond):
-				ended = true
 			}
-		}
-		must(partition.Close())
+		}()
+		go func() {
+			for m := range partition.Messages() {
+				var headers []header
+				for _, each := range m.Headers {
+					headers = append(headers, header{each.Key, each.Value})
+				}
+				// It has no time for a record without one.
+				timeMs := int64(-1)
+				if !m.Timestamp.IsZero() {
+					timeMs = m.Timestamp.UnixMilli()
+				}
+				found <- record{m.Topic, m.Partition, m.Offset, timeMs, m.Key, m.Value, headers}
+			}
+		}()
 	}
 }

@@ -1,0 +1,67 @@
+"""A running MirrorMaker 2 that copies from one cluster to another."""
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.broker.class_paths import class_path
+from tests.support.broker.java_tools import end
+
+SOURCE = "copy"
+_LOGGING = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %m (%c)%n%throwable
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+"""
+_SETTINGS = {
+    "clusters": f"{SOURCE},live",
+    f"{SOURCE}->live.enabled": "true",
+    "live->copy.enabled": "false",
+    "emit.heartbeats.enabled": "false",
+    f"{SOURCE}.consumer.isolation.level": "read_committed",
+    # Nothing can be written to the source.
+    "offset-syncs.topic.location": "target",
+    "sync.topic.acls.enabled": "false",
+    "sync.group.offsets.enabled": "true",
+    "sync.group.offsets.interval.seconds": "1",
+    "emit.checkpoints.interval.seconds": "1",
+    "offset.lag.max": "0",
+    **{
+        f"{name}.replication.factor": "1"
+        for name in ("offset-syncs.topic", "checkpoints.topic", "heartbeats.topic")
+    },
+    **{f"{name}.storage.replication.factor": "1" for name in ("config", "offset", "status")},
+    "replication.factor": "1",
+}
+
+
+@contextmanager
+def mirror_maker(folder: Path, source: str, target: str, topics: Sequence[str]) -> Iterator[Path]:
+    """The log of a MirrorMaker that copies these topics; its process has ended afterwards."""
+    settings = {
+        **_SETTINGS,
+        f"{SOURCE}.bootstrap.servers": source,
+        "live.bootstrap.servers": target,
+        f"{SOURCE}->live.topics": ",".join(topics),
+    }
+    folder.mkdir()
+    properties, logging = folder / "mirror.properties", folder / "log4j2.properties"
+    properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    logging.write_text(_LOGGING)
+    log = folder / "mirror.log"
+    command = ["java", "-Xmx400m", f"-Dlog4j2.configurationFile={logging}"]
+    command += ["-cp", class_path("mirror")]
+    command += ["org.apache.kafka.connect.mirror.MirrorMaker", str(properties)]
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+        )
+    try:
+        yield log
+    finally:
+        end(process)
