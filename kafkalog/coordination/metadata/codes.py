@@ -44,3 +44,8 @@ RECOVERY_STATES = {0: "recovered", 1: "recovering"}
 def named(names: Mapping[int, str], number: int) -> str:
     """Return the name of a number, or the number as text."""
     return names.get(number, str(number))
+
+
+def number_of(names: Mapping[int, str], name: str) -> int:
+    """Return the number whose name `named` has returned."""
+    return next((number for number, each in names.items() if each == name), None) or int(name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kafkalog.messages.protocol import API_VERSIONS, apis
 from kafkalog.messages.schema import Values
-from kafkalog.server.answers import cluster, logs, refusals, transactions
+from kafkalog.server.answers import cluster, logs, refusals, security, transactions
 from kafkalog.server.protocol.error_codes import ErrorCode
 from kafkalog.server.protocol.requests import Answer
 
@@ -25,10 +25,13 @@ ANSWERS: Mapping[int, Answer] = {
     3: cluster.metadata,
     10: cluster.find_coordinator,
     23: logs.offset_for_leader_epoch,
+    29: security.describe_acls,
     32: cluster.describe_configs,
     35: cluster.describe_log_dirs,
     36: refusals.sasl_authenticate,
     46: cluster.list_partition_reassignments,
+    48: security.describe_client_quotas,
+    50: security.describe_user_scram_credentials,
     60: cluster.describe_cluster,
     61: transactions.describe_producers,
     65: transactions.describe_transactions,

@@ -35,6 +35,7 @@ class GroupCoordinator:
             15: descriptions.describe_groups,
             16: descriptions.list_groups,
             69: descriptions.consumer_group_describe,
+            77: descriptions.share_group_describe,
         }
         if takes_members:
             self.answers |= {

@@ -9,13 +9,19 @@ from kafkalog.messages.consumer_protocol import write_assignment
 from kafkalog.messages.schema import ZERO_UUID, Values
 from kafkalog.server.groups.classic_group import ClassicGroup
 from kafkalog.server.groups.consumer_group import ConsumerGroup
-from kafkalog.server.groups.known_groups import CLASSIC, CONSUMER, KnownGroups, LiveGroup
+from kafkalog.server.groups.known_groups import CLASSIC, CONSUMER, SHARE, KnownGroups, LiveGroup
 from kafkalog.server.groups.stored_groups import StoredGroups
 from kafkalog.server.protocol.error_codes import ErrorCode
 from kafkalog.server.protocol.requests import Request
 
 _DEAD = "Dead"
 _NOT_FOUND_SINCE = 6
+# The only one that there is; brokers do not write its name.
+_SHARE_ASSIGNOR = "simple"
+_OF_SHARE_MEMBER = (
+    *("memberId", "rackId", "memberEpoch", "clientId", "clientHost"),
+    *("subscribedTopicNames", "assignment"),
+)
 
 
 class Descriptions:
@@ -132,15 +138,29 @@ class Descriptions:
                 "assignorName": group.assignor or "",
                 "members": [self._stored_member(each) for each in stored.members.get(group_id, ())],
             }
+        return _unknown_group(group_id, "consumer")
+
+    async def share_group_describe(self, request: Request) -> Values:
+        """Answer ShareGroupDescribe: share groups, which are on disk only."""
+        stored = await self._known.stored()
+        found = [self._described_share(each, stored) for each in request.values["groupIds"]]
+        return {"groups": found}
+
+    def _described_share(self, group_id: str, stored: StoredGroups) -> Values:
+        group = stored.groups.get(group_id)
+        if group is None or group.group_type != SHARE:
+            return _unknown_group(group_id, "share")
         return {
-            "errorCode": ErrorCode.GROUP_ID_NOT_FOUND,
-            "errorMessage": f"Group {group_id} is not a consumer group.",
+            "errorCode": ErrorCode.NONE,
             "groupId": group_id,
-            "groupState": _DEAD,
-            "groupEpoch": 0,
-            "assignmentEpoch": 0,
-            "assignorName": "",
-            "members": [],
+            "groupState": group.state or "Unknown",
+            "groupEpoch": group.epoch or 0,
+            "assignmentEpoch": group.target_epoch or 0,
+            "assignorName": group.assignor or _SHARE_ASSIGNOR,
+            "members": [
+                {name: self._stored_member(each)[name] for name in _OF_SHARE_MEMBER}
+                for each in stored.members.get(group_id, ())
+            ],
         }
 
     def _live_member(self, group: ConsumerGroup, member_id: str) -> Values:
@@ -183,3 +203,16 @@ class Descriptions:
             topic = self._known.cluster.topics.get(each["topicName"])
             found.append({**each, "topicId": ZERO_UUID if topic is None else topic.id})
         return {"topicPartitions": found}
+
+
+def _unknown_group(group_id: str, kind: str) -> Values:
+    return {
+        "errorCode": ErrorCode.GROUP_ID_NOT_FOUND,
+        "errorMessage": f"Group {group_id} is not a {kind} group.",
+        "groupId": group_id,
+        "groupState": _DEAD,
+        "groupEpoch": 0,
+        "assignmentEpoch": 0,
+        "assignorName": "",
+        "members": [],
+    }

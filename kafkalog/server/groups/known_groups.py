@@ -12,7 +12,7 @@ from kafkalog.server.groups.consumer_group import ConsumerGroup
 from kafkalog.server.groups.stored_groups import Commit, StoredGroups
 from kafkalog.server.logs.served_cluster import ServedCluster
 
-CLASSIC, CONSUMER = "classic", "consumer"
+CLASSIC, CONSUMER, SHARE = "classic", "consumer", "share"
 MOST_LIVE_GROUPS = 10_000
 
 LiveGroup = ClassicGroup | ConsumerGroup

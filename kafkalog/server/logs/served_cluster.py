@@ -13,8 +13,11 @@ from typing import Any, NamedTuple
 
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.coordination.groups.transactional_ids import TransactionalIds
-from kafkalog.errors import LogDirError
+from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.offsets import OffsetSpan
+from kafkalog.inspection.metadata.copies import best_copy, copies_among
+from kafkalog.inspection.metadata.replay import END, Moment, image_at
 from kafkalog.log_lines import logger
 from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.messages.value_types import uuid_text
@@ -137,6 +140,23 @@ class ServedCluster:
     def metadata(self) -> ClusterMetadata:
         """What the cluster's metadata says, empty without it."""
         return cluster_metadata(self.paths, self.logs, self.as_of_ms)
+
+    @cached_property
+    def image(self) -> MetadataImage | None:
+        """The state of the cluster by the best copy of its metadata, None without one that can be
+        read."""
+        copies = copies_among(log for log in self.logs if log.is_live)
+        if not copies:
+            return None
+        until = END if self.as_of_ms is None else Moment(time_ms=self.as_of_ms)
+        try:
+            replay = image_at(best_copy(copies).log, until)
+        except (CorruptDataError, LogDirError) as error:
+            _logger.warning("nothing from %s: %s", CLUSTER_METADATA, error)
+            return None
+        for damage in replay.damages:
+            _logger.warning("%s: what it has changed is not known", damage)
+        return replay.image
 
     @cached_property
     def brokers(self) -> tuple[int, ...]:

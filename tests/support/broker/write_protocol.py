@@ -21,11 +21,13 @@ APIS = {
     "logs": ("Fetch", "ListOffsets", "OffsetForLeaderEpoch"),
     "groups": (
         *("OffsetFetch", "ListGroups", "DescribeGroups", "ConsumerGroupDescribe"),
+        "ShareGroupDescribe",
         *("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "ConsumerGroupHeartbeat"),
         "OffsetCommit",
     ),
     "transactions": ("ListTransactions", "DescribeTransactions", "DescribeProducers"),
     "sasl": ("SaslHandshake", "SaslAuthenticate"),
+    "security": ("DescribeAcls", "DescribeUserScramCredentials", "DescribeClientQuotas"),
     "writes": ("Produce", "CreateTopics", "DeleteTopics"),
 }
 

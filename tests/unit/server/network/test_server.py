@@ -114,6 +114,16 @@ ASKED: dict[str, dict[str, Any]] = {
     "ListGroups": {},
     "DescribeGroups": {"groups": ["g", "unknown"]},
     "ConsumerGroupDescribe": {"groupIds": ["g", "unknown"]},
+    "ShareGroupDescribe": {"groupIds": ["g", "unknown"]},
+    "DescribeAcls": {
+        **dict.fromkeys(("resourceNameFilter", "principalFilter", "hostFilter")),
+        **dict.fromkeys(("resourceTypeFilter", "operation", "permissionType"), 1),
+    },
+    "DescribeUserScramCredentials": {"users": [{"name": "alice"}]},
+    "DescribeClientQuotas": {
+        "components": [{"entityType": "user", "matchType": 0, "match": "alice"}],
+        "strict": True,
+    },
     "JoinGroup": {
         **{key: IN_GROUP[key] for key in ("groupId", "sessionTimeoutMs")},
         "memberId": "",
