@@ -124,13 +124,22 @@ def busy_seconds() -> float:
 
 def process_seconds(pid: int) -> float:
     """What a process and its ended children have kept a processor busy; 0 of one that has ended."""
+    return _seconds(pid, slice(11, 15))
+
+
+def own_seconds(pid: int) -> float:
+    """The same without its children."""
+    return _seconds(pid, slice(11, 13))
+
+
+def _seconds(pid: int, numbers: slice) -> float:
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return 0
     # Behind the name, which may hold anything: from the state on.
     fields = stat.rpartition(")")[2].split()
-    return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+    return sum(int(field) for field in fields[numbers]) / os.sysconf("SC_CLK_TCK")
 
 
 def worker_peak_bytes() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -34,10 +34,10 @@ def reduced_view(
     """
     groups = planned_groups(options, found)
 
-    def read(reads: tuple[Read, ...]) -> Iterable[_Result]:
+    def read(reads: Sequence[Read]) -> Iterable[_Result]:
         return reduce(read_view(reads, options, columns))
 
-    def done(reads: tuple[Read, ...]) -> None:
+    def done(reads: Sequence[Read]) -> None:
         on_done(sum(each.size for each in reads))
 
     yield from in_order(read, groups, processes=processes, on_done=done)

@@ -24,10 +24,13 @@ from kafkalog.storage.reading.log_bounds import EndRule
 from kafkalog.storage.reading.offset_ranges import SpecificOffsets
 from kafkalog.storage.reading.read_plan import (
     LEAST_PART_BYTES,
-    OPEN_COST_BYTES,
+    MOST_TASKS,
     SegmentRead,
     TaskSize,
     packed,
+    pieces,
+    read_cost,
+    task_reads,
 )
 from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.options.options import ReadOptions
@@ -77,7 +80,7 @@ class ExportPlan:
     """An export: each of the `groups` is what one call of `task.written_files` reads."""
 
     task: ExportTask
-    groups: tuple[tuple[SegmentRead, ...], ...]
+    groups: tuple[Sequence[SegmentRead], ...]
     tables: tuple[ExportTable, ...]
 
     def commit(self, files: Iterable[WrittenFile]) -> tuple[IngestRun, ...]:
@@ -207,7 +210,7 @@ def _tasks(ranges: Sequence[IngestRange], target_file_bytes: int, processes: int
     """Return how many tasks read the ranges: each about a file, and as many for each process, but
     none for a few MiB."""
     size = sum(each.segment_bytes for each in ranges)
-    files = -(-size // target_file_bytes)
+    files = min(-(-size // target_file_bytes), MOST_TASKS)
     return max(min(-(-files // processes) * processes, size // LEAST_PART_BYTES), 1)
 
 
@@ -231,13 +234,13 @@ def _task_options(options: ReadOptions, ranges: Sequence[IngestRange], tasks: in
 
 def _groups(
     options: ReadOptions, walked: CommittedReads, tasks: int
-) -> tuple[tuple[SegmentRead, ...], ...]:
+) -> tuple[Sequence[SegmentRead], ...]:
     """Return the reads of each task, one topic after another, as logs are found: a task writes the
     files of few."""
-    groups = cast("list[tuple[SegmentRead, ...]]", planned_groups(options, committed=walked))
-    reads = [read for group in groups for read in group]
-    cost = sum(read.size + OPEN_COST_BYTES for read in reads)
-    return tuple(packed(reads, TaskSize(-(-cost // tasks), cores=1)))
+    groups = cast("list[Sequence[SegmentRead]]", planned_groups(options, committed=walked))
+    reads = [piece for group in groups for piece in pieces(group)]
+    cost = sum(read_cost(read) for read in reads)
+    return tuple(map(task_reads, packed(reads, TaskSize(-(-cost // tasks), cores=1))))
 
 
 def _prepared(

@@ -24,13 +24,13 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
 # The longest name in a file system.
 NAME_BYTES = 255
+_OFFSET_DIGITS = 20
 _LARGEST_PARTITION = 2**31 - 1
 _PARTITION_DIR = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]{1,10})")
 # A directory marked for deletion, or one that is not in use yet: its topic name may be shortened.
 _MARKED_DIR = re.compile(
     r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]{1,10})\.[0-9a-f]{32}-(?P<mark>delete|stray|future)"
 )
-_LOG_FILE = re.compile(r"(?P<base_offset>[0-9]{20})\.log")
 # Tiered storage puts a segment's id after the offset.
 _ANY_LOG_FILE = re.compile(
     r"(?P<base_offset>[0-9]{20})(-[A-Za-z0-9_-]{22})?\.log(\.(deleted|cleaned|swap))?"
@@ -99,7 +99,12 @@ def cut_topic(topic: str, ending: str) -> str:
 
 def segment_base_offset(file_name: str) -> int | None:
     """Return the base offset of a live segment's log file, None for every other file."""
-    return _offset(_LOG_FILE.fullmatch(file_name))
+    digits, ending = file_name[:_OFFSET_DIGITS], file_name[_OFFSET_DIGITS:]
+    # Asked of every name in a listing: an expression takes five times as long.
+    if ending != ".log" or not (digits.isdecimal() and digits.isascii()):
+        return None
+    offset = int(digits)
+    return offset if len(digits) == _OFFSET_DIGITS and offset < 2**63 else None
 
 
 def any_base_offset(file_name: str) -> int | None:

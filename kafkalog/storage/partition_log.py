@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar, overload
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.checkpoints import TopicPartition
@@ -14,6 +16,8 @@ from kafkalog.storage.names import CLUSTER_METADATA
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,105 @@ class SegmentFile:
     size: int
     input_path: str
     is_cut: bool = False
+
+
+class MadeOnRequest(Sequence[_Item]):
+    """A sequence whose items are made on request. It equals a tuple of them."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (tuple, MadeOnRequest)):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+class ListedSegments(MadeOnRequest[SegmentFile]):
+    """The live segments in a partition's directory, by their offsets, as columns: there may be
+    millions, and a SegmentFile takes twenty times the memory. `end` is the base offset of the
+    segment after the last one, None without one."""
+
+    __slots__ = ("base_offsets", "directory", "end", "input_path", "sizes")
+
+    def __init__(
+        self,
+        directory: str,
+        base_offsets: array[int],
+        sizes: array[int],
+        input_path: str,
+        end: int | None = None,
+    ) -> None:
+        self.directory = directory
+        self.base_offsets = base_offsets
+        self.sizes = sizes
+        self.input_path = input_path
+        self.end = end
+
+    def __len__(self) -> int:
+        return len(self.base_offsets)
+
+    @overload
+    def __getitem__(self, index: int) -> SegmentFile: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[SegmentFile]: ...
+
+    def __getitem__(self, index: int | slice) -> SegmentFile | Sequence[SegmentFile]:
+        numbers = range(len(self))[index]
+        if isinstance(numbers, int):
+            return self._segment(numbers)
+        if numbers.step != 1:
+            return tuple(map(self._segment, numbers))
+        if len(numbers) == len(self):
+            return self
+        within = slice(numbers.start, numbers.stop)
+        end = self._base_offset(numbers.stop) if numbers else None
+        return ListedSegments(
+            self.directory, self.base_offsets[within], self.sizes[within], self.input_path, end
+        )
+
+    def __iter__(self) -> Iterator[SegmentFile]:
+        return map(self._segment, range(len(self)))
+
+    def _segment(self, number: int) -> SegmentFile:
+        base_offset = self.base_offsets[number]
+        return SegmentFile(
+            os.path.join(self.directory, f"{base_offset:020d}.log"),
+            base_offset,
+            self._base_offset(number + 1),
+            self.sizes[number],
+            self.input_path,
+        )
+
+    def _base_offset(self, number: int) -> int | None:
+        return self.base_offsets[number] if number < len(self) else self.end
+
+
+def segment_sizes(segments: Sequence[SegmentFile]) -> Sequence[int]:
+    """Return the sizes of segments."""
+    if isinstance(segments, ListedSegments):
+        return segments.sizes
+    return [segment.size for segment in segments]
+
+
+def segment_base_offsets(segments: Sequence[SegmentFile]) -> Sequence[int]:
+    """Return the base offsets of segments, 0 for a file whose name has none."""
+    if isinstance(segments, ListedSegments):
+        return segments.base_offsets
+    return [segment.base_offset or 0 for segment in segments]
+
+
+def segment_directories(segments: Sequence[SegmentFile]) -> set[str]:
+    """Return the directories that the files of segments are in."""
+    if isinstance(segments, ListedSegments):
+        return {segments.directory} if segments else set()
+    return {os.path.dirname(segment.path) for segment in segments}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +161,7 @@ class PartitionLog:
     partition: int | None
     path: str
     log_dir: LogDir
-    segments: tuple[SegmentFile, ...]
+    segments: Sequence[SegmentFile]
     is_live: bool = True
     is_named: bool = False
     tiered_topic_id: str | None = None
@@ -77,6 +180,8 @@ class PartitionLog:
     @property
     def given_files(self) -> set[str]:
         """The files by whose own paths the log was given; none for a whole directory."""
+        if isinstance(self.segments, ListedSegments):
+            return set()
         return {segment.path for segment in self.segments if segment.input_path == segment.path}
 
     @property

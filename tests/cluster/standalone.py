@@ -1,4 +1,4 @@
-"""Spark's own cluster on loopback: a master and two workers, ended by their process ids."""
+"""Spark's own cluster on loopback: a master and workers, ended by their process ids."""
 
 from __future__ import annotations
 
@@ -38,10 +38,13 @@ def environment_of_spark() -> dict[str, str]:
 
 
 class StandaloneCluster:
-    """A context manager. The last worker does not see what is in `hidden`."""
+    """A context manager. The last worker does not see what is in `hidden`, if that is given."""
 
-    def __init__(self, work_dir: Path, hidden: Path, ports: Sequence[int]) -> None:
+    def __init__(
+        self, work_dir: Path, hidden: Path | None, ports: Sequence[int], workers: int = WORKERS
+    ) -> None:
         self.work_dir = work_dir
+        self._workers = workers
         self._hidden = hidden
         self._port, self._web_port = ports
         self.url = f"spark://{HOST}:{self._port}"
@@ -67,11 +70,11 @@ class StandaloneCluster:
         where = ["--host", HOST, "--port", str(self._port), "--webui-port", str(self._web_port)]
         self._launch("master", [_spark("spark-class"), _deployed("master.Master"), *where])
         self._wait_for(0)
-        for number in range(WORKERS):
+        for number in range(self._workers):
             sized = ["--cores", "1", "--memory", "1g", "--webui-port", "0", "--host", HOST]
             folder = ["--work-dir", str(self.work_dir / f"worker-{number}")]
             command = [_spark("spark-class"), _deployed("worker.Worker"), *sized, *folder, self.url]
-            if number == WORKERS - 1:
+            if self._hidden is not None and number == self._workers - 1:
                 # In a view of the file system of its own there is nothing in the directory.
                 cover = f"mount -t tmpfs none {shlex.quote(str(self._hidden))}"
                 command = [
@@ -82,7 +85,7 @@ class StandaloneCluster:
                     f"{cover} && exec {shlex.join(command)}",
                 ]
             self._launch(f"worker-{number}", command)
-        self._wait_for(WORKERS)
+        self._wait_for(self._workers)
 
     def _launch(self, name: str, command: Sequence[str]) -> None:
         self.work_dir.mkdir(parents=True, exist_ok=True)

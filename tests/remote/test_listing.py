@@ -1,5 +1,6 @@
 """A log directory in an object store is found like one on disk, in few requests."""
 
+from math import ceil
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,55 @@ def test_a_listing_of_more_than_a_page_is_whole(store: Store) -> None:
     assert [len(log.segments) for log in logs] == [4] * 150
     listings = [request for request in store.proxy.requests if request.is_listing]
     assert len(listings) == 150 * len(list(source.iterdir())) // 1000
+
+
+@pytest.fixture
+def brokers(store: Store) -> tuple[str, Path]:
+    """Three log directories of 150 partitions in a bucket, each of more objects than a page has."""
+    uri, folder = store.bucket()
+    source = LOG_DIR / "shop.tx-0"
+    for broker in range(3):
+        log_dir = folder / f"broker-{broker}"
+        for number in range(150):
+            directory = log_dir / f"t-{150 * broker + number}"
+            directory.mkdir(parents=True)
+            for path in source.iterdir():
+                (directory / path.name).hardlink_to(path)
+        text = f"version=1\ncluster.id=three\nnode.id={broker}\n"
+        (log_dir / "meta.properties").write_text(text)
+        (log_dir / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    return uri, folder
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({}, id="everything"),
+        pytest.param({"assign": '{"t":[7]}'}, id="a partition"),
+        pytest.param(
+            {"assign": '{"t":[7]}', "startingOffsets": '{"t":{"7":500}}'}, id="from an offset"
+        ),
+        pytest.param({"maxPartitionBytes": str(2**30), "view": "byte_ranges"}, id="whole files"),
+    ],
+)
+def test_a_plan_asks_for_no_more_than_it_needs(
+    store: Store, brokers: tuple[str, Path], options: dict[str, str]
+) -> None:
+    """F541: a listing for each thousand objects, and no object of a partition is opened."""
+    uri, folder = brokers
+    found = planned_groups(read_options({"path": f"{uri}/broker-*", **options}))
+    assert found
+    objects = [
+        sum(path.is_file() for path in log_dir.rglob("*")) for log_dir in sorted(folder.iterdir())
+    ]
+    listings = [request for request in store.proxy.requests if request.is_listing]
+    # One more says which log directories there are.
+    assert len(listings) == 1 + sum(ceil(count / 1000) for count in objects)
+    opened = sorted(request.key.partition("/")[2] for request in store.proxy.reads())
+    small = ("meta.properties", "recovery-point-offset-checkpoint")
+    assert [key.partition("/")[2] for key in opened] == [
+        f"broker-{broker}/{name}" for broker in range(3) for name in small
+    ]
+    # Each is looked up for its size, then read.
+    others = [request for request in store.proxy.requests if not request.is_listing]
+    assert len(others) == 2 * len(opened)

@@ -20,7 +20,7 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, read_marker
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile, segment_base_offsets
 from kafkalog.storage.reading.index_lookup import start_position
 from kafkalog.storage.reading.log_snapshots import snapshot_entries
 from kafkalog.storage.reading.renamed_files import opened
@@ -82,7 +82,7 @@ class MarkerWalk:
         *,
         check_crcs: bool,
     ) -> None:
-        bases = [segment.base_offset or 0 for segment in log.segments]
+        bases = segment_base_offsets(log.segments)
         self._log = log
         self._end_offset = end_offset
         self._agreed_end = agreed_end

@@ -24,6 +24,7 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.format.side_files.leader_epochs import EpochStart, read_leader_epochs
 from kafkalog.storage.files.files import InputFile, read_text
+from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
@@ -36,7 +37,7 @@ def replica_sets(logs: Sequence[PartitionLog]) -> list[ReplicaSet]:
     """Return the logs by partition, the best replica of each first. Those that are alone, or that
     no broker serves, are sets of one, and are not read."""
     alone = [[log] for log in logs if not _is_served(log)]
-    return [_ordered(found) for found in (*live_replicas(logs), *alone)]
+    return answers(_ordered, [*live_replicas(logs), *alone], lambda found: found[0].path)
 
 
 def live_replicas(logs: Sequence[PartitionLog]) -> list[list[PartitionLog]]:

@@ -18,10 +18,13 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.state.state_task import MOST_KEYS, PartitionReads, divided, first_offset
 from kafkalog.storage.reading.read_plan import (
     LEAST_PART_BYTES,
-    OPEN_COST_BYTES,
+    LogReads,
     SegmentRead,
     TaskSize,
     packed,
+    pieces,
+    read_cost,
+    task_reads,
 )
 from kafkalog.views.options.options import ReadOptions, read_options
 from kafkalog.views.planning.planning import planned_groups
@@ -96,12 +99,12 @@ def plan_state(
             **(range_options(run) if run.starts else {}),
         }
     )
-    of_partition: defaultdict[TopicPartition, list[SegmentRead]] = defaultdict(list)
+    of_partition: defaultdict[TopicPartition, list[SegmentRead | LogReads]] = defaultdict(list)
     walked = {source.key: source.committed for source in sources}
     groups = planned_groups(options, committed=walked) if run.starts else []
-    for group in cast("list[tuple[SegmentRead, ...]]", groups):
-        for read in group:
-            of_partition[read.topic or "", read.partition or 0].append(read)
+    for group in cast("list[Sequence[SegmentRead]]", groups):
+        for piece in pieces(group):
+            of_partition[piece.topic or "", piece.partition or 0].append(piece)
     size = sum(read.size for reads in of_partition.values() for read in reads)
     task_bytes = max(least_bytes, min(_TASK_BYTES, -(-size // processes)))
     by_key = {source.key: source for source in sources}
@@ -109,7 +112,11 @@ def plan_state(
     for key, reads in of_partition.items():
         source = by_key[key]
         partition = PartitionReads(
-            key, source.cluster_id, source.input_path, tuple(reads), run.ends[key] - run.starts[key]
+            key,
+            source.cluster_id,
+            source.input_path,
+            task_reads(reads),
+            run.ends[key] - run.starts[key],
         )
         if partition.size > task_bytes or partition.offsets > most_keys:
             spread.append(_spread(partition, task_bytes, processes, most_keys))
@@ -124,8 +131,9 @@ def _spread(
 ) -> SpreadPartition:
     shares = -(-partition.size // task_bytes)
     tasks = -(-shares // processes) * processes
-    cost = sum(read.size + OPEN_COST_BYTES for read in partition.reads)
-    groups = packed(partition.reads, TaskSize(-(-cost // tasks), cores=1))
-    parts = tuple(replace(partition, reads=group) for group in groups)
+    reads = pieces(partition.reads)
+    cost = sum(read_cost(read) for read in reads)
+    groups = packed(reads, TaskSize(-(-cost // tasks), cores=1))
+    parts = tuple(replace(partition, reads=task_reads(group)) for group in groups)
     buckets = max(-(-partition.offsets // most_keys), min(processes, len(parts)))
     return SpreadPartition(parts, min(buckets, MOST_BUCKETS))

@@ -23,7 +23,7 @@ from kafkalog.lake.state.state_rows import STATE_COLUMNS, StateRows
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.storage.reading.read_plan import SegmentRead, pieces
 from kafkalog.views.options.options import Mode, ReadOptions
 from kafkalog.views.reading.reading import read_segment
 
@@ -44,13 +44,13 @@ class PartitionReads:
     key: TopicPartition
     cluster_id: str | None
     input_path: str
-    reads: tuple[SegmentRead, ...]
+    reads: Sequence[SegmentRead]
     offsets: int = 0
 
     @property
     def size(self) -> int:
         """About how many bytes are read."""
-        return sum(read.size for read in self.reads)
+        return sum(read.size for read in pieces(self.reads))
 
 
 class StateFiles(NamedTuple):

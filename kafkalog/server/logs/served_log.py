@@ -36,7 +36,7 @@ from kafkalog.server.logs.batch_runs import SMALL_BYTES, BatchRuns
 from kafkalog.server.logs.fetched_batches import batches_in
 from kafkalog.server.logs.file_ranges import FileRanges, Range
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile, segment_base_offsets
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
 from kafkalog.storage.reading.replica_reads import ReplicaSet
@@ -115,8 +115,8 @@ class ServedLog:
         return replica_sets(self.logs)[0]
 
     @cached_property
-    def _bases(self) -> list[int]:
-        return [segment.base_offset or 0 for segment in self.replicas.best.segments]
+    def _bases(self) -> Sequence[int]:
+        return segment_base_offsets(self.replicas.best.segments)
 
     @cached_property
     def start_offset(self) -> int:

@@ -14,7 +14,7 @@ from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.storage.log_dir.log_dir import find_partitions, input_entries
 from kafkalog.storage.log_dir.other_entries import absent_lines
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog, segment_sizes
 from kafkalog.views.options.options import Mode
 from kafkalog.words import counted
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
@@ -35,10 +35,10 @@ def announced_logs(job: JobSettings) -> tuple[list[str], list[PartitionLog]]:
     inputs = [entry for path in job.paths for entry in input_entries(path)]
     files = [entry.path for entry in inputs if not entry.is_directory]
     _refuse_output(job.output_dir, [*directories_read(inputs, logs), *files])
-    segments = [segment for log in logs for segment in log.segments]
-    size = sum(segment.size for segment in segments)
+    segments = sum(len(log.segments) for log in logs)
+    size = sum(sum(segment_sizes(log.segments)) for log in logs)
     print(
-        f"found {counted(len(segments), 'segment')} of {counted(len(logs), 'partition')}, "
+        f"found {counted(segments, 'segment')} of {counted(len(logs), 'partition')}, "
         f"{counted(size, 'byte')}",
         file=sys.stderr,
     )

@@ -33,7 +33,7 @@ from kafkalog.spark.lake.task_groups import (
 )
 from kafkalog.spark.tables import spark_schema
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.storage.reading.read_plan import SegmentRead, pieces
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.reading.reading import read_segment
 from kafkalog.views.reading.work_log import READ, reported_work
@@ -126,7 +126,7 @@ def _reported(spark: SparkSession, plan: ExportPlan) -> Iterator[OnReport]:
         yield no_report
         return
     with (
-        _progress(sum(read.size for group in plan.groups for read in group)) as on_report,
+        _progress(sum(read.size for group in plan.groups for read in pieces(group))) as on_report,
         reported_files(spark, plan.discard, on_report) as report,
     ):
         yield report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class ReadGroup(InputPartition):
     """The segments or partitions that one task reads."""
 
-    def __init__(self, reads: tuple[Read, ...]) -> None:
+    def __init__(self, reads: Sequence[Read]) -> None:
         super().__init__(reads)
         self.reads = reads
 

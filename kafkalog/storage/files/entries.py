@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A name in a directory; `size` is 0 for a directory. `special` describes an entry that is
     neither a directory nor a regular file and is never opened."""
 

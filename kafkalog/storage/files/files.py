@@ -123,18 +123,18 @@ class Directories:
     below them, and answer from that."""
 
     def __init__(self) -> None:
-        self._listed: dict[str, list[Entry]] = {}
+        self._listed: dict[str, dict[str, int]] = {}
 
     def entries(self, path: str) -> list[Entry]:
         """Return the entries of a directory, sorted by name. Raises FileNotFoundError if it does
         not exist."""
         if not is_remote(path):
             return list_directory(path)
-        if path not in self._listed:
-            from kafkalog.storage.files import remote_files
+        from kafkalog.storage.files import remote_files
 
+        if path not in self._listed:
             self._listed |= remote_files.list_tree(path)
-        return self._listed[path]
+        return remote_files.entries_of(path, self._listed[path])
 
     def read_text(self, directory: str, name: str) -> str | None:
         """Return a small text file in a directory, None if there is none."""
@@ -143,7 +143,7 @@ class Directories:
     def has(self, directory: str, name: str) -> bool:
         """Return whether a directory has a file; also True if only opening it would show."""
         listed = self._listed.get(directory)
-        return listed is None or any(entry.name == name for entry in listed)
+        return listed is None or name in listed
 
 
 class _File(StoredFile, Protocol):

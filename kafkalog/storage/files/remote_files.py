@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any
@@ -26,6 +26,8 @@ from kafkalog.storage.files.uris import absolute_path
 
 _GLOB = re.compile(r"[*?\[]")
 _NOT_FOUND = "is not there"
+# In place of a size.
+_DIRECTORY = -1
 # The answers of a busy store: they say nothing about the file.
 _BUSY = re.compile(r"slow_?down|unavailable|throttl|\b(429|503)\b", re.IGNORECASE)
 
@@ -62,38 +64,69 @@ def entry_at(uri: str) -> Entry | None:
 def list_directory(uri: str) -> list[Entry]:
     """Return the entries of a directory, sorted by name. Raises FileNotFoundError if it does not
     exist."""
-    return list_tree(uri, recursive=False)[uri]
+    return entries_of(uri, list_tree(uri, recursive=False)[uri])
 
 
-def list_tree(uri: str, *, recursive: bool = True) -> dict[str, list[Entry]]:
-    """Return the entries of a directory and of each one below it, sorted by name, from one listing,
-    which takes a request for each thousand objects of a store.
+def list_tree(uri: str, *, recursive: bool = True) -> dict[str, dict[str, int]]:
+    """Return the names in a directory and in each one below it with the sizes of the files, from
+    one listing, which takes a request for each thousand objects of a store.
 
     Raises FileNotFoundError if there is no such directory.
     """
     system, root = _opened(uri)
     with _request(uri, "listing it"):
         infos = system.get_file_info(fs.FileSelector(root, recursive=recursive))
-    found: dict[str, dict[str, Entry]] = {uri: {}}
-    for info in infos:
-        below = info.path.strip("/").removeprefix(root.strip("/")).strip("/").split("/")
-        if below == [""]:
-            continue  # an object that stands for the directory itself
-        is_directory = info.type == fs.FileType.Directory
-        for depth in range(1, len(below) + 1):
-            parent = posixpath.join(uri, *below[: depth - 1])
-            path = f"{parent}/{below[depth - 1]}"
-            is_last = depth == len(below)
-            if is_last and not is_directory:
-                entry = Entry(below[-1], path, False, info.size)
-            else:
-                entry = Entry(below[depth - 1], path, True, 0)
-                found.setdefault(path, {})
-            found[parent].setdefault(entry.name, entry)
-    return {
-        directory: sorted(entries.values(), key=lambda entry: entry.name)
-        for directory, entries in found.items()
-    }
+    tree = _Tree(uri, root)
+    infos.reverse()
+    while infos:  # each goes when it is done: there can be millions
+        tree.add(infos.pop())
+    return tree.found
+
+
+def entries_of(directory: str, names: Mapping[str, int]) -> list[Entry]:
+    """Return the entries of a directory, sorted by name, from what `list_tree` says of it."""
+    return [
+        Entry(name, f"{directory}/{name}", True, 0)
+        if (size := names[name]) == _DIRECTORY
+        else Entry(name, f"{directory}/{name}", False, size)
+        for name in sorted(names)
+    ]
+
+
+class _Tree:
+    """What a listing has found below a directory, each in the directory that it is in."""
+
+    def __init__(self, uri: str, root: str) -> None:
+        self._uri, self._root = uri, root.strip("/")
+        self.found: dict[str, dict[str, int]] = {uri: {}}
+        self._above, self._names = self._root, self.found[uri]
+
+    def add(self, info: Any) -> None:
+        path = info.path.strip("/")
+        above, _, name = path.rpartition("/")
+        if path == self._root:
+            return  # an object that stands for the directory itself
+        if above != self._above:
+            below = above.removeprefix(self._root).lstrip("/")
+            self._above = above
+            self._names = self.found[self._directory(below.split("/") if below else [])]
+        size = info.size
+        # Only what has no size can be a directory: its type takes longer to ask for.
+        if size is None and info.type == fs.FileType.Directory:
+            self._directory(path.removeprefix(self._root).lstrip("/").split("/"))
+        else:
+            self._names.setdefault(name, size)
+
+    def _directory(self, below: list[str]) -> str:
+        """Return the directory of these names, one in the other; stores do not list all of them."""
+        parent = self._uri
+        for name in below:
+            path = f"{parent}/{name}"
+            if path not in self.found:
+                self.found[path] = {}
+                self.found[parent].setdefault(name, _DIRECTORY)
+            parent = path
+        return parent
 
 
 def matching_entries(pattern: str) -> list[Entry]:

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from threading import Lock
 from typing import TypeVar
 
 from kafkalog.errors import CorruptDataError, LogDirError
@@ -19,11 +19,13 @@ from kafkalog.log_lines import logger
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import Directories, list_directory, matching_entries
 from kafkalog.storage.files.read_around import unreadable_reason
+from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.files.unreadable_input import note_unlisted
 from kafkalog.storage.files.uris import absolute_path, is_remote
+from kafkalog.storage.log_dir.listed_logs import listed_log, tiered_log
 from kafkalog.storage.log_dir.nearby_log_dirs import nearby_log_dirs
 from kafkalog.storage.log_dir.same_partitions import refuse_doubles, with_tiered_beginnings
-from kafkalog.storage.log_dir.tiered_storage import TieredPartition, tiered_partitions
+from kafkalog.storage.log_dir.tiered_storage import tiered_partitions
 from kafkalog.storage.names import (
     CLEANER_OFFSETS,
     LOG_STARTS,
@@ -34,14 +36,10 @@ from kafkalog.storage.names import (
     oldest_base_offset,
     oldest_partition_name,
     partition_name,
-    segment_base_offset,
     segment_file_name,
     snapshot_offset,
 )
 from kafkalog.storage.partition_log import LogDir, PartitionLog, SegmentFile, without_checkpoints
-from kafkalog.storage.recovery.loaded_segment import LoadedSegment
-from kafkalog.storage.recovery.producer_state import BrokerStartError
-from kafkalog.storage.recovery.temporary_files import finished_swaps, is_replaced
 
 _CHECKPOINTS = (LOG_STARTS, REPLICATION_OFFSETS, CLEANER_OFFSETS, RECOVERY_POINTS)
 META_PROPERTIES = "meta.properties"
@@ -59,7 +57,7 @@ def with_segments_of_now(log: PartitionLog) -> PartitionLog:
         entries = list_directory(log.path)
     except FileNotFoundError:
         return replace(log, segments=())
-    return replace(log, segments=_partition(log.path, entries, log.log_dir, log.path).segments)
+    return replace(log, segments=listed_log(log.path, entries, log.log_dir, log.path).segments)
 
 
 def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[PartitionLog]:
@@ -70,7 +68,6 @@ def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[Partit
     `strict`, a checkpoint file that cannot be read is an error; otherwise it is logged and ignored,
     as by brokers. Raises LogDirError if a path is none of these, or if a partition is found twice.
     """
-    search = _Search(strict)
     files: dict[str, list[str]] = {}
     found = {entry.path: entry for pattern in paths for entry in input_entries(pattern)}
     for entry in found.values():
@@ -78,13 +75,17 @@ def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[Partit
             raise LogDirError(
                 f"{entry.path}: not a log but a file beside logs: name a log's file, or a directory"
             )
-        if entry.is_directory:
-            search.add_directory(entry.path, is_one_of_several=len(found) > 1)
-        else:
+        if not entry.is_directory:
             files.setdefault(os.path.dirname(entry.path), []).append(entry.path)
-    for directory, named in files.items():
-        search.add_files(directory, named)
-    logs = with_tiered_beginnings(search.found)
+    directories = [entry.path for entry in found.values() if entry.is_directory]
+    log_dirs = _LogDirs(strict)
+    searches = [
+        *answers(
+            lambda path: _directory_search(path, log_dirs, strict, len(found) > 1), directories, str
+        ),
+        *(_files_search(directory, named, log_dirs, strict) for directory, named in files.items()),
+    ]
+    logs = with_tiered_beginnings([log for found_logs in searches for log in found_logs])
     refuse_doubles(logs)
     return sorted(logs, key=lambda log: (log.topic or "", log.partition or 0, log.path))
 
@@ -125,13 +126,46 @@ def _is_beside_logs(entry: Entry) -> bool:
     return not entry.is_directory and (is_index or is_known)
 
 
-class _Search:
-    """What was found so far; the small files of a log directory are read once."""
+class _LogDirs:
+    """The small files of log directories, each read once, whichever thread asks first."""
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
+        self._found: dict[str, LogDir] = {}
+        self._locks: dict[str, Lock] = {}
+
+    def at(self, path: str, directories: Directories) -> LogDir:
+        """Return the files at the top of a log directory."""
+        with self._locks.setdefault(path, Lock()):
+            if path not in self._found:
+                self._found[path] = _read_log_dir(directories, path, self._strict)
+            return self._found[path]
+
+
+def _directory_search(
+    path: str, log_dirs: _LogDirs, strict: bool, is_one_of_several: bool
+) -> list[PartitionLog]:
+    search = _Search(log_dirs, strict)
+    search.add_directory(path, is_one_of_several=is_one_of_several)
+    return search.found
+
+
+def _files_search(
+    directory: str, paths: list[str], log_dirs: _LogDirs, strict: bool
+) -> list[PartitionLog]:
+    search = _Search(log_dirs, strict)
+    search.add_files(directory, paths)
+    return search.found
+
+
+class _Search:
+    """What was found in one of the paths so far. What was listed goes with it: the names of a large
+    log directory take more memory than all that is kept of them."""
+
+    def __init__(self, log_dirs: _LogDirs, strict: bool) -> None:
+        self._strict = strict
         self._directories = Directories()
-        self._log_dirs: dict[str, LogDir] = {}
+        self._log_dirs = log_dirs
         self.found: list[PartitionLog] = []
 
     def _entries(self, path: str) -> list[Entry] | None:
@@ -153,9 +187,9 @@ class _Search:
         if entries is None:
             return
         tiered = tiered_partitions(self._directories, path, entries)
-        self.found += [_tiered_log(partition, path) for partition in tiered]
+        self.found += [tiered_log(partition, path) for partition in tiered]
         if not tiered and _is_partition_dir(path, entries):
-            log = _partition(path, entries, self._log_dir(os.path.dirname(path)), path)
+            log = listed_log(path, entries, self._log_dir(os.path.dirname(path)), path)
             self.found.append(replace(log, is_named=True))
             return
         partitions = [
@@ -179,7 +213,7 @@ class _Search:
         for partition in partitions:
             files = self._entries(partition)
             if files is not None:
-                self.found.append(_partition(partition, files, log_dir, path))
+                self.found.append(listed_log(partition, files, log_dir, path))
 
     def _tiered_below(self, path: str, entries: list[Entry]) -> list[PartitionLog]:
         """Return the logs in tiered storage one level below, where Kafka's own plug-in makes a
@@ -192,14 +226,14 @@ class _Search:
             if _is_log_dir(files):
                 return []
             tiered = tiered_partitions(self._directories, entry.path, files)
-            found += [_tiered_log(partition, path) for partition in tiered]
+            found += [tiered_log(partition, path) for partition in tiered]
         return found
 
     def add_files(self, directory: str, paths: list[str]) -> None:
         """Log files by their own paths: live segments, and marked ones or files of other names,
         for which the checkpoints do not hold."""
         entries, named = self._directories.entries(directory), set(paths)
-        whole = _partition(directory, entries, self._log_dir(os.path.dirname(directory)), "")
+        whole = listed_log(directory, entries, self._log_dir(os.path.dirname(directory)), "")
         whole = replace(whole, is_live=False, is_named=True)
         live = [
             replace(segment, input_path=segment.path)
@@ -220,9 +254,7 @@ class _Search:
         self.found += [replace(whole, segments=(other,), log_dir=log_dir) for other in others]
 
     def _log_dir(self, path: str) -> LogDir:
-        if path not in self._log_dirs:
-            self._log_dirs[path] = _read_log_dir(self._directories, path, self._strict)
-        return self._log_dirs[path]
+        return self._log_dirs.at(path, self._directories)
 
     def _is_live(self, entry: Entry) -> bool:
         name = partition_name(entry.name)
@@ -244,90 +276,6 @@ def _is_log_dir(entries: list[Entry]) -> bool:
         entry.name in _LOG_DIR_FILES or (entry.is_directory and partition_name(entry.name))
         for entry in entries
     )
-
-
-def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str) -> PartitionLog:
-    name = partition_name(os.path.basename(path))
-    logs = [
-        (base_offset, entry)
-        for entry in entries
-        if not entry.is_directory and (base_offset := segment_base_offset(entry.name)) is not None
-    ]
-    if not logs:
-        logs = _oldest_logs(entries)
-        name = oldest_partition_name(os.path.basename(path)) if logs else name
-    logs = _with_finished_swaps(logs, entries)
-    next_base_offsets = [base_offset for base_offset, _ in logs[1:]]
-    is_live = name is not None and not name.mark
-    segments = tuple(
-        SegmentFile(entry.path, base_offset, next_base_offset, entry.size, input_path)
-        for (base_offset, entry), next_base_offset in zip_longest(logs, next_base_offsets)
-    )
-    return PartitionLog(
-        topic=name.topic if name else None,
-        partition=name.partition if name else None,
-        path=path,
-        log_dir=log_dir if is_live else without_checkpoints(log_dir),
-        segments=segments,
-        is_live=is_live,
-    )
-
-
-def _tiered_log(found: TieredPartition, input_path: str) -> PartitionLog:
-    next_base_offsets = [segment.base_offset for segment in found.segments[1:]]
-    return PartitionLog(
-        topic=found.topic,
-        partition=found.partition,
-        path=found.path,
-        log_dir=LogDir(path=os.path.dirname(found.path)),
-        segments=tuple(
-            SegmentFile(
-                segment.path,
-                segment.base_offset,
-                next_base_offset,
-                segment.size,
-                input_path,
-                is_cut=True,
-            )
-            for segment, next_base_offset in zip_longest(found.segments, next_base_offsets)
-        ),
-        tiered_topic_id=found.topic_id,
-    )
-
-
-def _with_finished_swaps(
-    logs: list[tuple[int, Entry]], entries: list[Entry]
-) -> list[tuple[int, Entry]]:
-    """Return the logs as the next start of a broker would leave them: cleaned segments whose
-    renaming was interrupted replace those they were made from. Rule: docs/format.md F117."""
-    finished = set(finished_swaps([entry.name for entry in entries]))
-    swaps = [
-        (base_offset, entry)
-        for entry in entries
-        if entry.name in finished and (base_offset := any_base_offset(entry.name)) is not None
-    ]
-    if not swaps:
-        return logs
-    covered = swaps[0][0], max(_end_offset(base, entry) for base, entry in swaps)
-    kept = [log for log in logs if not is_replaced(log[1].name, *covered)]
-    return sorted((*kept, *swaps), key=lambda log: log[0])
-
-
-def _end_offset(base_offset: int, entry: Entry) -> int:
-    try:
-        return LoadedSegment(base_offset, entry.path, entry.size).next_offset()
-    except BrokerStartError:
-        return base_offset + 1  # it replaces its own namesake at least
-
-
-def _oldest_logs(entries: list[Entry]) -> list[tuple[int, Entry]]:
-    """Return files of the oldest layout; the numbers in their names have any width."""
-    logs = [
-        (base_offset, entry)
-        for entry in entries
-        if not entry.is_directory and (base_offset := oldest_base_offset(entry.name)) is not None
-    ]
-    return sorted(logs, key=lambda found: found[0])
 
 
 def _read_log_dir(directories: Directories, path: str, strict: bool) -> LogDir:

@@ -6,6 +6,7 @@ Rules: docs/format.md F91 to F94.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -113,9 +114,11 @@ def absent_partitions(
     known = log_dirs.keys() | {log.path for log in logs}
     given = (entry for path in paths for entry in input_entries(path) if entry.is_directory)
     log_dirs |= {entry.path: read_log_dir(entry.path) for entry in given if entry.path not in known}
+    here: defaultdict[str, set[TopicPartition | None]] = defaultdict(set)
+    for log in logs:
+        here[log.log_dir.path].add(log.topic_partition)
     for path, log_dir in sorted(log_dirs.items()):
-        here = {log.topic_partition for log in logs if log.log_dir.path == path}
-        recorded = (log_dir.high_watermarks.keys() | log_dir.recovery_points.keys()) - here
+        recorded = (log_dir.high_watermarks.keys() | log_dir.recovery_points.keys()) - here[path]
         absent = [each for each in sorted(recorded) if not _is_unreadable(path, each)]
         if absent:
             yield path, absent

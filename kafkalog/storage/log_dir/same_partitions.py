@@ -10,7 +10,7 @@ from itertools import combinations
 
 from kafkalog.errors import LogDirError
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.storage.partition_log import PartitionLog, topic_id
+from kafkalog.storage.partition_log import PartitionLog, segment_directories, topic_id
 
 
 def with_tiered_beginnings(found: Sequence[PartitionLog]) -> list[PartitionLog]:
@@ -29,8 +29,8 @@ def with_tiered_beginnings(found: Sequence[PartitionLog]) -> list[PartitionLog]:
         if tiered and len(logs) > 1:
             joined.append(_joined(tiered, [log for log in logs if log.tiered_topic_id is None]))
             replaced += logs
-    kept = [log for log in found if not any(log is each for each in replaced)]
-    return [*kept, *joined]
+    gone = set(map(id, replaced))
+    return [*(log for log in found if id(log) not in gone), *joined]
 
 
 def _joined(tiered: Sequence[PartitionLog], on_disk: Sequence[PartitionLog]) -> PartitionLog:
@@ -65,8 +65,7 @@ def _joined(tiered: Sequence[PartitionLog], on_disk: Sequence[PartitionLog]) -> 
 def refuse_doubles(found: Sequence[PartitionLog]) -> None:
     """Raise LogDirError if a file is given twice, or if a partition has two logs that are not
     replicas of each other."""
-    paths = Counter(segment.path for log in found for segment in log.segments)
-    for path, count in paths.items():
+    for path, count in _shared_paths(found).items():
         if count > 1:
             raise LogDirError(f"{path} is given twice, by itself and with its directory")
     logs_of: dict[TopicPartition, list[PartitionLog]] = {}
@@ -76,6 +75,17 @@ def refuse_doubles(found: Sequence[PartitionLog]) -> None:
     for logs in logs_of.values():
         if len(logs) > 1:
             _refuse_strangers(logs)
+
+
+def _shared_paths(found: Sequence[PartitionLog]) -> Counter[str]:
+    """Return how often each file is there, of the directories that several logs have files in."""
+    places = Counter(place for log in found for place in segment_directories(log.segments))
+    return Counter(
+        segment.path
+        for log in found
+        if any(places[place] > 1 for place in segment_directories(log.segments))
+        for segment in log.segments
+    )
 
 
 def _refuse_strangers(logs: Sequence[PartitionLog]) -> None:

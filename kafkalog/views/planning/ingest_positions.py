@@ -12,6 +12,8 @@ from enum import Enum
 
 from kafkalog.errors import RefusedOptionError, StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.storage.partition_log import segment_sizes
+from kafkalog.storage.reading.read_plan import segments_within
 from kafkalog.views.options.offset_options import by_partition, by_topic
 from kafkalog.views.planning.state_positions import StateSource, is_other, written_by
 
@@ -254,11 +256,7 @@ def _ingest_range(
     finding: FindingKind | None = None,
     detail: str | None = None,
 ) -> IngestRange:
-    segments = [
-        segment
-        for segment in source.segments
-        if (segment.base_offset or 0) < end and (segment.next_base_offset or end) > start
-    ]
+    segments = segments_within(source.segments, start, end)
     return IngestRange(
         topic=source.topic,
         partition=source.partition,
@@ -270,8 +268,8 @@ def _ingest_range(
         broker_id=source.broker_id,
         topic_id=source.topic_id,
         leader_epoch=source.leader_epoch_before(end),
-        segments=len(segments) if end > start else 0,
-        segment_bytes=sum(segment.size for segment in segments) if end > start else 0,
+        segments=len(segments),
+        segment_bytes=sum(segment_sizes(segments)),
         finding=None if finding is None else finding.value,
         detail=detail,
     )

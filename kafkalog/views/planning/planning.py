@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from types import MappingProxyType
-from typing import TypeVar
 
 from kafkalog.columns.batches.segment_parts import parts_by_bytes, parts_by_offsets
 from kafkalog.errors import OptionError, UnsupportedFormatError
@@ -26,7 +26,7 @@ from kafkalog.storage.names import (
     TRANSACTION_STATE,
     oldest_base_offset,
 )
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.partition_log import ListedSegments, PartitionLog
 from kafkalog.storage.reading.index_lookup import first_offset_from
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.offset_ranges import (
@@ -39,11 +39,14 @@ from kafkalog.storage.reading.offset_ranges import (
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.read_plan import (
     CommittedRead,
+    LogReads,
     SegmentRead,
     TaskSize,
     packed,
     replica_reads,
     segment_reads,
+    single_reads,
+    task_reads,
 )
 from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.views.options.offset_options import check_partitions
@@ -87,10 +90,11 @@ _TOPIC_OF = {
 # What a broker makes of its own disk.
 _OF_DISKS = (View.SEGMENTS, View.RECOVERY_PLAN, View.RETENTION_PLAN, View.COMPACTION_REPORT)
 
-_Part = TypeVar("_Part")
 # What was found out of the transactions of partitions, by walking over their headers.
 CommittedReads = Mapping[TopicPartition, CommittedRead | None]
 NOT_WALKED: CommittedReads = MappingProxyType({})
+# One read, or those of many segments of a log.
+Piece = SegmentRead | LogReads
 Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead | LostLogRead
 
 
@@ -98,7 +102,7 @@ def planned_groups(
     options: ReadOptions,
     found: list[PartitionLog] | None = None,
     committed: CommittedReads = NOT_WALKED,
-) -> list[tuple[Read, ...]]:
+) -> list[Sequence[Read]]:
     """Return which segments to read, or which partitions, a group for each task; `found` are the
     logs under the paths where they have been listed just now, `committed` what was found out of
     their transactions.
@@ -118,7 +122,7 @@ def planned_groups(
 
 def _groups(
     options: ReadOptions, found: list[PartitionLog], committed: CommittedReads
-) -> list[tuple[Read, ...]]:
+) -> list[Sequence[Read]]:
     logs = chosen_logs(options, found)
     _refuse_oldest_layout(options.view, logs)
     _refuse_tiered(options.view, logs)
@@ -142,9 +146,9 @@ def _groups(
         # Bytes below the log start are there until their segment is deleted.
         logs = [replace(log, log_dir=replace(log.log_dir, log_starts={})) for log in logs]
     _report_missing_high_watermarks(options.offsets.end_rule, logs)
-    reads = [read for log in logs for read in _log_reads(log, options)]
+    reads: list[Piece] = [_log_reads(log, options) for log in logs]
     if options.view in _ACCOUNTS:
-        reads = [replace(read, first_offset=0, end_offset=LARGEST_OFFSET) for read in reads]
+        reads = [*_of_whole_files(reads)]
     return [*_packed(reads, options), *packed(lost, _task_size(options))]
 
 
@@ -158,11 +162,19 @@ def _task_size(options: ReadOptions) -> TaskSize:
     )
 
 
-def _of_times(reads: list[SegmentRead], times: TimestampRange | None) -> list[SegmentRead]:
+def _of_whole_files(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    for piece in pieces:
+        if isinstance(piece, LogReads) and isinstance(piece.segments, ListedSegments):
+            shared = replace(piece.shared, first_offset=0, end_offset=LARGEST_OFFSET)
+            yield LogReads(shared, piece.segments)
+        else:
+            for read in single_reads([piece]):
+                yield replace(read, first_offset=0, end_offset=LARGEST_OFFSET)
+
+
+def _of_times(reads: list[SegmentRead], times: TimestampRange) -> list[SegmentRead]:
     """Return the reads without what time indexes say is too early, and without what has no
     times."""
-    if times is None:
-        return reads
     timed = [read for read in reads if oldest_base_offset(os.path.basename(read.path)) is None]
     firsts = answers(lambda read: first_offset_from(read.path, times.first_ms), timed, _path)
     found = []
@@ -177,24 +189,37 @@ def _path(read: SegmentRead) -> str:
     return read.path
 
 
-def _flat(lists: Iterable[list[_Part]]) -> list[_Part]:
-    return [part for parts in lists for part in parts]
-
-
-def _packed(reads: list[SegmentRead], options: ReadOptions) -> list[tuple[Read, ...]]:
+def _packed(pieces: Sequence[Piece], options: ReadOptions) -> list[Sequence[Read]]:
     task = _task_size(options)
     if options.view is View.OFFSET_COMMITS:
-        return [*packed(commits_reads(reads), task)]
+        return [*packed(commits_reads(single_reads(pieces)), task)]
     if options.view not in SPLIT_VIEWS:
-        return [*packed(reads, task)]
-    reads = _of_times(reads, options.timestamps)
-    part_bytes = task.part_bytes(reads)
-    parts = _flat(answers(lambda read: parts_by_bytes(read, part_bytes), reads, _path))
+        return [task_reads(group) for group in packed(pieces, task)]
+    if options.timestamps is not None:
+        pieces = _of_times([*single_reads(pieces)], options.timestamps)
+    parts = _divided(pieces, task.part_bytes(pieces))
     if task.max_offsets is None:
-        return [*packed(parts, task)]
+        return [task_reads(group) for group in packed(parts, task)]
     most = task.max_offsets
-    counted = _flat(answers(lambda read: parts_by_offsets(read, most), parts, _path))
+    reads = [*single_reads(parts)]
+    found = answers(lambda read: parts_by_offsets(read, most), reads, _path)
+    counted = [*chain.from_iterable(found)]
     return [*packed([part for part, _ in counted], task, [count for _, count in counted])]
+
+
+def _divided(pieces: Iterable[Piece], part_bytes: int) -> list[Piece]:
+    """Return the reads, those of larger segments in parts: no others are looked into."""
+    whole: list[Piece] = []
+    for piece in pieces:
+        is_many = isinstance(piece, LogReads) and max(piece.sizes, default=0) > part_bytes
+        whole += single_reads([piece]) if is_many else [piece]
+    large = [read for read in whole if isinstance(read, SegmentRead) and read.size > part_bytes]
+    parts = iter(answers(lambda read: parts_by_bytes(read, part_bytes), large, _path))
+    divided: list[Piece] = []
+    for piece in whole:
+        is_large = isinstance(piece, SegmentRead) and piece.size > part_bytes
+        divided += next(parts) if is_large else [piece]
+    return divided
 
 
 def chosen_logs(options: ReadOptions, found: list[PartitionLog]) -> list[PartitionLog]:
@@ -236,7 +261,7 @@ def _offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) ->
     return offset_for_time(log, start_offset, timestamp_ms)
 
 
-def _log_reads(log: PartitionLog, options: ReadOptions) -> Iterator[SegmentRead]:
+def _log_reads(log: PartitionLog, options: ReadOptions) -> LogReads:
     committed = committed_read([(log, LARGEST_OFFSET)], options)
     offsets = offset_range(log, options.offsets, _offset_for_time, _end_of(committed))
     _report_if_lost(log, offsets, options)
@@ -285,7 +310,7 @@ def _copies_before(
 
 def _best_reads(
     logs: list[PartitionLog], options: ReadOptions, known: CommittedReads
-) -> Iterator[SegmentRead]:
+) -> Iterator[Piece]:
     """Return the best replica's segments of every partition, together with the others'."""
     for found, offsets, committed in best_ranges(logs, options, known):
         _report_if_lost(found.best, offsets, options)
@@ -294,7 +319,7 @@ def _best_reads(
 
 def best_ranges(
     logs: Sequence[PartitionLog], options: ReadOptions, known: CommittedReads = NOT_WALKED
-) -> Iterator[tuple[ReplicaSet, OffsetRange, CommittedRead | None]]:
+) -> list[tuple[ReplicaSet, OffsetRange, CommittedRead | None]]:
     """Return the replicas of every partition, the offsets that view `records` reads of them, and
     the transactions to leave out if only committed records are read, unless they are `known`."""
     replicas = replica_sets(logs)
@@ -302,13 +327,16 @@ def best_ranges(
     _report_missing_high_watermarks(options.offsets.end_rule, best)
     if isinstance(options.offsets.starting, Everything):
         _report_tiered_storage(best)
-    for found in replicas:
+
+    def of_partition(found: ReplicaSet) -> tuple[ReplicaSet, OffsetRange, CommittedRead | None]:
         key = found.best.topic_partition
         committed = known.get(key) if key else None
         if committed is None:
             committed = committed_read(found.logs_and_ends, options)
         lookup, end = time_lookup(found), _end_of(committed)
-        yield found, offset_range(found.best, options.offsets, lookup, end), committed
+        return found, offset_range(found.best, options.offsets, lookup, end), committed
+
+    return answers(of_partition, replicas, lambda found: found.best.path)
 
 
 def time_lookup(replicas: ReplicaSet) -> TimeLookup:

@@ -45,7 +45,7 @@ class StateSource:
     topic_id: str | None = None
     leader_epochs: tuple[EpochStart, ...] = ()
     start_offset: int = 0
-    segments: tuple[SegmentFile, ...] = ()
+    segments: Sequence[SegmentFile] = ()
     committed: CommittedRead | None = None
 
     @property

@@ -14,6 +14,7 @@ from kafkalog.errors import LogDirError, OptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.log_tails import LogTails
 from kafkalog.inspection.logs.replica_facts import leader_epochs
+from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
@@ -57,10 +58,12 @@ def found_sources(options: ReadOptions) -> list[StateSource]:
     logs = [log for log in chosen if not is_oldest_layout(log)]
     _refuse_parts(logs)
     check_partitions(options.offsets, logs)
-    sources = [
-        replace(_source(replicas, offsets, options), committed=committed)
-        for replicas, offsets, committed in best_ranges(logs, options)
-    ]
+    ranges = best_ranges(logs, options)
+    sources = answers(
+        lambda each: replace(_source(each[0], each[1], options), committed=each[2]),
+        ranges,
+        lambda each: each[0].best.path,
+    )
     names = Counter(source.name for source in sources)
     for name, count in names.items():
         if count > 1:

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from kafkalog.storage.files.read_counts import read_counts
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog, segment_sizes
+from kafkalog.storage.reading.read_plan import pieces
 
 PLANNED, READ = "kafkalog planned", "kafkalog read"
 
@@ -38,13 +39,12 @@ def plan_context(
     found: Sequence[PartitionLog], groups: Sequence[Sequence[_Sized]]
 ) -> dict[str, str]:
     """Return what was listed and what of it tasks are to read."""
-    segments = [segment for log in found for segment in log.segments]
     numbers = {
         "partitions_listed": len(found),
-        "segments_listed": len(segments),
-        "bytes_listed": sum(segment.size for segment in segments),
+        "segments_listed": sum(len(log.segments) for log in found),
+        "bytes_listed": sum(sum(segment_sizes(log.segments)) for log in found),
         "tasks": len(groups),
         "reads_planned": sum(len(group) for group in groups),
-        "bytes_planned": sum(read.size for group in groups for read in group),
+        "bytes_planned": sum(read.size for group in groups for read in pieces(group)),
     }
     return {name: str(number) for name, number in numbers.items()}

@@ -40,7 +40,7 @@ def committed_offsets(*paths: Path, **options: str) -> list[int]:
 
 
 def rows_of(
-    groups: Sequence[tuple[Read, ...]],
+    groups: Sequence[Sequence[Read]],
     options: ReadOptions,
     columns: tuple[str, ...],
     pieces: int = 1,

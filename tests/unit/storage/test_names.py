@@ -130,6 +130,9 @@ def test_a_copy_from_tiered_storage_has_a_base_offset() -> None:
         "0000000000000000000x.log",
         "09223372036854775808.log",
         "99999999999999999999.log",
+        # Digits of other scripts, and what looks like one.
+        "٠" * 20 + ".log",
+        "0" * 19 + "²" + ".log",
         "00000000000000000000",
         "segment.bin",
         "leader-epoch-checkpoint",
