@@ -26,7 +26,7 @@ from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import Bound, WrittenFile
 
 # Of rows that wait in memory, in all files of a writer together.
-ROW_GROUP_BYTES = 24 * 1024 * 1024
+ROW_GROUP_BYTES = 64 * 1024 * 1024
 # Files with row groups that are open at once: an object store buffers some MiB for each.
 _MOST_OPEN = 8
 # Files whose rows all wait in memory still.

@@ -3,14 +3,23 @@
 Spark closes the connection of a worker that it no longer needs, and the worker's last write then
 fails with a broken pipe. Over TCP that is silent; over Unix sockets Spark's own daemon writes a
 traceback to the terminal after work that succeeded (docs/decisions/0006-unix-sockets.md).
+
+It imports what nearly every task needs before it forks workers: they start at once, and share that
+memory.
 """
 
 from __future__ import annotations
+
+from importlib import import_module
 
 from pyspark import daemon
 
 from kafkalog.spark.source.quiet_workers import quiet_worker
 
+_NEEDED = ("kafkalog.spark.source.batch_reader", "kafkalog.lake.export_task")
+
 if __name__ == "__main__":
+    for module in _NEEDED:
+        import_module(module)
     daemon.worker = quiet_worker
     daemon.manager()
