@@ -62,8 +62,8 @@ def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
             phases.orderBy("phase", "group_id").select(*_SHOWN).show(job.show, truncate=False)
         phase_totals = migration.phase_totals(phases).collect()
         missing = [
-            *groups.missing_words("--group", rows, pairs, "group_id"),
-            *topics.missing_words("--topic", rows, pairs, "topic"),
+            *groups.missing_words("--group", rows, lambda: pairs, "group_id"),
+            *topics.missing_words("--topic", rows, lambda: pairs, "topic"),
         ]
         print(words.migration_verdict(stores.cluster, totals, phase_totals))
         missing_brokers = stores.replicas.missing_brokers()

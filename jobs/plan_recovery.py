@@ -33,7 +33,7 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
     from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import replace_rows, spark_schema
+    from kafkalog.spark.tables import local_rows, replace_rows, spark_schema
     from kafkalog.spark.topic_views import every_topic
 
     inputs, logs = announced_logs(job)
@@ -46,7 +46,7 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
 
         rows = view("recovery_plan").collect()
         totals = RecoveryTotals.of(row.asDict() for row in rows)
-        plan = spark.createDataFrame(rows, spark_schema("recovery_plan"))
+        plan = local_rows(spark, rows, spark_schema("recovery_plan"))
         sequences = view("producer_sequences")
         paths = [
             replace_rows(plan, job.output_dir, "recovery_plan", job.table_format, inputs),
@@ -54,7 +54,7 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
         ]
         if job.show and totals.findings:
             found = [row for row in rows if is_finding(row.asDict())]
-            shown = spark.createDataFrame(found, spark_schema("recovery_plan"))
+            shown = local_rows(spark, found, spark_schema("recovery_plan"))
             shown.orderBy("topic", "partition").select(*_SHOWN).show(job.show, truncate=False)
     print_absent(inputs, logs)
     print(totals.words())

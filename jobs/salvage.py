@@ -29,7 +29,7 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.salvage import salvage_in_tasks
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import refuse_other_inputs, replace_rows, spark_schema
+    from kafkalog.spark.tables import local_rows, refuse_other_inputs, replace_rows, spark_schema
     from kafkalog.storage.files.output_files import refuse_existing_directory
     from kafkalog.storage.log_dir.read_directories import refuse_inside
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
@@ -45,7 +45,7 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
             refuse_other_inputs(spark, job.output_dir, table, job.table_format, inputs)
         rows = salvage_in_tasks(spark, logs, target, settings)
         totals = SalvageTotals.of(row.asDict() for row in rows)
-        salvaged = spark.createDataFrame(rows, spark_schema("salvage"))
+        salvaged = local_rows(spark, rows, spark_schema("salvage"))
         lost = lost_ranges(salvaged)
         paths = [
             replace_rows(salvaged, job.output_dir, "salvage", job.table_format, inputs),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafkalog.errors import KafkaLogError, SchemaError
@@ -22,6 +25,30 @@ INPUT_COLUMN = "input_path"
 def spark_schema(table: str) -> StructType:
     """Return the schema of a table, with a comment on every column."""
     return StructType.fromJson(json.loads(table_json(table)))
+
+
+def local_rows(
+    spark: SparkSession, rows: Iterable[Sequence[Any]], schema: StructType | str
+) -> DataFrame:
+    """Return rows of plain values as a DataFrame. From a list Spark makes one in Python workers,
+    which takes a second where they have not started yet."""
+    fields = schema if isinstance(schema, StructType) else _parsed(schema)
+    values = [
+        row.asDict(recursive=True)
+        if isinstance(row, Row)
+        else dict(zip(fields.names, row, strict=True))
+        for row in rows
+    ]
+    table = pa.Table.from_pylist(values, schema=to_arrow_schema(fields))
+    return spark.createDataFrame(table, fields)
+
+
+def _parsed(schema: str) -> StructType:
+    """Return columns that are given as Spark's DDL."""
+    found = StructType.fromDDL(schema)
+    if not isinstance(found, StructType):
+        raise TypeError(f"{schema} is not columns")
+    return found
 
 
 def with_table_schema(frame: DataFrame, table: str) -> DataFrame:
@@ -44,7 +71,7 @@ def described(frame: DataFrame) -> DataFrame:
         (field.name, field.dataType.simpleString(), field.metadata.get("comment"))
         for field in frame.schema
     ]
-    return frame.sparkSession.createDataFrame(rows, "column string, type string, comment string")
+    return local_rows(frame.sparkSession, rows, "column string, type string, comment string")
 
 
 def read_table(spark: SparkSession, output: str, table: str, table_format: str) -> DataFrame:

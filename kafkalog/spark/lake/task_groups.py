@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from kafkalog.columns.arrays import integers, of_values
 from kafkalog.lake.written_file import WrittenFile
+from kafkalog.spark.tables import local_rows
 
 # The columns of what tasks return by `pickled`.
 RESULT = "result binary"
@@ -78,7 +79,7 @@ def in_tasks(
 ) -> DataFrame:
     """Return what `run` gives of each group, in a task of its own, which unpickles no other."""
     if not groups:
-        return spark.createDataFrame([], schema)
+        return local_rows(spark, [], schema)
     packed = [pickle.dumps(group) for group in groups]
 
     def run_groups(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, find_log, with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.spark.session import parallelism
-from kafkalog.spark.tables import spark_schema
+from kafkalog.spark.tables import local_rows, spark_schema
 from kafkalog.storage.partition_log import PartitionLog
 
 _LOG = ("topic", "partition")
@@ -26,7 +26,7 @@ def log_places(spark: SparkSession, logs: Sequence[PartitionLog]) -> DataFrame:
     `log_path`, `log_broker_id`."""
     rows = [(log.topic, log.partition, log.path, log.log_dir.broker_id) for log in best_logs(logs)]
     schema = "topic string, partition int, log_path string, log_broker_id int"
-    return spark.createDataFrame(rows, schema)
+    return local_rows(spark, rows, schema)
 
 
 def with_lag(

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from kafkalog.errors import LogDirError
 from kafkalog.spark.jobs.lag.lag_reading import log_places
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag
+from kafkalog.spark.tables import local_rows
 from kafkalog.spark.topic_views import commits_complete_from, topic_view
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
@@ -63,7 +64,7 @@ def lag_views(
         return topic_view(spark, name, CONSUMER_OFFSETS, logs, log_dirs, {"mode": mode})
 
     schema = "cluster_id string, topic string, topic_id string, is_deleted boolean"
-    of_directories = spark.createDataFrame(sorted(set(topic_directories(logs)), key=str), schema)
+    of_directories = local_rows(spark, sorted(set(topic_directories(logs)), key=str), schema)
     views = LagViews(
         view("offset_commits"),
         view("group_metadata"),
