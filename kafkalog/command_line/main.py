@@ -26,8 +26,8 @@ from kafkalog.storage.files.unreadable_input import noted_unreadable
 from kafkalog.views.options.contradictions import refuse_contradictions
 from kafkalog.words import name_suggestions
 
-# Each has a module in kafkalog.command_line.commands, with "_" for "-", and a function in it; those
-# of _OF_CLUSTERS in its folder cluster.
+# Each has a module in kafkalog.command_line.commands, with "_" for "-" and " ", and a function in it;
+# those of _OF_CLUSTERS in its folder cluster.
 COMMANDS = {
     "groups": "Show consumer groups, their lag, and since when they lag.",
     "ls": "List topics, partitions or segments: sizes, offsets, times, codecs.",
@@ -41,7 +41,7 @@ COMMANDS = {
     "quorum": "Compare copies of the metadata: voters, majority, divergence.",
     "replicas": "Show what is lost with each replica as the leader of its partition.",
     "tier": "Compare tiered storage with __remote_log_metadata and the local logs.",
-    "rebuild-quorum": "Write a new metadata directory after the majority was lost.",
+    "quorum rebuild": "Write a new metadata directory after the majority was lost.",
     "dump": "Show the batches or records of logs, and the contents of the files beside them.",
     "recover": "Show what a broker would do to its log directories at its next start.",
     "serve": "Serve log directories to Kafka's clients, read-only.",
@@ -52,7 +52,7 @@ COMMANDS = {
     "completion": "Print the script that completes kafkalog's commands in a shell.",
     "txns": "List transactions: open, hanging, and what they block.",
 }
-_OF_CLUSTERS = ("metadata", "quorum", "rebuild-quorum", "replicas", "tier")
+_OF_CLUSTERS = ("metadata", "quorum", "quorum rebuild", "replicas", "tier")
 
 # What other tools call them.
 _OTHER_NAMES = {
@@ -114,7 +114,7 @@ class LazyCommands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        function = name.replace("-", "_")
+        function = name.replace("-", "_").replace(" ", "_")
         place = f"cluster.{function}" if name in _OF_CLUSTERS else function
         module = import_module(f"kafkalog.command_line.commands.{place}")
         command: click.Command = getattr(module, function)
@@ -123,7 +123,9 @@ class LazyCommands(click.Group):
     def resolve_command(
         self, context: click.Context, arguments: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = arguments[0]
+        name, two_words = arguments[0], " ".join(arguments[:2])
+        if two_words in COMMANDS and len(arguments) > 1:
+            name, arguments = two_words, [two_words, *arguments[2:]]
         if not (name in COMMANDS or name.startswith("-") or context.resilient_parsing):
             other = _OTHER_NAMES.get(name)
             hint = f"use kafkalog {other}" if other else name_suggestions([name], COMMANDS)

@@ -33,7 +33,7 @@ OWN = {
     "metadata": {"--commands", "--diff", "--show-secrets"},
     "optimize": set[str](),
     "quorum": set[str](),
-    "rebuild-quorum": {"--create-missing", "--feature", "--from-data", "--node", "--voter"},
+    "quorum rebuild": {"--create-missing", "--feature", "--from-data", "--node", "--voter"},
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "tier": set[str](),
     "replicas": {"--all", "--election-json", "--export", "--leader", "--without"},

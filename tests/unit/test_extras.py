@@ -28,7 +28,7 @@ def run(*arguments):
         raise done.exception
 logs, tables = sys.argv[1:]
 for name in COMMANDS:
-    run(name, "--help")
+    run(*name.split(), "--help")
 for name in ("ls", "check", "groups", "txns", "recover"):
     run(name, logs)
 run("export", logs, "--output-dir", tables, "--processes", "1")

@@ -1,4 +1,4 @@
-"""What `kafkalog rebuild-quorum` would write, from a copy of the metadata or from data, and how it
+"""What `kafkalog quorum rebuild` would write, from a copy of the metadata or from data, and how it
 says so."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A cluster whose controllers are lost starts again from what `kafkalog rebuild-quorum` writes: the
+"""A cluster whose controllers are lost starts again from what `kafkalog quorum rebuild` writes: the
 same answers to the Admin client, all records, and groups where they were. Rules: F770, and F810 to
 F814 where no copy of the metadata is left."""
 
@@ -102,7 +102,7 @@ def test_a_lost_quorum_is_rebuilt(is_dynamic: bool, lost: tuple[int, ...], tmp_p
         node, new = cluster.nodes[1], tmp_path / "new"
         voter = f"1@{node.address}"
         arguments = [*map(str, left), "--voter", voter, "--to", str(new)]
-        result = CliRunner().invoke(kafkalog, ["rebuild-quorum", *arguments])
+        result = CliRunner().invoke(kafkalog, ["quorum", "rebuild", *arguments])
         assert result.exit_code == 0, result.output
         topics = rows(*left, "--by", "partition")
 
@@ -165,7 +165,7 @@ def test_a_controller_gets_damaged_copies_another_address_and_another_directory(
         node.move()
         voter = f"1@{node.address}:{directory_id}"
         arguments = [*map(str, copies), "--voter", voter, "--to", str(new)]
-        result = CliRunner().invoke(kafkalog, ["rebuild-quorum", *arguments])
+        result = CliRunner().invoke(kafkalog, ["quorum", "rebuild", *arguments])
         assert result.exit_code == 0, result.output
         assert node.address.startswith("localhost:")
         assert sum(f"left out: {path}: " in result.output for path in damaged) == 1
@@ -267,7 +267,7 @@ def test_a_cluster_without_any_copy_is_rebuilt_from_its_data(
         feature = ("--feature", "kraft.version=1") if is_dynamic else ()
         new, voter = tmp_path / "new", ("--voter", f"1@{cluster.nodes[1].address}")
         arguments = ["--from-data", *map(str, data), *voter, *feature, "--to", str(new)]
-        result = CliRunner().invoke(kafkalog, ["rebuild-quorum", *arguments])
+        result = CliRunner().invoke(kafkalog, ["quorum", "rebuild", *arguments])
         assert result.exit_code == 0, result.output
 
         cluster.nodes[1].metadata_dir = new

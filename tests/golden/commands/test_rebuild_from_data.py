@@ -1,4 +1,4 @@
-"""`kafkalog rebuild-quorum --from-data` on directories of real brokers, against the metadata of the
+"""`kafkalog quorum rebuild --from-data` on directories of real brokers, against the metadata of the
 same clusters: tests/broker shows that Kafka starts from it. Rules: F810 to F814."""
 
 import csv
@@ -24,7 +24,7 @@ TOPIC = "orders"
 
 
 def run(*arguments: object) -> tuple[int, str, str]:
-    given = ["rebuild-quorum", "--from-data", *map(str, arguments), *VOTER]
+    given = ["quorum", "rebuild", "--from-data", *map(str, arguments), *VOTER]
     result = CliRunner().invoke(kafkalog, given)
     return result.exit_code, result.stdout, result.stderr
 
@@ -240,6 +240,6 @@ def test_a_copy_of_the_metadata_that_is_left_is_used(nodes: Path, data: list[Pat
     code, _, err = run(*data, nodes / "node-1" / "metadata")
     assert code == 3 and "__cluster_metadata-0 is a copy of the metadata" in err
     for option in (("--create-missing",), ("--feature", "metadata.version=25")):
-        given = ["rebuild-quorum", str(nodes / "node-1" / "metadata"), *VOTER, *option]
+        given = ["quorum", "rebuild", str(nodes / "node-1" / "metadata"), *VOTER, *option]
         result = CliRunner().invoke(kafkalog, given)
         assert result.exit_code == 2 and "only with --from-data" in result.stderr

@@ -59,8 +59,8 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("groups", "--members", "--verbose"),
     ("groups", "--state", "--as-of", _MOMENT),
     ("quorum",),
-    ("rebuild-quorum", "--voter", "1@localhost:9093"),
-    ("rebuild-quorum", "--voter", "1@localhost:9093", "--from-data", "--create-missing"),
+    ("quorum rebuild", "--voter", "1@localhost:9093"),
+    ("quorum rebuild", "--voter", "1@localhost:9093", "--from-data", "--create-missing"),
     ("metadata", "--by", "partition"),
     ("metadata", "--diff", "start", "end", "--show-secrets"),
     ("metadata", "--commands", "--as-of", _MOMENT),
@@ -145,11 +145,11 @@ def _command(chance: Random, root: Path, output: Path, *, to_file: bool) -> list
     if name == "find":
         topics = {path.name.rpartition("-")[0] for path in root.iterdir()} - {""}
         options += ["--topic", chance.choice(sorted(topics) or ["t"])]
-    if name not in ("metadata", "quorum", "rebuild-quorum"):
+    if name not in ("metadata", "quorum", "quorum rebuild"):
         options += ["--processes", "1"]
     if "--commands" in options:
         table_format = "text"
-    return [name, *map(str, paths), *options, "--format", table_format]
+    return [*name.split(), *map(str, paths), *options, "--format", table_format]
 
 
 def _run(command: list[str], output: Path) -> None:

@@ -29,7 +29,8 @@ in the environment. Give those of all nodes that are left.
 A row is a node's copy of __cluster_metadata, the best first: the one with the highest last epoch,
 then the longest log. BEHIND counts the records of the best copy that a copy does not have;
 DIVERGES-AT is the first offset at which it has another leader's record. STATE-EPOCH, LEADER-ID and
-VOTED-ID are those of the file quorum-state.
+VOTED-ID are those of the file quorum-state. Where the majority is lost, kafkalog quorum rebuild
+writes a new directory. A directory that is named rebuild is ./rebuild here.
 
 \b
 Examples:

@@ -1,4 +1,4 @@
-"""`kafkalog rebuild-quorum`: a new metadata directory where the majority of controllers is lost."""
+"""`kafkalog quorum rebuild`: a new metadata directory where the majority of controllers is lost."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ which of its fields nothing on the disks says: these are guessed.
 
 \b
 Examples:
-  kafkalog rebuild-quorum '/mnt/*/metadata' --voter 1@controller-1:9093
-  kafkalog rebuild-quorum '/mnt/*/metadata' --voter 1@controller-1:9093 --to /mnt/new/metadata
-  kafkalog rebuild-quorum --from-data '/mnt/*/data' --voter 1@controller-1:9093
+  kafkalog quorum rebuild '/mnt/*/metadata' --voter 1@controller-1:9093
+  kafkalog quorum rebuild '/mnt/*/metadata' --voter 1@controller-1:9093 --to /mnt/new/metadata
+  kafkalog quorum rebuild --from-data '/mnt/*/data' --voter 1@controller-1:9093
 """
 
 
@@ -131,7 +131,7 @@ class _FeatureType(click.ParamType[tuple[str, int]]):
     help="The new metadata directory; it must not exist.",
 )
 @table_format_option
-def rebuild_quorum(
+def quorum_rebuild(
     paths: Sequence[str],
     voters: Sequence[GivenVoter],
     node: int | None,

@@ -1,4 +1,4 @@
-"""`kafkalog rebuild-quorum` on copies of real controllers' metadata: tests/broker shows that Kafka
+"""`kafkalog quorum rebuild` on copies of real controllers' metadata: tests/broker shows that Kafka
 starts from it."""
 
 import json
@@ -25,7 +25,7 @@ DIRECTORY = "AAECAwQFBgcICQoLDA0ODw"
 
 
 def run(*arguments: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(kafkalog, ["rebuild-quorum", *map(str, arguments)])
+    result = CliRunner().invoke(kafkalog, ["quorum", "rebuild", *map(str, arguments)])
     return result.exit_code, result.stdout, result.stderr
 
 
