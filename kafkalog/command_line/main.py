@@ -26,8 +26,8 @@ from kafkalog.storage.files.unreadable_input import noted_unreadable
 from kafkalog.views.options.contradictions import refuse_contradictions
 from kafkalog.words import name_suggestions
 
-# Each has a module in kafkalog.command_line.commands, with "_" for "-" and " ", and a function in it;
-# those of _OF_CLUSTERS in its folder cluster.
+# Each has a module in kafkalog.command_line.commands, with "_" for "-" and " ", and a function in
+# it; those of _OF_CLUSTERS in its folder cluster.
 COMMANDS = {
     "groups": "Show consumer groups, their lag, and since when they lag.",
     "ls": "List topics, partitions or segments: sizes, offsets, times, codecs.",
