@@ -68,11 +68,17 @@ def check(
 ) -> ExitCode:
     """Check checksums, framing, offsets, records and indexes."""
     from kafkalog.command_line.findings import check_logs
+    from kafkalog.inspection.metadata.assigned_partitions import missing_replica_lines
+    from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
-    logs = logs_of_topics(paths, topics, partitions)
+    found = find_partitions(paths, strict=False)
+    logs = logs_of_topics(paths, topics, partitions, found)
     size = bytes_in(logs)
-    absent = [*absent_lines(paths, logs, topics, partitions)]
+    absent = [
+        *absent_lines(paths, logs, topics, partitions),
+        *missing_replica_lines(paths, found, topics, partitions),
+    ]
     if not any(log.segments for log in logs):
         nothing = f"{', '.join(paths)}: there is no segment to check"
         raise LogDirError("; ".join((nothing, *absent)))
@@ -95,7 +101,7 @@ def check(
     for line in absent:
         print_note(line)
     listed = _SEVERITIES[: _SEVERITIES.index(severity) + 1]
-    found = [finding for finding in checked.findings if finding.severity in listed]
-    write_findings(_FINDING_COLUMNS, found, table_format, show=show, noun="finding")
-    write_verdict(checked.words(), table_format, has_findings=bool(found))
-    return exit_code(has_findings=bool(found), fails=fail_on_findings)
+    findings = [finding for finding in checked.findings if finding.severity in listed]
+    write_findings(_FINDING_COLUMNS, findings, table_format, show=show, noun="finding")
+    write_verdict(checked.words(), table_format, has_findings=bool(findings))
+    return exit_code(has_findings=bool(findings), fails=fail_on_findings)

@@ -107,6 +107,7 @@ def ls(
     from kafkalog.command_line.ls.savings_table import saving_rows, write_savings
     from kafkalog.command_line.ls.storage_rows import storage_rows
     from kafkalog.command_line.ls.storage_tables import write_storage, write_usage
+    from kafkalog.inspection.metadata.assigned_partitions import missing_replica_lines
     from kafkalog.storage.log_dir.disk_usage import disk_usage
     from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines, other_entries
@@ -157,7 +158,10 @@ def ls(
     others = _other_lines(other_entries(logs)) if is_whole else ()
     totals = () if by == "kind" else _usage_lines(usages)
     absent = () if unread else absent_lines(paths, logs, topics, partitions)
-    for line in (*others, *totals, *absent, *unread_lines):
+    # Names and sizes need no file to be opened.
+    is_read = not (unread or quick)
+    assigned = missing_replica_lines(paths, found, topics, partitions) if is_read else ()
+    for line in (*others, *totals, *absent, *assigned, *unread_lines):
         put(line)
 
 

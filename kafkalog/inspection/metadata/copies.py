@@ -149,6 +149,14 @@ def copies_among(logs: Iterable[PartitionLog]) -> list[MetadataCopy]:
     return [MetadataCopy(log) for log in logs if log.topic == CLUSTER_METADATA]
 
 
+def copies_by_cluster(logs: Iterable[PartitionLog]) -> dict[str | None, list[MetadataCopy]]:
+    """Return the live copies among logs that have been found, by cluster id."""
+    copies: dict[str | None, list[MetadataCopy]] = {}
+    for copy in copies_among(log for log in logs if log.is_live):
+        copies.setdefault(copy.cluster_id, []).append(copy)
+    return copies
+
+
 def best_copy(copies: Sequence[MetadataCopy]) -> MetadataCopy:
     """Return the copy that counts, as Raft compares them: the higher last epoch, then the longer
     log; of the same the first."""

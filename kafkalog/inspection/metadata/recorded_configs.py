@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafkalog.errors import CorruptDataError, LogDirError
-from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, copies_among
+from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, copies_by_cluster
 from kafkalog.inspection.metadata.replay import image_at
 from kafkalog.log_lines import logger
 from kafkalog.storage.log_dir.topic_configs import RecordedConfigs
@@ -21,11 +21,8 @@ _logger = logger(__name__)
 def metadata_configs(logs: Iterable[PartitionLog]) -> dict[str | None, RecordedConfigs]:
     """Return by cluster id what the best copy of `__cluster_metadata` among the logs says at its
     end. A copy that cannot be read says nothing, and a warning names it."""
-    copies: dict[str | None, list[MetadataCopy]] = {}
-    for copy in copies_among(log for log in logs if log.is_live):
-        copies.setdefault(copy.cluster_id, []).append(copy)
     found = {}
-    for cluster_id, of_cluster in copies.items():
+    for cluster_id, of_cluster in copies_by_cluster(logs).items():
         try:
             found[cluster_id] = _configs(best_copy(of_cluster))
         except (CorruptDataError, LogDirError) as error:

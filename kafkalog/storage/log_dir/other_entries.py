@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
@@ -41,6 +41,7 @@ from kafkalog.storage.names import (
 from kafkalog.storage.partition_log import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
+    LogDir,
     PartitionLog,
     is_selected,
 )
@@ -57,7 +58,7 @@ OF_LOG_DIRS = frozenset(
 )
 OF_PARTITIONS = frozenset((LEADER_EPOCHS, PARTITION_METADATA, "quorum-state"))
 # So many partitions are named that have no directory.
-_MOST_ABSENT = 5
+MOST_ABSENT = 5
 _UNKNOWN = "not a file that brokers write"
 _MARKED = {
     DELETED: "removed by retention, the cleaner or a truncation",
@@ -109,22 +110,34 @@ def absent_partitions(
     """Yield the log directories, of those among the paths, whose checkpoints name partitions that
     have no directory there, with these partitions: moved, left out of a copy, or lost. `logs` are
     those that were found under the paths."""
-    log_dirs = {log.log_dir.path: log.log_dir for log in logs if not log.is_named}
-    # Without partitions, no log names the directory.
-    known = log_dirs.keys() | {log.path for log in logs}
-    given = (entry for path in paths for entry in input_entries(path) if entry.is_directory)
-    log_dirs |= {entry.path: read_log_dir(entry.path) for entry in given if entry.path not in known}
-    here: defaultdict[str, set[TopicPartition | None]] = defaultdict(set)
-    for log in logs:
-        here[log.log_dir.path].add(log.topic_partition)
-    for path, log_dir in sorted(log_dirs.items()):
+    here = partitions_here(logs)
+    for path, log_dir in sorted(given_log_dirs(paths, logs).items()):
         recorded = (log_dir.high_watermarks.keys() | log_dir.recovery_points.keys()) - here[path]
-        absent = [each for each in sorted(recorded) if not _is_unreadable(path, each)]
+        absent = [each for each in sorted(recorded) if not is_unreadable(path, each)]
         if absent:
             yield path, absent
 
 
-def _is_unreadable(path: str, partition: TopicPartition) -> bool:
+def given_log_dirs(paths: Sequence[str], logs: Sequence[PartitionLog]) -> dict[str, LogDir]:
+    """Return the log directories among the paths; `logs` are those that were found under them."""
+    log_dirs = {log.log_dir.path: log.log_dir for log in logs if not log.is_named}
+    # Without partitions, no log names the directory.
+    known = log_dirs.keys() | {log.path for log in logs}
+    given = (entry for path in paths for entry in input_entries(path) if entry.is_directory)
+    return log_dirs | {
+        entry.path: read_log_dir(entry.path) for entry in given if entry.path not in known
+    }
+
+
+def partitions_here(logs: Sequence[PartitionLog]) -> Mapping[str, set[TopicPartition | None]]:
+    """Return the partitions of these logs by the paths of their log directories."""
+    here: defaultdict[str, set[TopicPartition | None]] = defaultdict(set)
+    for log in logs:
+        here[log.log_dir.path].add(log.topic_partition)
+    return here
+
+
+def is_unreadable(path: str, partition: TopicPartition) -> bool:
     """Return whether a partition's directory exists that was not found because it cannot be
     listed."""
     topic, number = partition
@@ -153,7 +166,7 @@ def absent_line(path: str, names: Sequence[str]) -> str:
     """Return the line for a log directory that lacks these partitions."""
     return printable(
         f"missing: {counted(len(names), 'partition')} that the checkpoints of {path} "
-        f"name: {first_names(names, _MOST_ABSENT)}"
+        f"name: {first_names(names, MOST_ABSENT)}"
     )
 
 

@@ -1,0 +1,92 @@
+"""Partitions that the cluster's metadata assigns to a log directory, and that are not there.
+
+Rule: docs/format.md F890.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.errors import CorruptDataError, LogDirError
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.inspection.metadata.copies import best_copy, copies_by_cluster, directory_id_of
+from kafkalog.inspection.metadata.replay import image_at
+from kafkalog.log_lines import logger
+from kafkalog.storage.log_dir.other_entries import (
+    MOST_ABSENT,
+    absent_partitions,
+    given_log_dirs,
+    is_unreadable,
+    partitions_here,
+)
+from kafkalog.storage.names import CLUSTER_METADATA
+from kafkalog.storage.partition_log import LogDir, PartitionLog, is_selected
+from kafkalog.words import counted, first_names, printable
+
+_logger = logger(__name__)
+
+
+def missing_replica_lines(
+    paths: Sequence[str],
+    logs: Sequence[PartitionLog],
+    topics: Sequence[str] = (),
+    partitions: Sequence[int] = (),
+) -> Iterator[str]:
+    """Yield a line for each log directory that lacks partitions which the best copy of the metadata
+    among the logs assigns to it, but for those that its checkpoints name; of the given topics and
+    partitions, if any. `logs` are all that were found under the paths."""
+    named = dict(absent_partitions(paths, logs))
+    images, here = _images(logs), partitions_here(logs)
+    for path, log_dir in sorted(given_log_dirs(paths, logs).items()):
+        image = images.get(log_dir.cluster_id)
+        if image is None or log_dir.broker_id is None:
+            continue
+        names = [
+            f"{topic}-{partition}"
+            for topic, partition in sorted(_assigned(image, log_dir))
+            if (topic, partition) not in here[path]
+            and (topic, partition) not in named.get(path, ())
+            and is_selected(topic, partition, topics, partitions)
+            and not is_unreadable(path, (topic, partition))
+        ]
+        if names:
+            yield printable(
+                f"missing: {counted(len(names), 'partition')} that the cluster's metadata assigns "
+                f"to {path}: {first_names(names, MOST_ABSENT)}"
+            )
+
+
+def _images(logs: Sequence[PartitionLog]) -> dict[str | None, MetadataImage]:
+    """Return the clusters' images at their ends; one that cannot be read is missing."""
+    images = {}
+    for cluster_id, copies in copies_by_cluster(logs).items():
+        try:
+            images[cluster_id] = image_at(best_copy(copies).log).image
+        except (CorruptDataError, LogDirError) as error:
+            _logger.warning("no assignments from %s: %s", CLUSTER_METADATA, error)
+    return images
+
+
+def _assigned(image: MetadataImage, log_dir: LogDir) -> Iterator[TopicPartition]:
+    """Yield the partitions whose replica is in this directory: by the directory's id, or, where the
+    replica's is not known, as the only directory of its broker."""
+    own = _directory_id(log_dir.path)
+    broker = image.tables["broker"].get((log_dir.broker_id,))
+    known = [] if broker is None else broker["log_dirs"]
+    for (topic_id, partition), row in image.tables["partition"].items():
+        if log_dir.broker_id not in row["replicas"]:
+            continue
+        place = row["directories"][row["replicas"].index(log_dir.broker_id)]
+        is_only = place not in known and len(known) == 1
+        if own is not None and (place == own or (is_only and own in known)):
+            topic = image.topic_of("topic", (topic_id,))
+            if topic is not None:
+                yield topic, partition
+
+
+def _directory_id(path: str) -> str | None:
+    try:
+        return directory_id_of(path)
+    except CorruptDataError:
+        return None
