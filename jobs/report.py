@@ -25,7 +25,10 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None, show_keys:
     """Write one HTML page about a cluster: storage, traffic, compression, keys, damage, lag,
     transactions, retention. Findings are what its first lines say. The page shows topic names,
     group ids and paths, hashes of keys, and no values."""
-    from kafkalog.inspection.metadata.assigned_partitions import missing_replica_lines
+    from kafkalog.inspection.metadata.assigned_partitions import (
+        cluster_images,
+        missing_replica_lines,
+    )
     from kafkalog.report.findings import spoken
     from kafkalog.report.reading.report_reading import ReportRequest, read_report
     from kafkalog.report.writing import write_report
@@ -39,7 +42,10 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None, show_keys:
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     inputs, logs = announced_logs(job)
     refuse_unwritable("--output-dir", job.output_dir)
-    absent = [*absent_lines(inputs, logs), *missing_replica_lines(inputs, logs)]
+    absent = [
+        *absent_lines(inputs, logs),
+        *missing_replica_lines(inputs, logs, cluster_images(logs)),
+    ]
     request = ReportRequest(inputs, logs, as_of, config, show_keys, absent)
     with job_session("kafkalog report", with_delta=False) as spark:
         report = read_report(SparkViews(spark, inputs, job.mode), request)

@@ -68,7 +68,10 @@ def check(
 ) -> ExitCode:
     """Check checksums, framing, offsets, records and indexes."""
     from kafkalog.command_line.findings import check_logs
-    from kafkalog.inspection.metadata.assigned_partitions import missing_replica_lines
+    from kafkalog.inspection.metadata.assigned_partitions import (
+        cluster_images,
+        missing_replica_lines,
+    )
     from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
@@ -77,7 +80,7 @@ def check(
     size = bytes_in(logs)
     absent = [
         *absent_lines(paths, logs, topics, partitions),
-        *missing_replica_lines(paths, found, topics, partitions),
+        *missing_replica_lines(paths, found, cluster_images(found), topics, partitions),
     ]
     if not any(log.segments for log in logs):
         nothing = f"{', '.join(paths)}: there is no segment to check"

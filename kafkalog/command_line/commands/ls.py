@@ -37,6 +37,9 @@ size. TOTAL-SIZE is SIZE, of the log files, plus SIDE-BYTES, of indexes and othe
 The last lines sum up all files, also those on their way out; ALLOCATED, with --by kind, is what the
 file system has given them, which is less for indexes that a broker has preallocated.
 
+LEADER and REPLICAS, with --by partition, are those of the cluster's metadata, if the input has a
+copy of it. Lines that begin with "missing:" name partitions that should be there and are not.
+
 \b
 Examples:
   kafkalog ls /var/lib/kafka/data
@@ -107,7 +110,11 @@ def ls(
     from kafkalog.command_line.ls.savings_table import saving_rows, write_savings
     from kafkalog.command_line.ls.storage_rows import storage_rows
     from kafkalog.command_line.ls.storage_tables import write_storage, write_usage
-    from kafkalog.inspection.metadata.assigned_partitions import missing_replica_lines
+    from kafkalog.inspection.metadata.assigned_partitions import (
+        assignments,
+        cluster_images,
+        missing_replica_lines,
+    )
     from kafkalog.storage.log_dir.disk_usage import disk_usage
     from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines, other_entries
@@ -130,6 +137,8 @@ def ls(
         logs, unread_lines = _unread(logs, found, paths, zookeeper, processes)
     for line in _log_dir_lines(logs):
         put(line)
+    # Names and sizes need no file to be opened.
+    images = {} if unread or quick else cluster_images(found)
     is_whole = not topics and not partitions and not unread
     usages = disk_usage(logs, whole=is_whole) if is_whole or by == "kind" else []
     if by == "kind":
@@ -154,13 +163,12 @@ def ls(
         if savings:
             write_savings(savable, table_format)
         else:
-            write_storage(rows, by, sort, table_format, is_quick=quick, is_deep=deep)
+            known = assignments(images) if by == "partition" else {}
+            write_storage(rows, by, sort, table_format, known, is_quick=quick, is_deep=deep)
     others = _other_lines(other_entries(logs)) if is_whole else ()
     totals = () if by == "kind" else _usage_lines(usages)
     absent = () if unread else absent_lines(paths, logs, topics, partitions)
-    # Names and sizes need no file to be opened.
-    is_read = not (unread or quick)
-    assigned = missing_replica_lines(paths, found, topics, partitions) if is_read else ()
+    assigned = missing_replica_lines(paths, found, images, topics, partitions)
     for line in (*others, *totals, *absent, *assigned, *unread_lines):
         put(line)
 

@@ -55,7 +55,10 @@ def report(
     """Write one HTML page about a cluster: storage, traffic, compression, keys, damage, lag,
     transactions and retention."""
     from kafkalog.command_line.report_views import LocalViews
-    from kafkalog.inspection.metadata.assigned_partitions import missing_replica_lines
+    from kafkalog.inspection.metadata.assigned_partitions import (
+        cluster_images,
+        missing_replica_lines,
+    )
     from kafkalog.report.findings import spoken
     from kafkalog.report.reading.report_reading import ReportRequest, read_report
     from kafkalog.report.writing import write_report
@@ -71,7 +74,10 @@ def report(
     refuse_unwritable("--output-dir", output_dir)
     log_dirs = [entry.path for entry in inputs]
     at_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
-    absent = [*absent_lines(log_dirs, logs), *missing_replica_lines(log_dirs, logs)]
+    absent = [
+        *absent_lines(log_dirs, logs),
+        *missing_replica_lines(log_dirs, logs, cluster_images(logs)),
+    ]
     request = ReportRequest(log_dirs, logs, at_ms, config, show_keys, absent)
     size = bytes_in(logs)
     with progress_bar(_READS * size, "reading") as bar:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafkalog.command_line.ls.storage_rows import StoredLog
 from kafkalog.command_line.terminal import write_table
+from kafkalog.inspection.metadata.assigned_partitions import Assignment
 from kafkalog.inspection.partitions.segment_storage import Storage, summed_storage
 from kafkalog.storage.log_dir.disk_usage import DiskUsage
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
@@ -29,6 +30,8 @@ _NAMES = {
     ),
     "segment": ("topic", "partition", "base_offset", "size", "first_offset", "last_offset"),
 }
+# Where the metadata says that a partition is.
+_ASSIGNED = ("leader", "replicas")
 _PLACE = {"topic": (), "partition": ("directory",), "segment": ("file",)}
 # Columns that need the batch headers.
 _BY_HEADERS = ("end_offset", "first_offset", "last_offset", *_HELD)
@@ -56,18 +59,31 @@ def write_storage(
     by: str,
     sort: str,
     table_format: str,
+    known: Mapping[tuple[str | None, str, int], Assignment],
     *,
     is_quick: bool,
     is_deep: bool,
 ) -> None:
-    """Write the table with a row per topic, partition or segment in the order `sort`."""
-    names = (*_NAMES[by], *_HELD, *(("ratio",) if is_deep else ()), *_PLACE[by])
+    """Write the table with a row per topic, partition or segment in the order `sort`. `known` are
+    the assignments of partitions, if there are any."""
+    names = (
+        *_NAMES[by],
+        *(_ASSIGNED if known else ()),
+        *_HELD,
+        *(("ratio",) if is_deep else ()),
+        *_PLACE[by],
+    )
     if is_quick:
         names = tuple(name for name in names if name not in _BY_HEADERS)
     rows = list(_ROWS[by](logs))
     if sort != "name":
         rows.sort(key=_ORDERS[sort])
     for row in rows:
+        if known:
+            found = known.get((row["cluster_id"], row["topic"], row["partition"]))
+            row["leader"], row["replicas"] = (None, None) if found is None else found
+            if found is not None and table_format != "json":
+                row["replicas"] = ",".join(map(str, found.replicas))
         codecs = row["codecs"]
         if table_format != "json" and isinstance(codecs, dict):
             row["codecs"] = _codecs_text(codecs)
@@ -129,6 +145,7 @@ def _partitions(logs: Sequence[StoredLog]) -> Iterator[_Row]:
             "topic": stored.log.topic,
             "partition": stored.log.partition,
             "broker_id": stored.log.log_dir.broker_id,
+            "cluster_id": stored.log.log_dir.cluster_id,
             "segments": len(stored.segments),
             "start_offset": start,
             "end_offset": start if last is None else max(start, last + 1),

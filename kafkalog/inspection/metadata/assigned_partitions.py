@@ -1,11 +1,12 @@
-"""Partitions that the cluster's metadata assigns to a log directory, and that are not there.
+"""Where the cluster's metadata says that partitions are, and those that are not there.
 
 Rule: docs/format.md F890.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.errors import CorruptDataError, LogDirError
@@ -27,17 +28,29 @@ from kafkalog.words import counted, first_names, printable
 _logger = logger(__name__)
 
 
+Images = Mapping[str | None, MetadataImage]
+
+
+class Assignment(NamedTuple):
+    """The broker that leads a partition, None where none does, as after a clean stop of all, and
+    those that have replicas of it."""
+
+    leader: int | None
+    replicas: tuple[int, ...]
+
+
 def missing_replica_lines(
     paths: Sequence[str],
     logs: Sequence[PartitionLog],
+    images: Images,
     topics: Sequence[str] = (),
     partitions: Sequence[int] = (),
 ) -> Iterator[str]:
-    """Yield a line for each log directory that lacks partitions which the best copy of the metadata
-    among the logs assigns to it, but for those that its checkpoints name; of the given topics and
-    partitions, if any. `logs` are all that were found under the paths."""
+    """Yield a line for each log directory that lacks partitions which the metadata assigns to it,
+    but for those that its checkpoints name; of the given topics and partitions, if any. `logs` are
+    all that were found under the paths, `images` their `cluster_images`."""
     named = dict(absent_partitions(paths, logs))
-    images, here = _images(logs), partitions_here(logs)
+    here = partitions_here(logs)
     for path, log_dir in sorted(given_log_dirs(paths, logs).items()):
         image = images.get(log_dir.cluster_id)
         if image is None or log_dir.broker_id is None:
@@ -57,8 +70,21 @@ def missing_replica_lines(
             )
 
 
-def _images(logs: Sequence[PartitionLog]) -> dict[str | None, MetadataImage]:
-    """Return the clusters' images at their ends; one that cannot be read is missing."""
+def assignments(images: Images) -> dict[tuple[str | None, str, int], Assignment]:
+    """Return the assignments of all partitions, by cluster id, topic and number."""
+    return {
+        (cluster_id, topic, partition): Assignment(
+            row["leader"] if row["leader"] >= 0 else None, tuple(row["replicas"])
+        )
+        for cluster_id, image in images.items()
+        for (topic_id, partition), row in image.tables["partition"].items()
+        if (topic := image.topic_of("topic", (topic_id,))) is not None
+    }
+
+
+def cluster_images(logs: Sequence[PartitionLog]) -> Images:
+    """Return by cluster id the image at the end of the best copy among logs that have been found;
+    a cluster without one that can be read is missing."""
     images = {}
     for cluster_id, copies in copies_by_cluster(logs).items():
         try:

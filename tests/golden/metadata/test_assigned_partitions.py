@@ -1,6 +1,8 @@
 """Partitions that the metadata assigns to a directory of real brokers, and that are not there: none
 where a broker has just stopped, and those that were taken away. Rule: F890."""
 
+import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,18 +12,20 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
-from kafkalog.inspection.metadata.assigned_partitions import missing_replica_lines
+from kafkalog.inspection.metadata.assigned_partitions import cluster_images, missing_replica_lines
 from kafkalog.storage.log_dir.log_dir import find_partitions
 
 Unpacked = Callable[[str], Path]
 
 CHECKPOINTS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
+ID = re.compile(r"id: ([0-9]+)")
 TAKEN = ("shop.empty-2", "shop.tx-1")
 
 
 def missing(*paths: Path) -> list[str]:
     given = [str(path) for path in paths]
-    return [*missing_replica_lines(given, find_partitions(given, strict=False))]
+    logs = find_partitions(given, strict=False)
+    return [*missing_replica_lines(given, logs, cluster_images(logs))]
 
 
 @pytest.fixture
@@ -81,6 +85,26 @@ def test_commands_name_them(log_dir: Path, command: list[str]) -> None:
     (line,) = [each for each in result.output.splitlines() if each.startswith("missing:")]
     named = ["shop.tx-1"] if "--topic" in command else TAKEN
     assert line.endswith(f": {', '.join(named)}")
+
+
+def test_ls_names_the_replicas_that_the_admin_client_named(unpacked: Unpacked) -> None:
+    given = ["ls", str(unpacked("kafka44.logs") / "log-dirs"), "--by", "partition"]
+    result = CliRunner().invoke(kafkalog, [*given, "--format", "json"])
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    found = {
+        (row["topic"], row["partition"]): (row["leader"], row["replicas"])
+        for row in rows
+        if row["topic"] != "__cluster_metadata"
+    }
+    live = json.loads((unpacked("kafka44.golden") / "admin.json").read_text())["topics"]
+    # The broker has stopped since, and leads nothing any more.
+    expected = {
+        (topic, each["partition"]): (None, [int(id_) for id_ in ID.findall(each["replicas"])])
+        for topic, described in live.items()
+        for each in described["partitions"]
+    }
+    assert expected.items() <= found.items()
+    assert len(expected) > 30
 
 
 def test_the_report_names_them(log_dir: Path, tmp_path: Path) -> None:
