@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, overload
 
@@ -141,10 +141,10 @@ class LogDir:
     cluster_id: str | None = None
     broker_id: int | None = None
     is_clean_shutdown: bool = False
-    log_starts: dict[TopicPartition, int] = field(default_factory=dict)
-    high_watermarks: dict[TopicPartition, int] = field(default_factory=dict)
-    recovery_points: dict[TopicPartition, int] = field(default_factory=dict)
-    cleaner_checkpoints: dict[TopicPartition, int] = field(default_factory=dict)
+    log_starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    high_watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
+    recovery_points: Mapping[TopicPartition, int] = field(default_factory=dict)
+    cleaner_checkpoints: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +233,8 @@ def with_own_checkpoints(log: PartitionLog) -> PartitionLog:
     """Return the log with only its own entries in the checkpoints: small enough for a task."""
     log_dir, key = log.log_dir, log.topic_partition
 
-    def own(offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-        return {key: offsets[key]} if key in offsets else {}
+    def own(offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        return {key: offsets[key]} if key is not None and key in offsets else {}
 
     own_log_dir = replace(
         log_dir,

@@ -3,7 +3,7 @@ and another its directory. Rule: docs/format.md F76."""
 
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.deep
 EMPTIED, GONE = ("shop.del-records-mid", 0), ("shop.codec-zstd", 0)
 
 
-def checkpoint(log_dir: Path, name: str) -> dict[tuple[str, int], int]:
+def checkpoint(log_dir: Path, name: str) -> Mapping[tuple[str, int], int]:
     return read_offset_checkpoint((log_dir / f"{name}-offset-checkpoint").read_text())
 
 

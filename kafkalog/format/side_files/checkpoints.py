@@ -6,6 +6,7 @@ Rules: docs/format.md F80 and F81.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import TypeVar
 
 from kafkalog.errors import CorruptDataError
@@ -20,7 +21,9 @@ _MOST_ENTRIES = 1_000_000
 _Entry = TypeVar("_Entry")
 
 
-def read_offset_checkpoint(text: str) -> dict[TopicPartition, int]:
+# Logs are found one by one, each with the same few files, which name all partitions.
+@lru_cache(maxsize=16)
+def read_offset_checkpoint(text: str) -> Mapping[TopicPartition, int]:
     """Return offsets by topic and partition. An empty file is an empty checkpoint.
 
     Raises CorruptDataError, its position the line's number.

@@ -57,4 +57,4 @@ def is_tiered(log: PartitionLog) -> bool:
     tiered storage."""
     starts, first = log.log_dir.log_starts, log.segments[0].base_offset if log.segments else None
     key = log.topic_partition
-    return key in starts and first is not None and starts[key] < first
+    return key is not None and key in starts and first is not None and starts[key] < first

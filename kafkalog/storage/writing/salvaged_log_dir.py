@@ -143,7 +143,7 @@ def finish_log_dir(
     for name in (LOG_STARTS, CLEANER_OFFSETS):
         offsets = _offsets(os.path.join(source, name))
         if name == CLEANER_OFFSETS:
-            offsets.update(cleaned or {})
+            offsets = {**offsets, **(cleaned or {})}
         kept = {key: min(offset, ends[key]) for key, offset in offsets.items() if key in ends}
         _write_text(target, name, write_offset_checkpoint(kept))
     copy_properties(source, target)
@@ -157,7 +157,7 @@ def copy_properties(source: str, target: str) -> None:
             _write_text(target, META_PROPERTIES, properties)
 
 
-def _offsets(path: str) -> dict[TopicPartition, int]:
+def _offsets(path: str) -> Mapping[TopicPartition, int]:
     try:
         return read_offset_checkpoint(read_text(path) or "")
     except CorruptDataError:

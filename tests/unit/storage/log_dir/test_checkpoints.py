@@ -250,3 +250,9 @@ def test_a_checkpoint_has_at_most_a_million_entries() -> None:
     assert len(read_offset_checkpoint(most)) == 10**6
     with pytest.raises(CorruptDataError, match="more than 1,000,000 entries"):
         read_offset_checkpoint(most + "t 1000000 0")
+
+
+def test_a_checkpoint_that_many_logs_share_is_parsed_once() -> None:
+    # F80: it names all partitions of its log directory, and logs are found one by one.
+    text = checkpoint_text({("orders", 0): 23, ("orders", 1): 4})
+    assert read_offset_checkpoint(text) is read_offset_checkpoint("".join([text[:5], text[5:]]))
