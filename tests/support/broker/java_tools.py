@@ -9,6 +9,16 @@ from tests.support.broker.class_paths import class_path
 
 TOOL_TIMEOUT_SECONDS = 60
 _STOP_TIMEOUT_SECONDS = 30
+# What servers and tools of Kafka 4 log, to standard output.
+LOGGING = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %m (%c)%n%throwable
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+"""
 # The tools live for a second or two: a heap and a compiler that start quickly suit them.
 QUICK_START = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 _SHOWN_CHARACTERS = 2000

@@ -11,7 +11,7 @@ from types import MappingProxyType, TracebackType
 
 from tests.support.broker.class_paths import class_path
 from tests.support.broker.consumed_rows import FORMATTER_PROPERTIES, ConsumedRow, parse_rows
-from tests.support.broker.java_tools import QUICK_START, ToolOutput, end, run_tool
+from tests.support.broker.java_tools import LOGGING, QUICK_START, ToolOutput, end, run_tool
 from tests.support.free_ports import free_ports
 
 CLUSTER_ID = "a2Fma2Fsb2ctdGVzdHMtMQ"
@@ -26,15 +26,6 @@ _STARTED = "Kafka Server started"
 _SHOWN_CHARACTERS = 3000
 _FOREVER_MS = 2**63 - 1
 
-_LOGGING = """\
-status = error
-appender.console.type = Console
-appender.console.name = console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %p %m (%c)%n%throwable
-rootLogger.level = info
-rootLogger.appenderRef.console.ref = console
-"""
 
 _SETTINGS = {
     "num.partitions": 1,
@@ -120,7 +111,7 @@ class KafkaServer:
 
     def _launch(self) -> subprocess.Popen[bytes]:
         logging_file = self.work_dir / "log4j2.properties"
-        logging_file.write_text(_LOGGING, encoding="utf-8")
+        logging_file.write_text(LOGGING, encoding="utf-8")
         command = ["java", "-Xmx512m", f"-Dlog4j2.configurationFile={logging_file}"]
         command += ["-cp", class_path("broker"), "kafka.Kafka", str(self._settings_file)]
         with self.log_file.open("ab") as log:

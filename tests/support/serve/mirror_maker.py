@@ -6,18 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.broker.class_paths import class_path
-from tests.support.broker.java_tools import end
+from tests.support.broker.java_tools import LOGGING, end
 
 SOURCE = "copy"
-_LOGGING = """\
-status = error
-appender.console.type = Console
-appender.console.name = console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %p %m (%c)%n%throwable
-rootLogger.level = info
-rootLogger.appenderRef.console.ref = console
-"""
 _SETTINGS = {
     "clusters": f"{SOURCE},live",
     f"{SOURCE}->live.enabled": "true",
@@ -52,7 +43,7 @@ def mirror_maker(folder: Path, source: str, target: str, topics: Sequence[str]) 
     folder.mkdir()
     properties, logging = folder / "mirror.properties", folder / "log4j2.properties"
     properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    logging.write_text(_LOGGING)
+    logging.write_text(LOGGING)
     log = folder / "mirror.log"
     command = ["java", "-Xmx400m", f"-Dlog4j2.configurationFile={logging}"]
     command += ["-cp", class_path("mirror")]

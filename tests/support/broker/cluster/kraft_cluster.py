@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.broker.class_paths import class_path
-from tests.support.broker.java_tools import QUICK_START, ToolOutput, end, run_tool
+from tests.support.broker.java_tools import LOGGING, QUICK_START, ToolOutput, end, run_tool
 from tests.support.free_ports import free_ports
 
 CLUSTER_ID = "a2Fma2Fsb2ctdGVzdHMtMg"
@@ -35,15 +35,6 @@ _SETTINGS = {
     "controller.quorum.election.timeout.ms": 2000,
     "controller.quorum.fetch.timeout.ms": 4000,
 }
-_LOGGING = """\
-status = error
-appender.console.type = Console
-appender.console.name = console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %p %m (%c)%n%throwable
-rootLogger.level = info
-rootLogger.appenderRef.console.ref = console
-"""
 
 
 def new_directory_id() -> str:
@@ -176,7 +167,7 @@ class KraftCluster:
         nodes = [self.nodes[each] for each in node_ids or self.nodes]
         for node in nodes:
             logging = node.home / "log4j2.properties"
-            logging.write_text(_LOGGING)
+            logging.write_text(LOGGING)
             command = ["java", "-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
             command += [f"-Dlog4j2.configurationFile={logging}", "-cp", class_path("broker")]
             with (node.home / "server.log").open("wb") as log:
