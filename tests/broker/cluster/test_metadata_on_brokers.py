@@ -1,9 +1,6 @@
 """The image of a live cluster's metadata, now and at ten earlier moments, is what Kafka's own Admin
 client said then, and the log replayed up to each snapshot equals the snapshot. Rules: F760 to F764,
-F767.
-
-SCRAM users are left out: in two of three runs brokers of 4.4.0 said less than the log, its replay
-and the snapshots of the controllers, which agreed."""
+F767 and F891."""
 
 import json
 import time
@@ -15,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from tests.support.broker.cluster.cluster_changes import ROUNDS, ClusterChanges
+from tests.support.broker.cluster.cluster_changes import ROUNDS, STAYS, ClusterChanges, users_of
 from tests.support.broker.cluster.java_admin import Answers, java_admin
 from tests.support.broker.cluster.kraft_cluster import KraftCluster
 from tests.support.messages.metadata_images import compared_snapshots
@@ -33,11 +30,12 @@ COLUMNS = {
         *("principal", "permission", "operation", "resource_type", "resource_name"),
         *("pattern_type", "host"),
     ),
+    "user": ("user", "mechanism", "iterations"),
     "quota": ("entity", "quota", "value"),
     "feature": ("feature", "level"),
     "voter": ("voter_id", "voter_directory_id"),
 }
-MANY = ("topic", "partition", "config", "acl", "quota")
+MANY = ("topic", "partition", "config", "acl", "user", "quota")
 
 
 class Moment(NamedTuple):
@@ -86,6 +84,7 @@ def moments(cluster: KraftCluster) -> list[Moment]:
         for number in range(ROUNDS):
             changes.make(number)
             answers = admin.answers()
+            answers["user"] = users_of(cluster.nodes[STAYS].address)
             found.append(Moment(admin.end_offset(), time.time_ns() // 1_000_000, answers))
             time.sleep(0.01)
     return found

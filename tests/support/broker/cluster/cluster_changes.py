@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from confluent_kafka import Producer
 
 from tests.support.broker.cluster.java_admin import JavaAdmin
 from tests.support.broker.cluster.kraft_cluster import KraftCluster
+from tests.support.serve.raw_client import RawClient
 
 ROUNDS = 10
 # Of most kinds that many changes in each round.
@@ -17,7 +18,22 @@ EACH = 24
 BROKERS = (11, 12)
 # The broker that is away at the end of this round, and back in the next.
 AWAY, AWAY_AFTER = 12, 5
+STAYS = 11
 _WAIT_SECONDS = 60
+_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+
+
+def users_of(address: str) -> list[tuple[str, str, int]]:
+    """User, mechanism and iterations of each SCRAM credential, as one broker answers the Admin
+    client's request: that asks any broker, and one that has started again can have lost some."""
+    client = RawClient(address)
+    answer = client.ask("DescribeUserScramCredentials", users=None)
+    client.socket.close()
+    return sorted(
+        (each["user"], _MECHANISMS[info["mechanism"]], info["iterations"])
+        for each in answer["results"]
+        for info in each["credentialInfos"]
+    )
 
 
 class ClusterChanges:
@@ -38,6 +54,7 @@ class ClusterChanges:
         self._add_partitions(number)
         self._alter_configs(number)
         self._alter_acls(number)
+        self._alter_users(number)
         self._alter_quotas(number)
         self._alter_features(number)
         self._move_replicas(number)
@@ -123,6 +140,38 @@ class ClusterChanges:
             made.append(acl.AclBinding(pattern, entry))
         self._client.createAcls(made).all().get()
         self._client.deleteAcls([each.toFilter() for each in made[::4]]).all().get()
+
+    def _alter_users(self, number: int) -> None:
+        if not number:
+            # Users that stay: where a broker of 4.4.0 takes the removal of a mechanism's last user
+            # and new ones together, it loses the new ones (`ScramDelta.apply` drops the map that it
+            # goes on to fill).
+            self._upsert(["stays-0", "stays-1"])
+            self._wait(lambda: len(users_of(self._cluster.nodes[STAYS].address)) == 2)
+        names = [f"user-{number}-{each}" for each in range(EACH)]
+        self._upsert(names)
+        mechanisms = self._mechanisms()
+        gone = [
+            self._admin.admin.UserScramCredentialDeletion(name, mechanisms[each % 2])
+            for each, name in enumerate(names)
+            if each % 4 == 0
+        ]
+        self._client.alterUserScramCredentials(gone).all().get()
+
+    def _upsert(self, names: Sequence[str]) -> None:
+        admin, mechanisms = self._admin.admin, self._mechanisms()
+        self._client.alterUserScramCredentials(
+            [
+                admin.UserScramCredentialUpsertion(
+                    name, admin.ScramCredentialInfo(mechanisms[each % 2], 4096 + each), "secret"
+                )
+                for each, name in enumerate(names)
+            ]
+        ).all().get()
+
+    def _mechanisms(self) -> tuple[Any, Any]:
+        mechanism = self._admin.admin.ScramMechanism
+        return mechanism.SCRAM_SHA_256, mechanism.SCRAM_SHA_512
 
     def _alter_quotas(self, number: int) -> None:
         entities: list[dict[str, str | None]] = [
