@@ -7,26 +7,24 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
-import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
 from tests.support.free_ports import free_ports
+from tests.support.server_process import server_process
 
 _MODULE = "github.com/versity/versitygw/cmd/versitygw"
 _VERSION = "v1.8.0"
 _BUILD_TIMEOUT_SECONDS = 840
-_START_TIMEOUT_SECONDS = 20
-_STOP_TIMEOUT_SECONDS = 10
 _SHOWN_CHARACTERS = 2000
 ACCESS_KEY = "kafkalog-tests"
 SECRET_KEY = "a-secret-of-the-tests"
 
 
 class GatewayError(RuntimeError):
-    """A gateway that could not be built or did not start, and why."""
+    """A gateway that could not be built, and why."""
 
 
 def why_no_gateway() -> str:
@@ -69,33 +67,23 @@ class Gateway:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.port = 0
-        self._log = root.with_name(f"{root.name}.gateway.log")
-        self._process: subprocess.Popen[bytes] | None = None
+        (self.port,) = free_ports(1)
+        self._running = ExitStack()
 
     def __enter__(self) -> Gateway:
-        program = gateway_program()
-        (self.port,) = free_ports(1)
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [program, "--port", f"127.0.0.1:{self.port}", "posix", self.root],
-                env={**os.environ, "ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-        self._wait_until_it_serves(self._process)
+        server = server_process(
+            "the gateway",
+            [gateway_program(), "--port", f"127.0.0.1:{self.port}", "posix", self.root],
+            self.port,
+            self.root.with_name(f"{self.root.name}.gateway.log"),
+            environment={
+                **os.environ,
+                "ROOT_ACCESS_KEY": ACCESS_KEY,
+                "ROOT_SECRET_KEY": SECRET_KEY,
+            },
+        )
+        self._running.enter_context(server)
         return self
-
-    def _wait_until_it_serves(self, process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
-        while process.poll() is None and time.monotonic() < deadline:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            time.sleep(0.05)
-        self.__exit__(None, None, None)
-        raise GatewayError(f"the gateway does not serve:\n{self._log.read_text()}")
 
     def __exit__(
         self,
@@ -103,11 +91,4 @@ class Gateway:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.terminate()
-            try:
-                process.wait(_STOP_TIMEOUT_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(_STOP_TIMEOUT_SECONDS)
+        self._running.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -74,6 +75,12 @@ _VARIABLES = {
     "AWS_ENDPOINT_URL": "s3.endpoint",
     "AWS_REGION": "s3.region",
     "AWS_DEFAULT_REGION": "s3.region",
+}
+# Of REST, Glue and Hive: modules that not every installation has.
+_CLIENT_ERRORS = {
+    "requests.exceptions": ("RequestException",),
+    "botocore.exceptions": ("BotoCoreError", "ClientError"),
+    "thrift.Thrift": ("TException",),
 }
 
 
@@ -232,15 +239,26 @@ def _codec(compression: Compression) -> str:
 
 @contextmanager
 def catalog_errors(table: str) -> Iterator[None]:
-    """Raise OSError for what a catalog answers or a database reports."""
+    """Raise OSError for what a catalog answers, its client raises or a database reports."""
     try:
         yield
     except CommitStateUnknownException as error:
         raise StatePositionError(
             f"table {table}: it is not known whether the run was committed ({error}): run it again"
         ) from None
-    except (RESTError, SQLAlchemyError, NotInstalledError) as error:
+    except _reported_errors() as error:
         raise OSError(f"table {table}: the Iceberg catalog failed: {error}") from error
+
+
+def _reported_errors() -> tuple[type[Exception], ...]:
+    """Return what pyiceberg raises, and what it passes on of those clients that are loaded."""
+    of_clients = (
+        getattr(sys.modules[module], name)
+        for module, names in _CLIENT_ERRORS.items()
+        if module in sys.modules
+        for name in names
+    )
+    return RESTError, SQLAlchemyError, NotInstalledError, *of_clients
 
 
 def _schema(table: str, decoded: Sequence[Field]) -> Schema:

@@ -1,7 +1,7 @@
 """Iceberg tables of many runs: small files into large ones, and what no snapshot needs.
 
-pyiceberg expires snapshots; it rewrites no files and removes none. Rules: docs/ingest.md F664 and
-F665; reasons: docs/decisions/0028.
+pyiceberg expires snapshots; it rewrites no files and removes none. Rules: docs/ingest.md F664, F665
+and F915; reasons: docs/decisions/0028.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 
-from kafkalog.errors import StatePositionError
+from kafkalog.errors import StatePositionError, UnsupportedFormatError
 from kafkalog.lake.iceberg.catalogs import catalog_errors
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
 from kafkalog.lake.iceberg.snapshots import newest_run, written_file
@@ -26,6 +26,9 @@ from kafkalog.lake.small_files import (
 )
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.storage.files.uris import absolute_path, is_inside
+
+# What Nessie says of itself when a client asks for its configuration.
+_IS_NESSIE = "nessie.is-nessie-catalog"
 
 
 def optimize(table: IcebergTable, rewrite: Rewrite = rewritten_groups) -> RewrittenFiles:
@@ -56,8 +59,12 @@ def optimize(table: IcebergTable, rewrite: Rewrite = rewritten_groups) -> Rewrit
 
 def old_snapshots(table: IcebergTable, before_ms: int) -> list[int]:
     """Return the numbers of the snapshots from before a time, without the current ones of branches
-    and tags, and without the newest run's, which has the positions."""
+    and tags, and without the newest run's, which has the positions.
+
+    Raises UnsupportedFormatError as `leftover_files` does.
+    """
     loaded = table.existing()
+    _refuse_other_versions(table)
     newest = newest_run(loaded)
     kept = {ref.snapshot_id for ref in loaded.metadata.refs.values()}
     kept |= set() if newest is None else {newest.snapshot_id}
@@ -89,9 +96,11 @@ def leftover_files(
     """Return the files in a table's data directory that no snapshot names, but those that are
     `expired`, and that are older: of runs that were killed, and of expired snapshots.
 
-    Raises StatePositionError where no file is in the directory that the snapshots name.
+    Raises StatePositionError where no file is in the directory that the snapshots name,
+    UnsupportedFormatError where the catalog has more snapshots than it shows.
     """
     loaded = table.existing()
+    _refuse_other_versions(table)
     directory = table.directory
     named = {absolute_path(path) for path in _named_files(loaded, expired)}
     places = {directory.location(directory.relative(each)): each for each in directory.files()}
@@ -105,6 +114,17 @@ def leftover_files(
         for place, each in places.items()
         if place not in named and each.mtime_ns // 1_000_000 < before_ms
     ]
+
+
+def _refuse_other_versions(table: IcebergTable) -> None:
+    """Raise UnsupportedFormatError for a catalog whose branches and tags are not in the metadata of
+    a table, which has the newest snapshot of one branch only."""
+    if table.catalog.properties.get(_IS_NESSIE) == "true":
+        raise UnsupportedFormatError(
+            f"table {table.name} is in a Nessie catalog, whose branches, tags and older commits "
+            "name files that the table's metadata does not: nothing is removed; use nessie-gc, "
+            "Nessie's own tool"
+        )
 
 
 def _named_files(table: Table, expired: Collection[int]) -> set[str]:

@@ -1,6 +1,9 @@
 """Iceberg tables in a directory, read back by pyiceberg, and what other engines do to them."""
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +15,10 @@ from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import ALWAYS_TRUE, Table
 from pyiceberg.utils.config import Config
 
+from kafkalog.errors import StatePositionError
+from kafkalog.lake.iceberg import iceberg_table, snapshots
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
+from tests.support.lake.exports import planned_run, written_files
 
 
 def configure_catalog(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -69,3 +75,33 @@ def rewritten_by_another_engine(table: Table) -> None:
     """Replace all files by others with the same rows, in a snapshot that has no positions."""
     table.refresh()
     table.overwrite(table.scan().to_arrow())
+
+
+def committed_at_once(
+    tables: Sequence[IcebergTable], logs: Sequence[Path], monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """What becomes of runs from the same positions that commit at once: `done`, or the error
+    without the table's name. Each has a catalog of its own."""
+    runs = [planned_run(table, logs) for table in tables]
+    files = [written_files(table, logs, run) for table, run in zip(tables, runs, strict=True)]
+    # All have found that nothing has changed, and go on from there.
+    barrier = Barrier(len(tables))
+    waited: set[int] = set()
+    commit = snapshots.commit
+
+    def at_once(table: Any, *rest: Any) -> None:
+        if id(table.catalog) not in waited:
+            waited.add(id(table.catalog))
+            barrier.wait(60)
+        commit(table, *rest)
+
+    def outcome(number: int) -> str:
+        try:
+            tables[number].commit(files[number], runs[number])
+        except StatePositionError as error:
+            return str(error).partition(": ")[2]
+        return "done"
+
+    with monkeypatch.context() as patched, ThreadPoolExecutor(len(tables)) as threads:
+        patched.setattr(iceberg_table, "commit", at_once)
+        return list(threads.map(outcome, range(len(tables))))

@@ -7,9 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -21,6 +19,7 @@ from kafkalog.lake.iceberg.iceberg_maintenance import leftover_files
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
 from tests.support.lake.exports import exported, planned_run, sorted_rows, view_rows, written_files
 from tests.support.lake.iceberg_tables import (
+    committed_at_once,
     data_files,
     manifest_ranges,
     rewritten_by_another_engine,
@@ -75,30 +74,7 @@ def test_of_commits_at_once_exactly_one_is_done(
     if not is_new:
         exported(opened(), [SHOP], **FIRST_OFFSETS)
     tables = [opened() for _ in range(4)]
-    runs = [planned_run(table, [SHOP]) for table in tables]
-    files = [written_files(table, [SHOP], run) for table, run in zip(tables, runs, strict=True)]
-    # All have found that nothing has changed, and go on from there.
-    barrier = Barrier(len(tables))
-    waited: set[int] = set()
-    commit = snapshots.commit
-
-    def at_once(table: Any, *rest: Any) -> None:
-        if id(table.catalog) not in waited:
-            waited.add(id(table.catalog))
-            barrier.wait(60)
-        commit(table, *rest)
-
-    monkeypatch.setattr(iceberg_table, "commit", at_once)
-
-    def outcome(number: int) -> str:
-        try:
-            tables[number].commit(files[number], runs[number])
-        except StatePositionError as error:
-            return str(error).partition(": ")[2]
-        return "done"
-
-    with ThreadPoolExecutor(len(tables)) as threads:
-        outcomes = list(threads.map(outcome, range(len(tables))))
+    outcomes = committed_at_once(tables, [SHOP], monkeypatch)
     refused = "another run has written meanwhile, this one has written nothing: run it again"
     assert sorted(outcomes) == [refused, refused, refused, "done"]
     assert sorted_rows(scanned(tables[0])) == view_rows([SHOP])
