@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -146,6 +148,7 @@ def serve(
         refuse_unprotected("--listen", address, access)
         if status is not None:
             refuse_other_hosts("--metrics", status)
+    _allow_open_files()
     limits = Limits(max_connections=max_connections, max_request_bytes=max_request_bytes)
     cluster = ServedCluster(paths, as_of_ms=as_of, is_deep=deep, with_deleted=with_deleted)
     request = ServeRequest(
@@ -155,6 +158,14 @@ def serve(
     for line in cluster.summary():
         print_note(line)
     raise StoppedError(stopped_by)
+
+
+def _allow_open_files() -> None:
+    """Allow this process as many open files as it may allow itself, as Java does. Each connection
+    is one, and shells often allow 1024."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # where the system allows fewer than it says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _serve(request: ServeRequest, ready_file: str | None) -> int:

@@ -12,9 +12,10 @@ from kafkalog.coordination.metadata import codes
 from kafkalog.coordination.metadata.codes import number_of
 from kafkalog.messages.schema import Values
 from kafkalog.server.protocol.error_codes import ErrorCode
-from kafkalog.server.protocol.requests import Request, Served
+from kafkalog.server.protocol.requests import RefusedRequestError, Request, Served
 
-_ANY, _MATCH = 1, 2
+_UNKNOWN, _ANY, _MATCH = 0, 1, 2
+_CODES = ("resourceTypeFilter", "patternTypeFilter", "operation", "permissionType")
 # How a component of a filter matches the name of an entity; null is the default one's.
 _EXACT, _DEFAULT = 0, 1
 _LITERAL, _PREFIXED = "literal", "prefixed"
@@ -24,7 +25,11 @@ _NOT_GIVEN = "The cluster's metadata is not among the given directories"
 
 
 def describe_acls(served: Served, request: Request) -> Values:
-    """Answer DescribeAcls: the ACLs that a filter matches, as brokers match them."""
+    """Answer DescribeAcls: the ACLs that a filter matches, as brokers match them. Raises
+    RefusedRequestError for a filter with the code of what is not known: brokers do not take it."""
+    for name in _CODES:
+        if request.values[name] == _UNKNOWN:
+            raise RefusedRequestError(f"DescribeAcls with {name} {_UNKNOWN}, which means UNKNOWN")
     image = served.cluster.image
     if image is None:
         return {
@@ -56,7 +61,7 @@ def describe_acls(served: Served, request: Request) -> Values:
         }
         for resource, acls in groupby(matching, key=_RESOURCE)
     ]
-    return {"errorCode": ErrorCode.NONE, "errorMessage": None, "resources": resources}
+    return {"errorCode": ErrorCode.NONE, "errorMessage": "", "resources": resources}
 
 
 def _matches(asked: Values, acl: Values) -> bool:
@@ -98,15 +103,19 @@ def describe_user_scram_credentials(served: Served, request: Request) -> Values:
         of_user.setdefault(row["user"], []).append(info)
     asked = Counter(each["name"] for each in request.values["users"] or ())
     results = [_user(name, asked[name], of_user) for name in asked or sorted(of_user)]
-    return {"errorCode": ErrorCode.NONE, "errorMessage": None, "results": results}
+    return {"errorCode": ErrorCode.NONE, "errorMessage": "", "results": results}
 
 
 def _user(name: str, times: int, of_user: dict[str, list[Values]]) -> Values:
-    error, message = ErrorCode.NONE, None
+    error, message = ErrorCode.NONE, ""
     if times > 1:
-        error, message = ErrorCode.DUPLICATE_RESOURCE, f"{name} is named more than once"
+        error = ErrorCode.DUPLICATE_RESOURCE
+        message = (
+            f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
+        )
     elif name not in of_user:
-        error, message = ErrorCode.RESOURCE_NOT_FOUND, f"{name} has no SCRAM credentials"
+        error = ErrorCode.RESOURCE_NOT_FOUND
+        message = f"Attempt to describe a user credential that does not exist: {name}"
     infos = of_user[name] if error is ErrorCode.NONE else []
     return {
         "user": name,
@@ -133,7 +142,7 @@ def describe_client_quotas(served: Served, request: Request) -> Values:
         if all(_is_of(dict(entity), component) for component in asked)
         and not (request.values["strict"] and len(entity) != len(asked))
     ]
-    return {"errorCode": ErrorCode.NONE, "errorMessage": None, "entries": entries}
+    return {"errorCode": ErrorCode.NONE, "errorMessage": "", "entries": entries}
 
 
 def _is_of(entity: Mapping[str, str | None], component: Values) -> bool:
