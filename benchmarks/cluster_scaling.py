@@ -19,8 +19,8 @@ from types import TracebackType
 from benchmarks.inputs.state_inputs import write_inputs
 from benchmarks.measuring.processes import Measured, given_jars, measured_process, own_seconds
 from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
-from tests.cluster.standalone import HOST, StandaloneCluster, descendants
 from tests.support.free_ports import free_ports
+from tests.support.standalone_cluster import HOST, StandaloneCluster, descendants
 
 _JOBS = ("validate_checksums", "ingest_topics")
 _COLUMNS = (

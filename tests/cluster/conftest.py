@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.spark.packing import pack
-from tests.cluster.standalone import StandaloneCluster
 from tests.support.free_ports import free_ports
+from tests.support.standalone_cluster import StandaloneCluster
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from tests.cluster.standalone import HOST, SPARK_HOME, ClusterError, environment_of_spark
 from tests.support.broker.java_tools import end
+from tests.support.standalone_cluster import HOST, SPARK_HOME, ClusterError, environment_of_spark
 
 _START_SECONDS = 120
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"

@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.spark.jobs.job import ExitCode
-from tests.cluster.standalone import StandaloneCluster, children, descendants, ended, kill
 from tests.support.jobs.job_runs import DAMAGED
 from tests.support.repository import ROOT, Unpack
 from tests.support.spark.kafka_logs import kafkalog_read
+from tests.support.standalone_cluster import StandaloneCluster, children, descendants, ended, kill
 
 _IS_ABLE = os.geteuid() == 0 and shutil.which("unshare") is not None
 pytestmark = [
