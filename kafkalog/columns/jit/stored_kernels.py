@@ -1,7 +1,8 @@
 """Kernels whose machine code is read from files, without importing numba, which takes longer than
 reading a small file. Decision: docs/decisions/0023-kernels-without-numba.md.
 
-If no file is kept for a kernel and the types of its arguments, numba makes one.
+If no file is kept for a kernel and the types of its arguments, numba makes one. LLVM, 40 MiB of a
+process, is loaded when a kernel is first called.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from functools import cache, cached_property
 from types import FunctionType
 from typing import Any, TypeVar
 
-import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import __version__ as llvmlite_version
 
@@ -184,6 +184,8 @@ def _called(address: int, returned: str, arguments: tuple[Any, ...]) -> Callable
 
 @cache
 def _processor() -> str:
+    import llvmlite.binding as llvm
+
     features = llvm.get_host_cpu_features().flatten()
     return f"{platform.machine()} {llvm.get_host_cpu_name()} {features}"
 
@@ -194,6 +196,8 @@ _engines: list[Any] = []
 
 def _address(code: bytes, symbol: str) -> int:
     """Load an object file. Return the address of a function in it."""
+    import llvmlite.binding as llvm
+
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     # The engine owns its machine. Each file has an engine, for names repeat in files.
