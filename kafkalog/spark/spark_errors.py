@@ -12,6 +12,8 @@ from kafkalog.errors import OutOfMemoryError
 
 _OURS = "kafkalog.errors."
 _NO_MEMORY = re.compile(r"^(numpy\.[\w.]+|pyarrow\.lib\.Arrow)?MemoryError\b", re.MULTILINE)
+# What Hadoop says of a path that it has no file system for; Python opens the same path.
+_NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|S3AFileSystem not found")
 _TRACEBACK = "Traceback (most recent call last):"
 # Causes of causes: more than Spark ever has, and an end where they go round.
 _MOST_CAUSES = 30
@@ -27,7 +29,10 @@ def last_words(error: PySparkException | Py4JError) -> tuple[str, str]:
         return kind, message
     if _NO_MEMORY.search(text):
         return OutOfMemoryError.__name__, str(OutOfMemoryError())
-    return type(error).__name__, _in_a_line(error, text)
+    line = _in_a_line(error, text)
+    if _NO_FILE_SYSTEM.search(line):
+        line += "; Delta's log is read and written by Hadoop: see object stores in docs/ingest.md"
+    return type(error).__name__, line
 
 
 def _in_a_line(error: PySparkException | Py4JError, text: str) -> str:

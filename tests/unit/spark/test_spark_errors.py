@@ -1,0 +1,27 @@
+"""What an error that came by way of Spark says of itself."""
+
+import pytest
+from pyspark.errors import PySparkException
+
+from kafkalog.spark.spark_errors import last_words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "s3"',
+        "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found",
+    ],
+)
+def test_a_store_that_hadoop_does_not_know_is_explained(text: str) -> None:
+    """Texts of Hadoop 3.5.0, without its jar of S3A."""
+    assert last_words(PySparkException(text))[1] == (
+        f"{text}; Delta's log is read and written by Hadoop: see object stores in docs/ingest.md"
+    )
+
+
+def test_other_errors_are_as_spark_says_them() -> None:
+    assert last_words(PySparkException("the disk is full")) == (
+        "PySparkException",
+        "the disk is full",
+    )
