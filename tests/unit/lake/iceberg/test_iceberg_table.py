@@ -16,7 +16,6 @@ from kafkalog.errors import OptionError, StatePositionError, UnsupportedFormatEr
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
 from kafkalog.lake.layout import Compression, PartitionBy, TableLayout
 from kafkalog.schemas import table_fields
-from tests.support.golden.fixture_sets import CONSUMERS, consumed, topics
 from tests.support.lake.exports import exported, planned_run, sorted_rows, view_rows
 from tests.support.lake.iceberg_tables import (
     configure_catalog,
@@ -67,32 +66,6 @@ def test_the_rows_are_those_of_view_records(
     assert len(expected) > 100
     assert sorted_rows(scanned(table)) == expected
     assert null_headers(table) == sum(row["headers"] is None for row in expected)
-
-
-@pytest.mark.parametrize("name", ["kafka44", "kafka010"])
-def test_the_rows_are_those_that_a_consumer_received(
-    name: str, opened: Opened, unpacked: Callable[[str], Path]
-) -> None:
-    logs, golden = unpacked(f"{name}.logs"), unpacked(f"{name}.golden")
-    table = opened(layout=TableLayout((PartitionBy.TOPIC, PartitionBy.HOUR)))
-    exported(table, sorted(path.parent for path in logs.rglob("meta.properties")),
-             isolationLevel="read_uncommitted")  # fmt: skip
-    columns = ["partition", "offset", "timestamp_ms", "key", "value", "headers"]
-    for topic in topics(golden, CONSUMERS[name]):
-        if topic.startswith("__"):  # view records leaves internal topics out
-            continue
-        found = scanned(table, EqualTo("topic", topic))
-        expected = [
-            {**row, "timestamp_ms": None if row["timestamp"] == -1 else row["timestamp"]}
-            for row in consumed(golden, topic, CONSUMERS[name])
-        ]
-        assert sorted(found.select(columns).to_pylist(), key=_place) == [
-            {column: row[column] for column in columns} for row in sorted(expected, key=_place)
-        ]
-
-
-def _place(row: dict[str, Any]) -> tuple[int, int]:
-    return row["partition"], row["offset"]
 
 
 def test_the_columns_have_the_comments_and_types_of_the_schema(opened: Opened) -> None:

@@ -1,0 +1,36 @@
+"""Every topic of every fixture in tables of Parquet files and of Iceberg, read back by Arrow and by
+pyiceberg, against what a consumer received. Delta's are in tests/jobs/tables.
+
+Rules: F650, F651 and F660.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from kafkalog.lake.iceberg.iceberg_table import IcebergTable
+from kafkalog.lake.layout import PartitionBy, TableLayout
+from kafkalog.lake.parquet.parquet_table import ParquetTable
+from tests.support.golden.exported_topics import check_exported_topics
+from tests.support.golden.fixture_sets import CONSUMERS
+from tests.support.lake.iceberg_tables import scanned
+from tests.support.lake.parquet_tables import listed
+from tests.support.repository import Unpack
+
+
+@pytest.mark.parametrize("name", CONSUMERS)
+def test_a_directory_of_parquet_has_the_records_that_a_consumer_received(
+    name: str, unpacked: Unpack, tmp_path: Path
+) -> None:
+    path = tmp_path / "ingested_records"
+    check_exported_topics(name, unpacked, ParquetTable(str(path)), lambda: listed(path))
+
+
+@pytest.mark.parametrize("name", CONSUMERS)
+def test_an_iceberg_table_has_the_records_that_a_consumer_received(
+    name: str, unpacked: Unpack, tmp_path: Path
+) -> None:
+    layout = TableLayout((PartitionBy.TOPIC, PartitionBy.HOUR))
+    table = IcebergTable(output_dir=str(tmp_path), layout=layout)
+    check_exported_topics(name, unpacked, table, lambda: scanned(table))
+    table.catalog.close()
