@@ -1,8 +1,9 @@
 """What a job costs before it has much to read: `python -m benchmarks.job_start`.
 
 Each job runs on one of examples/ in a process of its own; beside it, in each round, an empty
-session that reads a Python source of one row and writes it to a Delta table. Times begin with the
-process and so include Python's and Spark's start, for both. Linux only.
+session that reads a Python source of one row and writes it to a Delta table, with the settings of
+all jobs, and another with those for small inputs. Times begin with the process and so include
+Python's and Spark's start, for all. Linux only.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from benchmarks.measuring.report import load, machine, progress, table
 from kafkalog.exit_codes import ExitCode
 
 _TARGET = 1.4
-_SESSION = "empty session"
+_SESSION, _SMALL_SESSION = "empty session", "empty session for small inputs"
 _EXAMPLES = Path(__file__).parents[1] / "examples"
 _ALL = ("log-dirs/damaged", "log-dirs/kafka-0.10", "log-dirs/kafka-4.4")
 _SHOP = ("shop-week",)
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.part:
         print(json.dumps(_run(options.part, options.started)))
         return 0
-    parts = [_SESSION, *(options.only or _INPUTS)]
+    parts = [_SESSION, _SMALL_SESSION, *(options.only or _INPUTS)]
     before = load()
     _taken(_SESSION)  # Makes the archive of Spark's classes, and brings files into memory.
     taken: dict[str, list[tuple[float, float]]] = {part: [] for part in parts}
@@ -88,18 +89,18 @@ def _taken(part: str) -> tuple[float, float]:
 def _run(part: str, started: float) -> tuple[float, float]:
     """Raises ValueError where a job fails."""
     with tempfile.TemporaryDirectory() as output, redirect_stdout(sys.stderr):
-        if part == _SESSION:
-            _empty_session(output)
+        if part in (_SESSION, _SMALL_SESSION):
+            _empty_session(output, is_small=part == _SMALL_SESSION)
         else:
             _run_job(part, output)
     return time.time() - started, busy_seconds()
 
 
-def _empty_session(output: str) -> None:
+def _empty_session(output: str, *, is_small: bool) -> None:
     from benchmarks.spark.prebuilt_source import tiny
     from kafkalog.spark.session import job_session
 
-    with job_session("empty", with_delta=True) as spark:
+    with job_session("empty", with_delta=True, is_small=is_small) as spark:
         tiny(spark).write.format("delta").save(os.path.join(output, "table"))
 
 
