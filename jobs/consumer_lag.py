@@ -30,7 +30,7 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     damage, and lag above --max-lag."""
     from kafkalog.analysis.lag.consumer_lag import lag_totals, most_behind
     from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
-    from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.inputs import announced_logs, is_small
     from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
     from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
     from kafkalog.spark.jobs.lag.zookeeper_lag import readable_zookeeper
@@ -45,7 +45,9 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     inputs = [*paths, *(zookeeper.inputs if zookeeper else ())]
     if zookeeper is None:
         refuse_without_commits(job.paths, logs)
-    with job_session("kafkalog consumer-lag", with_delta=job.is_delta) as spark:
+    with job_session(
+        "kafkalog consumer-lag", with_delta=job.is_delta, is_small=is_small(logs)
+    ) as spark:
         rows, facts = lag_table(spark, job, logs, zookeeper, settings)
         lag = rows.persist()
         path = replace_rows(lag, job.output_dir, "consumer_lag", job.table_format, inputs)

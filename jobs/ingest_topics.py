@@ -47,19 +47,23 @@ def main(
     from kafkalog.lake.export_plan import starting_offsets
     from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
     from kafkalog.lake.formats.targets import requested_place
-    from kafkalog.spark.jobs.inputs import announced_inputs
+    from kafkalog.spark.jobs.inputs import announced_logs, is_small
     from kafkalog.spark.lake.spark_export import ExportSettings, export_tables
     from kafkalog.spark.session import job_session
     from kafkalog.storage.files.output_files import given_file
     from kafkalog.views.planning.state_sources import found_sources
 
     place = requested_place(job.table_format, job.output_dir or None, tables)
-    options = request.options(announced_inputs(job), job.mode, place.output_dir)
+    inputs, logs = announced_logs(job)
+    options = request.options(inputs, job.mode, place.output_dir)
     settings = ExportSettings(options, request, tables, place)
     requests = decoding_requests(decoding, options.paths, job.mode)
     sources = found_sources(options)
     with job_session(
-        "kafkalog ingest-topics", with_delta=job.is_delta, has_own_progress=True
+        "kafkalog ingest-topics",
+        with_delta=job.is_delta,
+        is_small=is_small(logs),
+        has_own_progress=True,
     ) as spark:
         runs, places = export_tables(spark, settings, sources, requests)
         rows = topic_rows(runs)

@@ -43,17 +43,20 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     from kafkalog.analysis import state
     from kafkalog.spark.decoding import decoded_frames as decoded
     from kafkalog.spark.decoding.format_choices import format_choices
-    from kafkalog.spark.jobs.inputs import announced_inputs
+    from kafkalog.spark.jobs.inputs import announced_logs, is_small
     from kafkalog.spark.jobs.tables import state_by_tasks, state_table
     from kafkalog.spark.jobs.tables.source_frames import sources_frame
     from kafkalog.spark.jobs.tables.state_partitions_table import write_partitions
     from kafkalog.spark.session import job_session
     from kafkalog.views.planning.state_sources import found_sources
 
-    inputs, requests = announced_inputs(job), decoding_requests(decoding, job.paths, job.mode)
+    inputs, logs = announced_logs(job)
+    requests = decoding_requests(decoding, job.paths, job.mode)
     options = request.options(job, inputs)
     sources = found_sources(options)
-    with job_session("kafkalog reconstruct-state", with_delta=job.is_delta) as spark:
+    with job_session(
+        "kafkalog reconstruct-state", with_delta=job.is_delta, is_small=is_small(logs)
+    ) as spark:
         choices = format_choices(spark, requests)
         version = state_by_tasks.version_of(spark, job)
         planned = state_table.planned_state_run(spark, job, request, sources)

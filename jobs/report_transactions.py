@@ -29,15 +29,17 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
         OpenTransactionRule,
         transaction_words,
     )
-    from kafkalog.spark.jobs.inputs import announced_inputs
+    from kafkalog.spark.jobs.inputs import announced_logs, is_small
     from kafkalog.spark.jobs.transaction_judgement import judged_transactions
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import replace_rows
     from kafkalog.spark.topic_views import transaction_views
 
-    inputs = announced_inputs(job)
+    inputs, logs = announced_logs(job)
     at_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
-    with job_session("kafkalog report-transactions", with_delta=job.is_delta) as spark:
+    with job_session(
+        "kafkalog report-transactions", with_delta=job.is_delta, is_small=is_small(logs)
+    ) as spark:
         views = transaction_views(spark, inputs, mode=job.mode, at_ms=at_ms)
         stable = stable_offset_table(views.stable_offsets).persist()
         rule = OpenTransactionRule(at_ms, max_transaction_timeout * 60_000, views.incomplete)

@@ -21,7 +21,7 @@ def main(job: JobSettings) -> ExitCode:
     from kafkalog.analysis.partitions.checksums import checksum_report, checksum_totals, faults
     from kafkalog.columns.batches.byte_ranges import CheckTotals
     from kafkalog.errors import KafkaLogError, LogDirError
-    from kafkalog.spark.jobs.inputs import announced_logs, print_absent
+    from kafkalog.spark.jobs.inputs import announced_logs, is_small, print_absent
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import replace_rows
     from kafkalog.spark.topic_views import every_topic
@@ -32,7 +32,9 @@ def main(job: JobSettings) -> ExitCode:
     print_absent(inputs, logs)
     if not any(log.segments for log in logs) and not lost_log_reads(logs):
         raise LogDirError(f"{', '.join(inputs)}: there is no segment to check")
-    with job_session("kafkalog validate-checksums", with_delta=job.is_delta) as spark:
+    with job_session(
+        "kafkalog validate-checksums", with_delta=job.is_delta, is_small=is_small(logs)
+    ) as spark:
         ranges = every_topic(spark, "byte_ranges", job.mode).load(inputs)
         ranges = ranges.persist(StorageLevel.MEMORY_AND_DISK)
         report, found = checksum_report(ranges), faults(ranges)

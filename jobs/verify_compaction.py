@@ -39,17 +39,20 @@ def main(
     """Show whether cleaned logs keep the cleaner's promises, and what a cleaning would free.
     Findings are keys and deletes for which it has not kept them."""
     from kafkalog.analysis.partitions.compaction import compaction_findings, compaction_totals
-    from kafkalog.spark.jobs.inputs import announced_inputs
+    from kafkalog.spark.jobs.inputs import announced_logs, is_small
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import replace_rows
     from kafkalog.spark.topic_views import every_topic
     from kafkalog.storage.log_dir.log_dir import find_partitions
 
-    config, inputs = configs.options(), announced_inputs(job)
+    config = configs.options()
+    inputs, logs = announced_logs(job)
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     if before is not None:
         find_partitions([before], strict=job.mode == "FAILFAST")
-    with job_session("kafkalog verify-compaction", with_delta=job.is_delta) as spark:
+    with job_session(
+        "kafkalog verify-compaction", with_delta=job.is_delta, is_small=is_small(logs)
+    ) as spark:
         reader = every_topic(spark, "compaction_report", job.mode).option("asOf", as_of)
         reader = reader if before is None else reader.option("before", before)
         report = reader.options(**config).load(inputs).persist()

@@ -69,3 +69,28 @@ def prebuilt(spark: SparkSession, records: int, record_size: int) -> DataFrame:
     spark.dataSource.register(PrebuiltSource)
     reader = spark.read.format(PrebuiltSource.name()).option("records", records)
     return reader.option("recordSize", record_size).load()
+
+
+class _OneRow(DataSourceReader):
+    def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
+        yield (1,)
+
+
+class TinySource(DataSource):
+    """A source of one row with one column, as small as a Python source can be."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "tiny"
+
+    def schema(self) -> str:
+        return "number int"
+
+    def reader(self, schema: StructType) -> _OneRow:
+        return _OneRow()
+
+
+def tiny(spark: SparkSession) -> DataFrame:
+    """One row of the smallest source."""
+    spark.dataSource.register(TinySource)
+    return spark.read.format(TinySource.name()).load()

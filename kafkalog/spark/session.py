@@ -39,6 +39,11 @@ _LOCAL = {
     "spark.python.daemon.module": "kafkalog.spark.worker_daemon",
 }
 
+# For jobs with little to read, which end before optimized code has paid for its compilation: the
+# JVM's second compiler, and Spark's own code for each stage (docs/decisions/0044).
+_SMALL = {"spark.sql.codegen.wholeStage": "false"}
+_SMALL_JAVA = "-XX:TieredStopAtLevel=1"
+
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _PROGRESS = "spark.ui.showConsoleProgress"
 _USUAL_CORES = 16
@@ -57,10 +62,11 @@ def default_settings() -> dict[str, str]:
 
 @contextmanager
 def job_session(
-    app_name: str, *, with_delta: bool, has_own_progress: bool = False
+    app_name: str, *, with_delta: bool, is_small: bool = False, has_own_progress: bool = False
 ) -> Iterator[SparkSession]:
     """The session of a job, with format("kafkalog") registered; stopped in the end if it is new.
-    Spark shows no progress bar where the job has its own.
+    With `is_small`, the job reads little: on this machine the JVM then compiles less. Spark shows
+    no progress bar where the job has its own.
 
     Settings given on the command line or in a properties file win over the project's.
     """
@@ -71,8 +77,13 @@ def job_session(
         own = {_WAREHOUSE: Path(warehouse).as_uri()}
         if has_own_progress:
             own[_PROGRESS] = "false"
-        classes = _class_archive(ending) if is_new and is_on_this_machine() else ""
-        spark = _session(app_name, with_delta=with_delta, own=own, java_options=classes)
+        java_options = ""
+        if is_new and is_on_this_machine():
+            java_options = _class_archive(ending)
+            if is_small:
+                own |= _SMALL
+                java_options += f" {_SMALL_JAVA}"
+        spark = _session(app_name, with_delta=with_delta, own=own, java_options=java_options)
         if is_new:
             ending.callback(spark.stop)
             end_at_interrupt()

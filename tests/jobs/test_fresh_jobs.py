@@ -117,3 +117,29 @@ def test_an_error_in_a_task_is_reported_without_pages_of_traces(tmp_path: Path) 
 def said_by_jobs(stderr: str) -> list[str]:
     """What is on stderr but for what any Java says of a module that Spark has it load."""
     return [line for line in stderr.splitlines() if not line.startswith("WARNING: Using incubator")]
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_a_session_for_small_inputs_compiles_less(tmp_path: Path, *, is_small: bool) -> None:
+    program = f"""
+from kafkalog.spark.session import job_session
+with job_session("test", with_delta=False, is_small={is_small}) as spark:
+    management = spark._jvm.java.lang.management.ManagementFactory
+    print(list(management.getRuntimeMXBean().getInputArguments()))
+    print(spark.conf.get("spark.sql.codegen.wholeStage"))
+"""
+    # Those of the tests' own session.
+    own = ("PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS")
+    environment = {name: value for name, value in os.environ.items() if name not in own}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**environment, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    arguments, makes_stages = done.stdout.splitlines()[-2:]
+    assert ("-XX:TieredStopAtLevel=1" in arguments) is is_small
+    assert makes_stages == str(not is_small).lower()

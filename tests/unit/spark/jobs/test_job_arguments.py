@@ -11,7 +11,7 @@ from jobs.consumer_lag import main as consumer_lag
 from jobs.lag_history import main as lag_history
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED
-from kafkalog.spark.jobs.inputs import announced_inputs
+from kafkalog.spark.jobs.inputs import announced_logs, is_small
 from kafkalog.spark.jobs.job import ExitCode, JobCommand, JobSettings, job_command, run_job
 from kafkalog.words import counted
 from tests.support.logs.log_dirs import UNIQUE, add_partition, log_name
@@ -153,20 +153,29 @@ def test_inputs_are_announced_and_globs_resolved(
     add_partition(tmp_path / "disk2", "__consumer_offsets-0", 0, size=10)
     add_partition(tmp_path / "disk2", f"orders-2.{UNIQUE}-delete", 0, size=7)
     args = parsed(str(tmp_path / "disk*"), "--output-dir", "tables")
-    assert announced_inputs(args) == [str(tmp_path / "disk1"), str(tmp_path / "disk2")]
+    assert announced_logs(args)[0] == [str(tmp_path / "disk1"), str(tmp_path / "disk2")]
     assert capsys.readouterr() == ("", "found 4 segments of 3 partitions, 2,510 bytes\n")
+
+
+@pytest.mark.parametrize(("last_size", "expected"), [(2**27 - 100, True), (2**27 - 99, False)])
+def test_a_job_is_small_up_to_128_mib(tmp_path: Path, last_size: int, expected: bool) -> None:
+    partition = add_partition(tmp_path, "orders-0", 0, size=100)
+    (partition / log_name(7)).touch()
+    os.truncate(partition / log_name(7), last_size)
+    _, logs = announced_logs(parsed(str(tmp_path), "--output-dir", "tables"))
+    assert is_small(logs) is expected
 
 
 def test_a_single_file_is_announced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     partition = add_partition(tmp_path, "orders-0", 0, 100, size=1)
     args = parsed(str(partition / log_name(0)), "--output-dir", "tables")
-    assert announced_inputs(args) == [str(partition / log_name(0))]
+    assert announced_logs(args)[0] == [str(partition / log_name(0))]
     assert capsys.readouterr() == ("", "found 1 segment of 1 partition, 1 byte\n")
 
 
 def test_inputs_that_are_not_there_are_an_error_before_a_session_starts(tmp_path: Path) -> None:
     with pytest.raises(LogDirError, match="nowhere"):
-        announced_inputs(parsed(str(tmp_path / "nowhere"), "--output-dir", "tables"))
+        announced_logs(parsed(str(tmp_path / "nowhere"), "--output-dir", "tables"))
 
 
 @pytest.mark.parametrize(
@@ -181,9 +190,9 @@ def test_a_bad_checkpoint_stops_a_job_that_stops_at_damage(
     args = parsed(str(tmp_path), "--output-dir", "tables", "--mode", mode)
     if is_error:
         with pytest.raises(LogDirError, match="replication-offset-checkpoint"):
-            announced_inputs(args)
+            announced_logs(args)
     else:
-        assert announced_inputs(args) == [str(tmp_path)]
+        assert announced_logs(args)[0] == [str(tmp_path)]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +230,7 @@ def test_an_output_in_what_is_read_is_refused(read: str, output: str, tmp_path: 
     (tmp_path / "linked").symlink_to(log_dir)
     args = parsed(str(log_dir / read), "--output-dir", str(log_dir / output))
     with pytest.raises(OptionError, match=r"--output-dir: .* a directory outside of .*disk"):
-        announced_inputs(args)
+        announced_logs(args)
 
 
 def test_a_table_that_a_link_puts_into_what_is_read_is_refused(tmp_path: Path) -> None:
@@ -232,7 +241,7 @@ def test_a_table_that_a_link_puts_into_what_is_read_is_refused(tmp_path: Path) -
     with pytest.raises(
         OptionError, match=r"--output-dir: .*faults' is not valid, expected a directory out"
     ):
-        announced_inputs(args)
+        announced_logs(args)
 
 
 @pytest.mark.parametrize("read", ["faults/disk", "faults/disk/orders-0", "*/*"])
@@ -241,7 +250,7 @@ def test_a_table_in_which_lies_what_is_read_is_refused(read: str, tmp_path: Path
     add_partition(tmp_path / "faults/disk", "orders-0", 0)
     args = parsed(str(tmp_path / read), "--output-dir", str(tmp_path))
     with pytest.raises(OptionError, match=r"--output-dir: .* where faults holds nothing that"):
-        announced_inputs(args)
+        announced_logs(args)
 
 
 @pytest.mark.parametrize(("read", "output"), [("disk", "disk-tables"), ("orders-0", "tables")])
@@ -250,7 +259,7 @@ def test_an_output_beside_what_is_read_is_taken(read: str, output: str, tmp_path
     add_partition(tmp_path / "disk", "orders-0", 0)
     add_partition(tmp_path, "orders-0", 0)
     args = parsed(str(tmp_path / read), "--output-dir", str(tmp_path / output))
-    assert announced_inputs(args) == [str(tmp_path / read)]
+    assert announced_logs(args)[0] == [str(tmp_path / read)]
 
 
 def test_a_job_whose_output_has_lost_its_reader_ends_as_shells_have_it() -> None:
