@@ -157,6 +157,14 @@ def test_a_topic_is_there_from_the_time_on_when_it_was_created(name: str, unpack
             assert not {topic for topic, since in created.items() if since > time_ms} & found
 
 
+def test_a_cluster_without_features_and_tokens_has_no_rows_of_them(unpacked: Unpack) -> None:
+    # F893
+    path = live(unpacked, "kafka39zk")
+    (feature,) = (each for each in znodes(unpacked, "kafka39zk") if each["path"] == "/feature")
+    assert json.loads(feature["text"]) == {"features": {}, "version": 2, "status": 1}
+    assert rows(path, "--by", "feature") == rows(path, "--by", "token") == []
+
+
 def test_a_broker_that_has_left_is_not_there(unpacked: Unpack) -> None:
     path = unpacked("kafka39zk.zookeeper") / "zookeeper-after-broker-stop"
     assert rows(path, "--by", "broker") == []
@@ -176,7 +184,7 @@ def test_commands_make_the_topics_again(unpacked: Unpack) -> None:
 def test_what_zookeeper_does_not_have_is_refused(unpacked: Unpack) -> None:
     path = live(unpacked, "kafka39zk")
     for options, words in (
-        (("--by", "voter"), "topic, partition, broker, config, acl, user, quota"),
+        (("--by", "voter"), "topic, partition, broker, config, acl, user, quota, feature, token"),
         (("--diff", "start", "end"), "needs __cluster_metadata"),
         (("--as-of-offset", "7"), "needs __cluster_metadata"),
         (("--topic", "nowhere"), "topics at that moment"),
