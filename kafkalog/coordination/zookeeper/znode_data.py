@@ -138,16 +138,16 @@ def broker_ids(value: object, name: str) -> tuple[int, ...]:
     return tuple(_int(each, name) for each in value)
 
 
-def timestamp_field(values: JsonObject) -> int | None:
-    """Return the field `timestamp` in milliseconds: a decimal text, or a number; None where there
-    is none and for -1."""
-    value = values.get("timestamp")
+def timestamp_field(values: JsonObject, name: str = "timestamp") -> int | None:
+    """Return a field in milliseconds: a decimal text, or a number; None where there is none and for
+    -1."""
+    value = values.get(name)
     if isinstance(value, str) and _LONG.fullmatch(value):
         value = int(value)
     if value is None or value == -1:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        malformed(f"field timestamp is not a time: {_shown(value)}")
+        malformed(f"field {name} is not a time: {_shown(value)}")
     return value
 
 

@@ -1,7 +1,7 @@
 """The image of a cluster that keeps its metadata in ZooKeeper, in the tables of a KRaft cluster's.
 
-What ZooKeeper does not know is None. Rules: docs/zookeeper.md F435, F440, F441, F465 and F830 to
-F833.
+What ZooKeeper does not know is None. Rules: docs/zookeeper.md F435, F440, F441, F465, F830 to
+F833, F892 and F893.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import base64
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from kafkalog.coordination.metadata.cluster_rows import ClusterRow, cluster_rows
@@ -24,18 +24,23 @@ from kafkalog.coordination.zookeeper.broker_znodes import (
     read_topic,
 )
 from kafkalog.coordination.zookeeper.znode_data import (
+    JsonObject,
+    int_field,
     malformed,
     name_number,
+    object_field,
     object_list,
     optional_text,
     read_object,
+    text_list,
     text_map,
+    timestamp_field,
 )
 from kafkalog.coordination.zookeeper.znode_paths import PathTemplate
 from kafkalog.errors import CorruptDataError
 
 # The kinds of rows that ZooKeeper knows.
-ZNODE_KINDS = ("topic", "partition", "broker", "config", "acl", "user", "quota")
+ZNODE_KINDS = ("topic", "partition", "broker", "config", "acl", "user", "quota", "feature", "token")
 # Columns of these that ZooKeeper never knows.
 NOT_KNOWN: Mapping[str, tuple[str, ...]] = {
     "partition": (
@@ -48,7 +53,10 @@ NOT_KNOWN: Mapping[str, tuple[str, ...]] = {
     "acl": ("acl_id",),
 }
 # What the znodes of these kinds are below.
-SUBTREES = ("/brokers", "/config", "/kafka-acl", "/kafka-acl-extended")
+SUBTREES = (
+    *("/brokers", "/config", "/kafka-acl", "/kafka-acl-extended", "/feature"),
+    "/delegation_token/tokens",
+)
 # Ids that ZooKeeper does not have begin with what no id and no topic's name has.
 _NO_ID = "/"
 _DEFAULT = "<default>"
@@ -63,8 +71,19 @@ _ACL_RESOURCES = {
     "DelegationToken": "delegation-token",
     "User": "user",
 }
+_FEATURES_ENABLED = 1
+_FEATURE_VERSIONS = (1, 2)
+_LARGEST_LEVEL = 2**15 - 1
+_TOKEN_VERSIONS = (1, 2, 3)
+_REQUESTER_SINCE = 3
+_TOKEN_TIMES = {
+    "issued_ms": "issueTimestamp",
+    "expires_ms": "expiryTimestamp",
+    "last_expiry_ms": "maxTimestamp",
+}
 # Kinds and names; None for the default.
 _Entity = tuple[tuple[str, str | None], ...]
+_T = TypeVar("_T")
 
 
 class ZnodeFacts(NamedTuple):
@@ -177,6 +196,37 @@ class ZnodeImage:
             number = len(self.image.tables["acl"])
             self.image.put("acl", (f"{_NO_ID}{number}",), row)
 
+    def add_features(self, _: Mapping[str, str], znode: ZnodeFacts) -> None:
+        """/feature."""
+        values = read_object(znode.data)
+        _known_version(values, _FEATURE_VERSIONS)
+        features = object_field(values, "features")
+        levels = {name: _level(name, object_field(features, name)) for name in features}
+        if int_field(values, "status") == _FEATURES_ENABLED:
+            for name, level in levels.items():
+                self.image.put("feature", (name,), {"level": level})
+
+    def add_token(self, _: Mapping[str, str], znode: ZnodeFacts) -> None:
+        """/delegation_token/tokens/[token]."""
+        values = read_object(znode.data)
+        version = _known_version(values, _TOKEN_VERSIONS)
+        owner = _required("owner", optional_text(values, "owner"))
+        requester: str | None = owner
+        if version >= _REQUESTER_SINCE:
+            requester = optional_text(values, "tokenRequester")
+        renewers = _required("renewers", text_list(values, "renewers"))
+        row = {
+            "owner": unquote(owner),
+            "requester": unquote(_required("tokenRequester", requester)),
+            "renewers": [unquote(each) for each in renewers],
+            **{
+                column: _required(name, timestamp_field(values, name))
+                for column, name in _TOKEN_TIMES.items()
+            },
+        }
+        token_id = _required("tokenId", optional_text(values, "tokenId"))
+        self.image.put("token", (token_id,), row)
+
 
 def _is_no_id(name: str, value: object) -> bool:
     is_id = name in ("topic_id", "acl_id")
@@ -218,6 +268,23 @@ def _broker_row(broker: BrokerRegistration) -> Row:
         **dict.fromkeys(NOT_KNOWN["broker"]),
         "features": sorted(f"{name}={low}-{high}" for name, (low, high) in features),
     }
+
+
+def _required(name: str, value: _T | None) -> _T:
+    return malformed(f"no field {name}") if value is None else value
+
+
+def _known_version(values: JsonObject, known: tuple[int, ...]) -> int:
+    version = int_field(values, "version")
+    return version if version in known else malformed(f"version {version} is not known")
+
+
+def _level(name: str, versions: JsonObject) -> int:
+    """Return the highest of the levels between which a feature is."""
+    level = int_field(versions, "max_version_level")
+    if not 1 <= level <= _LARGEST_LEVEL:
+        malformed(f"feature {name[:100]!r} has level {level}")
+    return level
 
 
 def _settings(znode: ZnodeFacts) -> dict[str, str]:
@@ -271,4 +338,6 @@ _READERS: tuple[
     (PathTemplate("/config/[kind]/..."), ZnodeImage.add_settings),
     (PathTemplate("/kafka-acl/[type]/[name]"), ZnodeImage.add_acl),
     (PathTemplate("/kafka-acl-extended/[pattern]/[type]/[name]"), ZnodeImage.add_acl),
+    (PathTemplate("/feature"), ZnodeImage.add_features),
+    (PathTemplate("/delegation_token/tokens/[token]"), ZnodeImage.add_token),
 )

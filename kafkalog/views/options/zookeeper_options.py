@@ -30,6 +30,10 @@ class ZookeeperView(Enum):
     CLUSTER_ZNODES = "cluster_znodes"
     CLUSTERS = "clusters"
     OFFSET_COMMITS = "offset_commits"
+    CLUSTER_TOPICS = "cluster_topics"
+    CLUSTER_PARTITIONS = "cluster_partitions"
+    CLUSTER_CONFIGS = "cluster_configs"
+    CLUSTER_ACLS = "cluster_acls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,17 @@ _PATHS_ALLOWED = (
 _ZXID, _TIME = "zxidAsOf", "timestampAsOf"
 _ZNODE = "znode"
 ZOOKEEPER_OPTION_NAMES = ("path", "paths", "view", "columns", "mode", _ZXID, _TIME, _ZNODE)
+# What a KRaft cluster's metadata has views of too.
+STATE_VIEWS = (
+    *(ZookeeperView.CLUSTER_TOPICS, ZookeeperView.CLUSTER_PARTITIONS),
+    *(ZookeeperView.CLUSTER_CONFIGS, ZookeeperView.CLUSTER_ACLS),
+)
 # These views always read all files.
 _WHOLE_VIEWS = (ZookeeperView.FAULTS,)
-_WITHOUT_PATHS = (ZookeeperView.FAULTS, ZookeeperView.SESSIONS, ZookeeperView.CLUSTERS)
+_WITHOUT_PATHS = (
+    *(ZookeeperView.FAULTS, ZookeeperView.SESSIONS, ZookeeperView.CLUSTERS),
+    *STATE_VIEWS,
+)
 
 
 def read_zookeeper_options(given: Mapping[str, str]) -> ZookeeperOptions:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from kafkalog.columns.table_rows import row_batches
 from kafkalog.coordination.zookeeper.kafka_directories import DIRECTORY_VIEWS
 from kafkalog.errors import DataLossError
+from kafkalog.inspection.zookeeper.cluster_state import state_rows
 from kafkalog.inspection.zookeeper.kafka_znodes import cluster_batches, directory_batches
 from kafkalog.inspection.zookeeper.znode_columns import (
     fault_batches,
@@ -20,7 +21,7 @@ from kafkalog.inspection.zookeeper.znode_columns import (
 )
 from kafkalog.inspection.zookeeper.zookeeper_commits import commit_rows
 from kafkalog.views.options.options import Mode
-from kafkalog.views.options.zookeeper_options import ZookeeperOptions, ZookeeperView
+from kafkalog.views.options.zookeeper_options import STATE_VIEWS, ZookeeperOptions, ZookeeperView
 from kafkalog.views.reading.zookeeper_damage import reported_damage
 from kafkalog.zookeeper.data_dir import DataDir
 from kafkalog.zookeeper.log_reading import OnFinding
@@ -64,6 +65,9 @@ def _rows(
     elif options.view.value in DIRECTORY_VIEWS:
         view = options.view.value
         yield from directory_batches(tree, options.subtree, view, data_dir.path, columns)
+    elif options.view in STATE_VIEWS:
+        state = state_rows(tree, options.view.value, data_dir.path, report)
+        yield from row_batches(options.view.value, state, data_dir.path, columns)
     elif options.view is ZookeeperView.CLUSTERS:
         yield from cluster_batches(tree, data_dir.path, columns)
     else:

@@ -117,3 +117,15 @@ def test_a_copy_without_any_sound_batch_is_the_last(nodes: list[Path]) -> None:
     assert [*found] == [1, 3, 2]
     assert (found[2]["last_epoch"], found[2]["end_offset"], found[2]["behind"]) == (-1, 0, 707)
     assert "a majority has all records below offset 707" in run(*nodes)[2]
+
+
+def test_a_directory_called_rebuild_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(CONTROLLER, tmp_path / "rebuild")
+    monkeypatch.chdir(tmp_path)
+    for arguments in (["./rebuild"], ["--", "rebuild"], ["--format", "text", "rebuild"]):
+        result = CliRunner().invoke(kafkalog, ["quorum", *arguments])
+        assert (result.exit_code, "best copy: " in result.stdout) == (0, True)
+    result = CliRunner().invoke(kafkalog, ["quorum", "rebuild"])
+    assert (result.exit_code, "kafkalog quorum rebuild --help" in result.stderr) == (2, True)

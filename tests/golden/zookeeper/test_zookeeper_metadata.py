@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.command_line.main import kafkalog
+from kafkalog.views.options.zookeeper_options import read_zookeeper_options
+from kafkalog.views.reading.zookeeper_reading import read_data_dir
+from kafkalog.zookeeper.data_dir import find_data_dirs
 from tests.support.golden.znodes import Row, listing
 from tests.support.repository import Unpack
 
@@ -157,6 +161,41 @@ def test_a_topic_is_there_from_the_time_on_when_it_was_created(name: str, unpack
             assert not {topic for topic, since in created.items() if since > time_ms} & found
 
 
+def test_a_cluster_without_features_and_tokens_has_no_rows_of_them(unpacked: Unpack) -> None:
+    # F893
+    path = live(unpacked, "kafka39zk")
+    (feature,) = (each for each in znodes(unpacked, "kafka39zk") if each["path"] == "/feature")
+    assert json.loads(feature["text"]) == {"features": {}, "version": 2, "status": 1}
+    assert rows(path, "--by", "feature") == rows(path, "--by", "token") == []
+
+
+@pytest.mark.parametrize("name", ["kafka08", "kafka010", "kafka39zk"])
+@pytest.mark.parametrize("kind", ["topic", "partition", "config", "acl"])
+def test_views_have_the_rows_of_the_command(kind: str, name: str, unpacked: Unpack) -> None:
+    view, path = f"cluster_{kind}s", live(unpacked, name)
+    (data_dir,) = find_data_dirs([str(path)])
+    options = read_zookeeper_options({"path": str(path), "view": view})
+    columns = tuple(field.name for field in arrow_schema(view))
+    batches = read_data_dir(data_dir, options, columns)
+    found = [row for batch in batches for row in batch.to_pylist(maps_as_pydicts="strict")]
+    ids = [
+        json.loads(each["text"])["id"]
+        for each in znodes(unpacked, name)
+        if each["path"] == "/cluster/id"
+    ]
+    own = {
+        "input_path": str(path),
+        "cluster_id": ids[0] if ids else None,
+        "chroot": "",
+        "as_of_zxid": int(run(path)[1].splitlines()[-1].split("zxid ")[1].split(":")[0], 16),
+        "as_of_offset": None,
+        "as_of_ms": None,
+    }
+    assert found == [{**own, **row} for row in rows(path, "--by", kind)]
+    # None of these clusters has ACLs.
+    assert bool(found) is (kind != "acl")
+
+
 def test_a_broker_that_has_left_is_not_there(unpacked: Unpack) -> None:
     path = unpacked("kafka39zk.zookeeper") / "zookeeper-after-broker-stop"
     assert rows(path, "--by", "broker") == []
@@ -176,7 +215,7 @@ def test_commands_make_the_topics_again(unpacked: Unpack) -> None:
 def test_what_zookeeper_does_not_have_is_refused(unpacked: Unpack) -> None:
     path = live(unpacked, "kafka39zk")
     for options, words in (
-        (("--by", "voter"), "topic, partition, broker, config, acl, user, quota"),
+        (("--by", "voter"), "topic, partition, broker, config, acl, user, quota, feature, token"),
         (("--diff", "start", "end"), "needs __cluster_metadata"),
         (("--as-of-offset", "7"), "needs __cluster_metadata"),
         (("--topic", "nowhere"), "topics at that moment"),

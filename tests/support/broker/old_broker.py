@@ -1,4 +1,5 @@
-"""A real broker 0.10.2.2 on loopback, with log directories and a ZooKeeper that it finds there."""
+"""A real broker 0.10.2.2 or 3.9.2 on loopback, with log directories and a ZooKeeper that it finds
+there."""
 
 import re
 import subprocess
@@ -11,7 +12,6 @@ from tests.support.broker.class_paths import class_path
 from tests.support.broker.java_tools import QUICK_START, end, run_tool
 from tests.support.free_ports import free_ports
 
-_JARS = "kafka010"
 _HOST = "127.0.0.1"
 _STARTED = r"started \(kafka\.server\.KafkaServer\)"
 _START_TIMEOUT_SECONDS = 60
@@ -33,20 +33,23 @@ log4j.appender.out.layout.ConversionPattern=%p %m (%c)%n
 class OldBroker:
     """A running broker; `log_file` is what it says."""
 
-    def __init__(self, port: int, log_file: Path) -> None:
-        self._where = f"{_HOST}:{port}"
+    def __init__(self, port: int, log_file: Path, jars: str) -> None:
+        self.address = f"{_HOST}:{port}"
         self.log_file = log_file
+        self._jars = jars
+
+    def run(self, main_class: str, *arguments: str) -> str:
+        """Run one of its tools; return what that printed."""
+        given = ["--bootstrap-server", self.address, *arguments]
+        options = (*QUICK_START, *_OPEN, "-Duser.timezone=UTC")
+        output = run_tool(main_class, given, jars=self._jars, java_options=options)
+        return output.stdout.decode()
 
     def described(self, group: str) -> dict[tuple[str, int], int]:
         """The offsets that its ConsumerGroupCommand prints for a group, by topic and partition."""
-        arguments = ["--new-consumer", "--bootstrap-server", self._where]
-        output = run_tool(
-            "kafka.admin.ConsumerGroupCommand",
-            [*arguments, "--describe", "--group", group],
-            jars=_JARS,
-            java_options=(*QUICK_START, *_OPEN),
-        )
-        lines = (line.split() for line in output.stdout.decode().splitlines())
+        arguments = ("--new-consumer", "--describe", "--group", group)
+        said = self.run("kafka.admin.ConsumerGroupCommand", *arguments)
+        lines = (line.split() for line in said.splitlines())
         return {
             (line[0], int(line[1])): int(line[2])
             for line in lines
@@ -63,13 +66,19 @@ class OldBroker:
 
 @contextmanager
 def old_broker(
-    folder: Path, log_dir: Path, zookeeper_port: int, settings: Mapping[str, object]
+    folder: Path,
+    log_dir: Path,
+    zookeeper_port: int,
+    settings: Mapping[str, object],
+    *,
+    jars: str = "kafka010",
+    protocol: str = "PLAINTEXT",
 ) -> Iterator[OldBroker]:
     """Broker 0 of a cluster, with its files in `folder`; gone at the end."""
     (port,) = free_ports(1)
     given = {
         "broker.id": 0,
-        "listeners": f"PLAINTEXT://{_HOST}:{port}",
+        "listeners": f"{protocol}://{_HOST}:{port}",
         "log.dirs": log_dir,
         "zookeeper.connect": f"{_HOST}:{zookeeper_port}",
         "log.retention.ms": -1,
@@ -79,8 +88,8 @@ def old_broker(
     (folder / "log4j.properties").write_text(_LOGGING)
     (folder / "server.properties").write_text("".join(f"{k}={v}\n" for k, v in given.items()))
     command = ["java", "-Xmx256m", *_OPEN, f"-Dlog4j.configuration=file:{folder}/log4j.properties"]
-    command += ["-cp", class_path(_JARS), "kafka.Kafka", str(folder / "server.properties")]
-    broker = OldBroker(port, folder / "broker.log")
+    command += ["-cp", class_path(jars), "kafka.Kafka", str(folder / "server.properties")]
+    broker = OldBroker(port, folder / "broker.log", jars)
     with broker.log_file.open("ab") as log:
         process = subprocess.Popen(
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT

@@ -37,7 +37,7 @@ class ZookeeperServer:
     """A running server and the port that its clients use."""
 
     def __init__(self, port: int) -> None:
-        self._port = port
+        self.port = port
         self._where = f"{_HOST}:{port}"
 
     def run(self, commands: Sequence[str]) -> list[str]:
@@ -73,7 +73,7 @@ class ZookeeperServer:
 
     def is_leader(self) -> bool:
         """Whether it leads its ensemble."""
-        return "Mode: leader" in _answer(self._port, b"srvr")
+        return "Mode: leader" in _answer(self.port, b"srvr")
 
     def listing(self) -> dict[str, ListedZnode]:
         """All znodes, by one session of the shell that names them and another that shows them."""

@@ -115,6 +115,8 @@ def test_bash_completes_a_command_and_an_option() -> None:
 
     assert "plain,completion" in completed("comp")
     assert "plain,--help" in completed("completion", "--h")
+    assert "plain,--voter" in completed("quorum", "rebuild", "--v")
+    assert completed("quorum", "--v") == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
 """Znodes that no fixture has: ACLs, defaults, users with clients, and what says nothing. Rules:
-F830 to F833; the texts are those of Kafka's documents and of its class AclEntry."""
+F830 to F833, F892 and F893; the texts are those of Kafka's documents, of its class AclEntry, of its
+FeatureZNodeTest, and of a broker 3.9.2."""
 
 import json
+
+import pytest
 
 from kafkalog.coordination.zookeeper.znode_image import ZnodeFacts, ZnodeImage
 
@@ -135,3 +138,76 @@ def test_what_says_nothing_is_named_without_its_data() -> None:
         *("/config/users/d/others/e", "/config/clients/f", "/brokers/topics/g/partitions/x/state"),
     ]
     assert "salt" not in " ".join(detail for _, detail in found.unreadable[1:])
+
+
+TOKEN = {
+    "issueTimestamp": 1795600442450,
+    "renewers": ["User%3Abob%20smith%2A", "User%3Acarol"],
+    "tokenRequester": "User%3Aadmin",
+    "tokenId": "naojq5LcSuazIMB8-fqs6A",
+    "owner": "User%3Adora",
+    "expiryTimestamp": 1795686842450,
+    "maxTimestamp": 1796205242450,
+    "version": 3,
+}
+
+
+def test_a_token_is_what_the_broker_keeps_of_it() -> None:
+    # F892
+    before = {name: value for name, value in TOKEN.items() if name != "tokenRequester"}
+    found = image(
+        {
+            "/delegation_token/tokens/naojq5LcSuazIMB8-fqs6A": TOKEN,
+            "/delegation_token/tokens/old": {**before, "tokenId": "old", "version": 1},
+            "/delegation_token/token_changes/token_change_0000000000": b"naojq5LcSuazIMB8-fqs6A",
+        }
+    )
+    row = {
+        "token_id": "naojq5LcSuazIMB8-fqs6A",
+        "owner": "User:dora",
+        "requester": "User:admin",
+        "renewers": ["User:bob smith*", "User:carol"],
+        "issued_ms": 1795600442450,
+        "expires_ms": 1795686842450,
+        "last_expiry_ms": 1796205242450,
+    }
+    old = {**row, "token_id": "old", "requester": "User:dora"}
+    assert (found.rows("token"), found.unreadable) == ([row, old], [])
+
+
+@pytest.mark.parametrize("name", sorted(TOKEN))
+def test_a_token_that_lacks_a_field_is_unreadable(name: str) -> None:
+    # F892
+    found = image({"/delegation_token/tokens/a": {**TOKEN, name: None}})
+    assert [each.detail for each in found.unreadable] == [f"no field {name}"]
+    later = image({"/delegation_token/tokens/a": {**TOKEN, "version": 4}})
+    assert [each.detail for each in later.unreadable] == ["version 4 is not known"]
+    assert found.rows("token") == later.rows("token") == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_features_have_their_highest_level(version: int) -> None:
+    # F893
+    levels = {"feature1": (1, 2), "feature2": (2, 4)}
+    features = {
+        name: {"max_version_level": highest} | ({"min_version_level": low} if version == 1 else {})
+        for name, (low, highest) in levels.items()
+    }
+    znode = {"version": version, "status": 1, "features": features}
+    assert image({"/feature": znode}).rows("feature") == [
+        {"feature": "feature1", "level": 2},
+        {"feature": "feature2", "level": 4},
+    ]
+    off = image({"/feature": {**znode, "status": 0}})
+    assert (off.rows("feature"), off.unreadable) == ([], [])
+
+
+def test_features_that_say_nothing_are_unreadable() -> None:
+    # F893
+    unreadable: list[object] = [{"a": {}}, {"a": {"max_version_level": 0}}, {"a": 1}, []]
+    for features in unreadable:
+        found = image({"/feature": {"version": 2, "status": 1, "features": features}})
+        assert ([each.path for each in found.unreadable], found.rows("feature")) == (
+            ["/feature"],
+            [],
+        )
