@@ -22,8 +22,6 @@ from kafkalog.coordination.metadata.image import (
     Values,
 )
 
-# Directories of replicas before metadata.version 3.7-IV2: not known.
-_MIGRATING = "A" * 22
 _NO_LEADER_CHANGE = -2
 _NO_RECOVERY_CHANGE = -1
 
@@ -91,7 +89,7 @@ def _partition(image: MetadataImage, value: Values) -> Iterator[Change]:
         "eligible_leader_replicas": value.get("eligibleLeaderReplicas") or [],
         "last_known_elr": value.get("lastKnownElr") or [],
         "leader_recovery_state": named(codes.RECOVERY_STATES, value["leaderRecoveryState"]),
-        "directories": value.get("directories") or [_MIGRATING] * len(replicas),
+        "directories": value.get("directories") or [codes.MIGRATING] * len(replicas),
     }
     yield image.put("partition", (value["topicId"], value["partitionId"]), row)
 
@@ -115,7 +113,7 @@ def _change_partition(image: MetadataImage, value: Values) -> Iterator[Change]:
         if value.get(name) is not None:
             row[column] = value[name]
     if not row["directories"]:
-        row["directories"] = [_MIGRATING] * len(row["replicas"])
+        row["directories"] = [codes.MIGRATING] * len(row["replicas"])
     if value["leader"] != _NO_LEADER_CHANGE:
         row["leader"] = value["leader"]
         row["leader_epoch"] += 1

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from kafkalog.coordination.metadata.codes import MIGRATING, UNASSIGNED
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.metadata.copies import best_copy, copies_by_cluster, directory_id_of
 from kafkalog.inspection.metadata.replay import image_at
 from kafkalog.log_lines import logger
+from kafkalog.storage.files.files import list_directory
 from kafkalog.storage.log_dir.other_entries import (
     MOST_ABSENT,
     absent_partitions,
@@ -21,13 +23,12 @@ from kafkalog.storage.log_dir.other_entries import (
     is_unreadable,
     partitions_here,
 )
-from kafkalog.storage.names import CLUSTER_METADATA
+from kafkalog.storage.names import CLUSTER_METADATA, PartitionName, cut_topic, partition_name
 from kafkalog.storage.partition_log import LogDir, PartitionLog, is_selected
 from kafkalog.words import counted, first_names, printable
 
 _logger = logger(__name__)
-
-
+_FUTURE = "future"
 Images = Mapping[str | None, MetadataImage]
 
 
@@ -55,6 +56,7 @@ def missing_replica_lines(
         image = images.get(log_dir.cluster_id)
         if image is None or log_dir.broker_id is None:
             continue
+        arriving = _arriving(path)
         names = [
             f"{topic}-{partition}"
             for topic, partition in sorted(_assigned(image, log_dir))
@@ -62,6 +64,7 @@ def missing_replica_lines(
             and (topic, partition) not in named.get(path, ())
             and is_selected(topic, partition, topics, partitions)
             and not is_unreadable(path, (topic, partition))
+            and _arriving_name(topic, partition) not in arriving
         ]
         if names:
             yield printable(
@@ -96,19 +99,31 @@ def cluster_images(logs: Sequence[PartitionLog]) -> Images:
 
 def _assigned(image: MetadataImage, log_dir: LogDir) -> Iterator[TopicPartition]:
     """Yield the partitions whose replica is in this directory: by the directory's id, or, where the
-    replica's is not known, as the only directory of its broker."""
+    replica has none, as the only directory of its broker. One that failed keeps its replicas, but
+    is none of the broker's any more."""
     own = _directory_id(log_dir.path)
     broker = image.tables["broker"].get((log_dir.broker_id,))
-    known = [] if broker is None else broker["log_dirs"]
+    is_only = broker is not None and broker["log_dirs"] == [own]
     for (topic_id, partition), row in image.tables["partition"].items():
         if log_dir.broker_id not in row["replicas"]:
             continue
         place = row["directories"][row["replicas"].index(log_dir.broker_id)]
-        is_only = place not in known and len(known) == 1
-        if own is not None and (place == own or (is_only and own in known)):
+        if own is not None and (place == own or (is_only and place in (MIGRATING, UNASSIGNED))):
             topic = image.topic_of("topic", (topic_id,))
             if topic is not None:
                 yield topic, partition
+
+
+def _arriving(path: str) -> set[PartitionName]:
+    """Return the replicas that are being moved into this directory: the metadata can name it before
+    the broker gives them their names."""
+    names = (partition_name(entry.name) for entry in list_directory(path))
+    return {name for name in names if name is not None and name.mark == _FUTURE}
+
+
+def _arriving_name(topic: str, partition: int) -> PartitionName:
+    ending = f"-{partition}.{'0' * 32}-{_FUTURE}"
+    return PartitionName(cut_topic(topic, ending), partition, _FUTURE)
 
 
 def _directory_id(path: str) -> str | None:

@@ -20,6 +20,8 @@ Unpacked = Callable[[str], Path]
 CHECKPOINTS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
 ID = re.compile(r"id: ([0-9]+)")
 TAKEN = ("shop.empty-2", "shop.tx-1")
+UNASSIGNED, LOST = "A" * 21 + "Q", "A" * 21 + "g"
+OWN, OTHER = "58re7iadeZ9ThE6GcWduuA", "b3RoZXIgZGlyZWN0b3J5AA"
 
 
 def missing(*paths: Path) -> list[str]:
@@ -76,6 +78,41 @@ def test_another_directory_of_the_broker_is_not_asked_for_them(log_dir: Path) ->
         "\n".join("directory.id=" + "A" * 22 if "directory.id" in each else each for each in lines)
     )
     assert missing(log_dir) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "of_broker", "is_missing"),
+    [
+        (UNASSIGNED, [OWN], True),
+        (UNASSIGNED, [OWN, OTHER], False),
+        (OTHER, [OWN, OTHER], False),
+        # When a directory fails, the controller takes it from those of the broker, not from its
+        # replicas (ReplicationControlManager.handleDirectoriesOffline).
+        (OTHER, [OWN], False),
+        (LOST, [OWN], False),
+    ],
+)
+def test_a_replica_is_in_the_only_directory_unless_another_has_failed(
+    log_dir: Path, place: str, of_broker: list[str], is_missing: bool
+) -> None:
+    logs = find_partitions([str(log_dir)], strict=False)
+    images = cluster_images(logs)
+    (image,) = images.values()
+    (topic,) = [key for key, row in image.tables["topic"].items() if row["topic"] == "shop.tx"]
+    partition, broker = image.tables["partition"][*topic, 1], image.tables["broker"][(1,)]
+    assert (partition["directories"], broker["log_dirs"]) == ([OWN], [OWN])
+    image.put("partition", (*topic, 1), {**partition, "directories": [place]})
+    image.put("broker", (1,), {**broker, "log_dirs": of_broker})
+    (line,) = missing_replica_lines([str(log_dir)], logs, images)
+    assert line.endswith(": shop.empty-2, shop.tx-1" if is_missing else ": shop.empty-2")
+
+
+@pytest.mark.parametrize(("mark", "is_missing"), [("future", False), ("stray", True)])
+def test_a_partition_that_is_being_moved_here_is_not_missing(
+    log_dir: Path, mark: str, is_missing: bool
+) -> None:
+    (log_dir / f"shop.tx-1.{'0' * 32}-{mark}").mkdir()
+    assert ("shop.tx-1" in "".join(missing(log_dir))) is is_missing
 
 
 @pytest.mark.parametrize("command", [["ls"], ["check"], ["check", "--topic", "shop.tx"]])
