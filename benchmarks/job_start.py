@@ -90,17 +90,17 @@ def _run(part: str, started: float) -> tuple[float, float]:
     """Raises ValueError where a job fails."""
     with tempfile.TemporaryDirectory() as output, redirect_stdout(sys.stderr):
         if part in (_SESSION, _SMALL_SESSION):
-            _empty_session(output, is_small=part == _SMALL_SESSION)
+            _empty_session(output, compiles_less=part == _SMALL_SESSION)
         else:
             _run_job(part, output)
     return time.time() - started, busy_seconds()
 
 
-def _empty_session(output: str, *, is_small: bool) -> None:
+def _empty_session(output: str, *, compiles_less: bool) -> None:
     from benchmarks.spark.prebuilt_source import tiny
     from kafkalog.spark.session import job_session
 
-    with job_session("empty", with_delta=True, is_small=is_small) as spark:
+    with job_session("empty", with_delta=True, compiles_less=compiles_less) as spark:
         tiny(spark).write.format("delta").save(os.path.join(output, "table"))
 
 

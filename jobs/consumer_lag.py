@@ -46,7 +46,7 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     if zookeeper is None:
         refuse_without_commits(job.paths, logs)
     with job_session(
-        "kafkalog consumer-lag", with_delta=job.is_delta, is_small=is_small(logs)
+        "kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=is_small(logs)
     ) as spark:
         rows, facts = lag_table(spark, job, logs, zookeeper, settings)
         lag = rows.persist()

@@ -62,7 +62,8 @@ def main(
     with job_session(
         "kafkalog ingest-topics",
         with_delta=job.is_delta,
-        is_small=is_small(logs),
+        # Rows pass through the JVM only to be decoded.
+        compiles_less=not requests or is_small(logs),
         has_own_progress=True,
     ) as spark:
         runs, places = export_tables(spark, settings, sources, requests)

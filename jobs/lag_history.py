@@ -49,7 +49,7 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     if zookeeper is None:
         refuse_without_commits(job.paths, logs)
     with job_session(
-        "kafkalog lag-history", with_delta=job.is_delta, is_small=is_small(logs)
+        "kafkalog lag-history", with_delta=job.is_delta, compiles_less=is_small(logs)
     ) as spark:
         views = lag_views(spark, job.paths, mode=job.mode, zookeeper=zookeeper)
         # Few among the records of their topic, and read several times.

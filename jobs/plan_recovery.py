@@ -38,7 +38,7 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
 
     inputs, logs = announced_logs(job)
     with job_session(
-        "kafkalog plan-recovery", with_delta=job.is_delta, is_small=is_small(logs)
+        "kafkalog plan-recovery", with_delta=job.is_delta, compiles_less=is_small(logs)
     ) as spark:
 
         def view(name: str) -> DataFrame:

@@ -40,7 +40,7 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCod
     inputs, logs = announced_logs(job)
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     with job_session(
-        "kafkalog plan-retention", with_delta=job.is_delta, is_small=is_small(logs)
+        "kafkalog plan-retention", with_delta=job.is_delta, compiles_less=is_small(logs)
     ) as spark:
         reader = every_topic(spark, "retention_plan", job.mode).options(**config)
         plan = retention_plan(reader.option("asOf", as_of).load(inputs)).persist()

@@ -47,7 +47,7 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None, show_keys:
         *missing_replica_lines(inputs, logs, cluster_images(logs)),
     ]
     request = ReportRequest(inputs, logs, as_of, config, show_keys, absent)
-    with job_session("kafkalog report", with_delta=False, is_small=is_small(logs)) as spark:
+    with job_session("kafkalog report", with_delta=False, compiles_less=is_small(logs)) as spark:
         report = read_report(SparkViews(spark, inputs, job.mode), request)
     lines, has_findings = spoken(report)
     print(*lines, f"report: {write_report(report, job.output_dir)}", sep="\n")

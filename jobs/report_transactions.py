@@ -38,7 +38,7 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
     inputs, logs = announced_logs(job)
     at_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
     with job_session(
-        "kafkalog report-transactions", with_delta=job.is_delta, is_small=is_small(logs)
+        "kafkalog report-transactions", with_delta=job.is_delta, compiles_less=is_small(logs)
     ) as spark:
         views = transaction_views(spark, inputs, mode=job.mode, at_ms=at_ms)
         stable = stable_offset_table(views.stable_offsets).persist()

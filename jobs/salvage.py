@@ -41,7 +41,7 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     logs = salvageable(found)
     settings = request.settings(logs, found, time.time_ns() // 1_000_000)
     with job_session(
-        "kafkalog salvage", with_delta=job.is_delta, is_small=is_small(found)
+        "kafkalog salvage", with_delta=job.is_delta, compiles_less=is_small(found)
     ) as spark:
         for table in ("salvage", "lost_ranges"):
             refuse_other_inputs(spark, job.output_dir, table, job.table_format, inputs)

@@ -33,7 +33,7 @@ def main(job: JobSettings) -> ExitCode:
     if not any(log.segments for log in logs) and not lost_log_reads(logs):
         raise LogDirError(f"{', '.join(inputs)}: there is no segment to check")
     with job_session(
-        "kafkalog validate-checksums", with_delta=job.is_delta, is_small=is_small(logs)
+        "kafkalog validate-checksums", with_delta=job.is_delta, compiles_less=is_small(logs)
     ) as spark:
         ranges = every_topic(spark, "byte_ranges", job.mode).load(inputs)
         ranges = ranges.persist(StorageLevel.MEMORY_AND_DISK)

@@ -51,7 +51,7 @@ def main(
     if before is not None:
         find_partitions([before], strict=job.mode == "FAILFAST")
     with job_session(
-        "kafkalog verify-compaction", with_delta=job.is_delta, is_small=is_small(logs)
+        "kafkalog verify-compaction", with_delta=job.is_delta, compiles_less=is_small(logs)
     ) as spark:
         reader = every_topic(spark, "compaction_report", job.mode).option("asOf", as_of)
         reader = reader if before is None else reader.option("before", before)

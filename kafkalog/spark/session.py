@@ -37,12 +37,18 @@ _FOR_DELTA = (
 _LOCAL = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.daemon.module": "kafkalog.spark.worker_daemon",
+    # Delta writes the checksum file of a commit by it. The usual one asks a process for each link
+    # and each permission, which takes as long as the rest of a commit (docs/decisions/0027).
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    ),
 }
 
-# For jobs with little to read, which end before optimized code has paid for its compilation: the
-# JVM's second compiler, and Spark's own code for each stage (docs/decisions/0044).
-_SMALL = {"spark.sql.codegen.wholeStage": "false"}
-_SMALL_JAVA = "-XX:TieredStopAtLevel=1"
+# For jobs that end before optimized code has paid for its compilation: neither the JVM's second
+# compiler nor Spark's own code for each stage (docs/decisions/0044).
+_LESS_COMPILED = {"spark.sql.codegen.wholeStage": "false"}
+_LESS_COMPILED_JAVA = "-XX:TieredStopAtLevel=1"
 
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _PROGRESS = "spark.ui.showConsoleProgress"
@@ -62,11 +68,11 @@ def default_settings() -> dict[str, str]:
 
 @contextmanager
 def job_session(
-    app_name: str, *, with_delta: bool, is_small: bool = False, has_own_progress: bool = False
+    app_name: str, *, with_delta: bool, compiles_less: bool = False, has_own_progress: bool = False
 ) -> Iterator[SparkSession]:
     """The session of a job, with format("kafkalog") registered; stopped in the end if it is new.
-    With `is_small`, the job reads little: on this machine the JVM then compiles less. Spark shows
-    no progress bar where the job has its own.
+    With `compiles_less`, the JVM of a session on this machine makes code that is ready earlier and
+    runs slower. Spark shows no progress bar where the job has its own.
 
     Settings given on the command line or in a properties file win over the project's.
     """
@@ -80,9 +86,9 @@ def job_session(
         java_options = ""
         if is_new and is_on_this_machine():
             java_options = _class_archive(ending)
-            if is_small:
-                own |= _SMALL
-                java_options += f" {_SMALL_JAVA}"
+            if compiles_less:
+                own |= _LESS_COMPILED
+                java_options += f" {_LESS_COMPILED_JAVA}"
         spark = _session(app_name, with_delta=with_delta, own=own, java_options=java_options)
         if is_new:
             ending.callback(spark.stop)

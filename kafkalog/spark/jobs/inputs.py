@@ -19,8 +19,9 @@ from kafkalog.views.options.options import Mode
 from kafkalog.words import counted
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 
-# Jobs that read 350 MB still end earlier in a session for small inputs.
-_SMALL_BYTES = 128 * 2**20
+# So many bytes take a job as long if all of them pass through the JVM, with less compiled code or
+# more (docs/decisions/0044).
+_SMALL_BYTES = 2 * 2**30
 
 
 def announced_logs(job: JobSettings) -> tuple[list[str], list[PartitionLog]]:
@@ -44,7 +45,7 @@ def announced_logs(job: JobSettings) -> tuple[list[str], list[PartitionLog]]:
 
 
 def is_small(logs: Iterable[PartitionLog]) -> bool:
-    """Return whether the logs have so few bytes that a job's fixed cost is most of its time."""
+    """Return whether a job on the logs ends before the JVM's optimized code pays."""
     return sum(sum(segment_sizes(log.segments)) for log in logs) <= _SMALL_BYTES
 
 

@@ -79,19 +79,29 @@ def append_files(
     writer: str,
     version: int,
     user_metadata: str | None = None,
+    new_schema: str | None = None,
 ) -> None:
-    """Make files part of the table at a location, with a text, in one commit.
+    """Make files part of the table at a location, with a text, in one commit; with a schema,
+    Spark's JSON, create the table.
 
     `version` counts the commits of a writer. Raises StatePositionError where the table has one with
-    this number already, or was changed in the meantime: then the table is as it was.
+    this number already, was changed in the meantime, or is there and was to be created: then it is
+    as it was.
     """
     jvm: Any = spark._jvm
+    from_json = jvm.org.apache.spark.sql.delta.actions.Action.fromJson
     transaction = _log_at(spark, location).startTransaction()
-    if _last_version(jvm, transaction, writer) >= version:
-        raise written_meanwhile(location)
     now_ms = time.time_ns() // 1_000_000
+    if new_schema is None:
+        is_written = _last_version(jvm, transaction, writer) >= version
+    else:
+        is_written = transaction.readVersion() >= 0
+    if is_written:
+        raise written_meanwhile(location)
+    if new_schema is not None:
+        transaction.updateMetadataForNewTable(from_json(metadata_action(new_schema, now_ms)))
     texts = [transaction_action(writer, version), *(add_action(file, now_ms) for file in files)]
-    actions = [jvm.org.apache.spark.sql.delta.actions.Action.fromJson(text) for text in texts]
+    actions = [from_json(text) for text in texts]
     _commit(jvm, transaction, actions, _write(jvm, "Append", user_metadata), location)
 
 
@@ -213,8 +223,9 @@ def session_setting(spark: SparkSession, name: str, value: str) -> Iterator[None
             spark.conf.set(name, before)
 
 
-def new_table(spark: SparkSession) -> AbstractContextManager[None]:
-    """Let the commit that creates an empty table take no Spark job."""
+def no_files_in_checksum(spark: SparkSession) -> AbstractContextManager[None]:
+    """Let the checksum files of commits leave out the table's files, which Delta looks for in a
+    Spark job where the commit before has not listed them: if it creates the table, for one."""
     return session_setting(spark, _FILES_IN_CHECKSUM, "false")
 
 

@@ -19,7 +19,7 @@ from kafkalog.lake.table_writer import TableWriter
 from kafkalog.spark.lake.delta_commit import (
     append_files,
     last_version,
-    new_table,
+    no_files_in_checksum,
     table_detail,
     why_not_by_tasks,
 )
@@ -76,17 +76,23 @@ class DeltaManifest:
         there may be rows of the run already."""
         file = TableWriter(TableOutput(self.path, run))
         try:
-            if not self._exists():
-                with new_table(self._spark):
-                    new = DeltaTable.createIfNotExists(self._spark).location(self.path)
-                    new.addColumns(spark_schema(MANIFEST)).execute()
-                self._is_new = True
-            is_known = self._is_new or self._last_run(table) > 0
-            own = table_detail(DeltaTable.forPath(self._spark, self.path))
-            if not is_known or why_not_by_tasks(own.properties):
-                return False
+            new_schema = None if self._exists() else spark_schema(MANIFEST).json()
+            if new_schema is None:
+                is_known = self._is_new or self._last_run(table) > 0
+                own = table_detail(DeltaTable.forPath(self._spark, self.path))
+                if not is_known or why_not_by_tasks(own.properties):
+                    return False
             file.write(rows, (MANIFEST, 0))
-            append_files(self._spark, self.path, file.close(), writer=_writer(table), version=run)
+            with no_files_in_checksum(self._spark):
+                append_files(
+                    self._spark,
+                    self.path,
+                    file.close(),
+                    writer=_writer(table),
+                    version=run,
+                    new_schema=new_schema,
+                )
+            self._is_new = self._is_new or new_schema is not None
         except (AnalysisException, StatePositionError):
             # The log of a killed run has no commit, or the table's last run is not an earlier one.
             file.abort()

@@ -24,8 +24,8 @@ from kafkalog.lake.written_file import WrittenFile
 from kafkalog.spark.lake.delta_commit import (
     append_files,
     commit_text,
-    new_table,
     newest_commits,
+    no_files_in_checksum,
     table_detail,
     why_not_by_tasks,
     written_meanwhile,
@@ -231,7 +231,7 @@ class DeltaTarget:
         if self._exists():
             return
         text = IngestPositions(positions.isolation_level).to_json()
-        with new_table(self._spark), commit_text(self._spark, text):
+        with no_files_in_checksum(self._spark), commit_text(self._spark, text):
             if self._is_name:
                 self._create_by_name()
             else:

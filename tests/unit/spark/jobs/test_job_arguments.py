@@ -157,8 +157,8 @@ def test_inputs_are_announced_and_globs_resolved(
     assert capsys.readouterr() == ("", "found 4 segments of 3 partitions, 2,510 bytes\n")
 
 
-@pytest.mark.parametrize(("last_size", "expected"), [(2**27 - 100, True), (2**27 - 99, False)])
-def test_a_job_is_small_up_to_128_mib(tmp_path: Path, last_size: int, expected: bool) -> None:
+@pytest.mark.parametrize(("last_size", "expected"), [(2**31 - 100, True), (2**31 - 99, False)])
+def test_a_job_is_small_up_to_2_gib(tmp_path: Path, last_size: int, expected: bool) -> None:
     partition = add_partition(tmp_path, "orders-0", 0, size=100)
     (partition / log_name(7)).touch()
     os.truncate(partition / log_name(7), last_size)
