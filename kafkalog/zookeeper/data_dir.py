@@ -9,7 +9,12 @@ from dataclasses import dataclass, replace
 
 from kafkalog.errors import LogDirError
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import is_directory, list_directory, matching_paths
+from kafkalog.storage.files.files import (
+    is_directory,
+    list_directory,
+    matching_paths,
+    readable_entries,
+)
 from kafkalog.storage.files.uris import is_remote
 
 _SNAPSHOT = re.compile(r"snapshot\.(?P<zxid>[0-9a-f]{1,16})(?:\.gz|\.snappy)?")
@@ -44,7 +49,7 @@ def is_data_dir(path: str) -> bool:
     """Return whether a directory, or the folder that servers create in it, has files of
     ZooKeeper."""
     folder = _folder(path)
-    entries = list_directory(folder) if is_directory(folder) else []
+    entries = readable_entries(folder) if is_directory(folder) else []
     return bool(_named(entries, _SNAPSHOT) or _named(entries, _LOG))
 
 

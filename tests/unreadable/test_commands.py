@@ -2,6 +2,8 @@
 code says so. A preloaded library makes the disk fail under a copy of shop-week. F77 to F79."""
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,24 @@ def test_every_command_goes_on_and_ends_with_exit_code_3(
     assert "not there" not in ended.stderr
     assert f"{logs}/customers-0 cannot be read and is left out: Input/output error" in ended.stderr
     assert said(logs / SEGMENT, 8192, 12287) in ended.stderr
+
+
+@pytest.mark.parametrize("how", ["open", "denied"])
+@pytest.mark.parametrize("command", ["ls", "check"])
+def test_a_log_directory_that_cannot_be_listed_is_left_out(
+    disk: FailingDisk, unpacked: Callable[[str], Path], tmp_path: Path, command: str, how: str
+) -> None:
+    # F77 and F890: metadata in the other one is compared with what is in this one.
+    readable, failing = unpacked("kafka44.logs") / "log-dirs", tmp_path / "second"
+    failing.mkdir()
+    shutil.copy(readable / "meta.properties", failing)
+    expected = disk.kafkalog(command, readable)
+    disk.fail_open(failing, how)
+    ended = disk.kafkalog(command, readable, failing)
+    assert (expected.returncode, ended.returncode) == (ExitCode.DONE, ExitCode.UNREADABLE_INPUT)
+    assert expected.stdout.splitlines()[-1] in ended.stdout.splitlines()
+    assert f"{failing} cannot be read and is left out: " in ended.stderr
+    assert "error:" not in ended.stderr
 
 
 _SIDE_FILES = (

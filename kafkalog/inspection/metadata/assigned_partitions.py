@@ -15,7 +15,7 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.metadata.copies import best_copy, copies_by_cluster, directory_id_of
 from kafkalog.inspection.metadata.replay import image_at
 from kafkalog.log_lines import logger
-from kafkalog.storage.files.files import list_directory
+from kafkalog.storage.files.files import readable_entries
 from kafkalog.storage.log_dir.other_entries import (
     MOST_ABSENT,
     absent_partitions,
@@ -117,7 +117,7 @@ def _assigned(image: MetadataImage, log_dir: LogDir) -> Iterator[TopicPartition]
 def _arriving(path: str) -> set[PartitionName]:
     """Return the replicas that are being moved into this directory: the metadata can name it before
     the broker gives them their names."""
-    names = (partition_name(entry.name) for entry in list_directory(path))
+    names = (partition_name(entry.name) for entry in readable_entries(path))
     return {name for name in names if name is not None and name.mark == _FUTURE}
 
 

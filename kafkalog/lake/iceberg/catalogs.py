@@ -20,7 +20,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import (
     CommitStateUnknownException,
     NamespaceAlreadyExistsError,
+    NoSuchIcebergTableError,
     NoSuchNamespaceError,
+    NoSuchPropertyException,
     NoSuchTableError,
     NotInstalledError,
     RESTError,
@@ -154,9 +156,18 @@ def identifier(name: str) -> tuple[str, ...]:
 
 
 def loaded_table(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
-    """Return a table, None without it."""
+    """Return a table, None without it.
+
+    Raises UnsupportedFormatError for one that is not Iceberg's: Hive and Glue have others too.
+    """
     try:
         return catalog.load_table(name)
+    except (NoSuchIcebergTableError, NoSuchPropertyException) as error:
+        table = ".".join(name)
+        raise UnsupportedFormatError(
+            f"table {table}: the catalog has another table of that name, which is not Iceberg's "
+            f"({error}): begin with another --table"
+        ) from None
     except (NoSuchTableError, NoSuchNamespaceError):
         return None
 
@@ -169,12 +180,19 @@ def created_table(
     decoded: Sequence[Field] = (),
 ) -> Table:
     """Return a table, created with the columns of schemas/tables/<table>.json and those of decoded
-    keys and values if it is missing."""
+    keys and values if it is missing.
+
+    Raises OptionError where the catalog has no namespaces in others, and as `loaded_table` does.
+    """
     found = loaded_table(catalog, name)
     if found is not None:
         return found
-    with suppress(NamespaceAlreadyExistsError):
-        catalog.create_namespace(name[:-1])
+    try:
+        with suppress(NamespaceAlreadyExistsError):
+            catalog.create_namespace(name[:-1])
+    except ValueError:
+        allowed = "namespace.name: this catalog has no namespaces in others"
+        raise OptionError("--table", ".".join(name), allowed) from None
     schema = _schema(table, decoded)
     properties: dict[str, str] = {}
     spec, order = PartitionSpec(), SortOrder()

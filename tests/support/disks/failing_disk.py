@@ -19,11 +19,11 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
-def compiled(directory: Path) -> Path:
-    """The library, built into a directory."""
-    library = directory / "failing_reads.so"
+def compiled(directory: Path, source: Path = SOURCE) -> Path:
+    """A library to preload, built into a directory."""
+    library = directory / source.with_suffix(".so").name
     assert _COMPILER is not None
-    command = [_COMPILER, "-shared", "-fPIC", "-O1", "-o", str(library), str(SOURCE), "-ldl"]
+    command = [_COMPILER, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
     subprocess.run(command, check=True)
     return library
 
