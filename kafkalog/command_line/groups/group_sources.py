@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from kafkalog.command_line.parallel import in_order
 from kafkalog.coordination.groups.commit_status import CommitJudge, KnownTopic
@@ -22,6 +21,7 @@ from kafkalog.coordination.groups.group_records import (
 from kafkalog.coordination.groups.offsets_partitions import offsets_partitions
 from kafkalog.coordination.groups.share_states import ShareState, ShareStates
 from kafkalog.errors import LogDirError
+from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.complete_from import complete_from, first_timestamp_ms
 from kafkalog.inspection.logs.replica_facts import best_logs
@@ -39,14 +39,6 @@ IN_ZOOKEEPER = (
     "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper DIR"
 )
 _Place = tuple[GroupKey, GroupPartition]
-
-
-class CompleteLog(NamedTuple):
-    """From when on a partition of `__consumer_offsets` has all commits."""
-
-    internal_partition: int | None
-    complete_from_ms: int | None
-    damaged_ranges: int
 
 
 @dataclass(frozen=True)
@@ -140,12 +132,12 @@ def group_sources(
     )
 
 
-def complete_logs(reading: Reading, logs: Sequence[PartitionLog]) -> list[CompleteLog]:
+def complete_logs(reading: Reading, logs: Sequence[PartitionLog]) -> list[LogReach]:
     """Return how far back the commits of each partition reach."""
 
-    def reach(log: PartitionLog) -> Iterator[CompleteLog]:
+    def reach(log: PartitionLog) -> Iterator[LogReach]:
         _, time_ms, damaged_ranges = complete_from(log)
-        yield CompleteLog(log.partition, time_ms, damaged_ranges)
+        yield LogReach(log.partition, time_ms, damaged_ranges)
 
     requested = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
     return list(

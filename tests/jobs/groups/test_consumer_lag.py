@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
 from jobs.consumer_lag import main
 from kafkalog.inspection.groups.commit_reach import CommitReach
+from kafkalog.inspection.lag.lag_table import LagTotals
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.jobs.lag.lag_words import lag_findings
 from tests.support.jobs.job_runs import table, written_schema
@@ -165,7 +166,7 @@ def test_names_without_rows_are_reported(
 
 @pytest.mark.deep
 def test_more_lag_than_allowed_is_a_finding() -> None:
-    totals = Row(most_records=101, below_log_start=0, damaged=0)
+    totals = LagTotals(most_records=101)
     reaches = [CommitReach(False, None, 0)]
     assert lag_findings(totals, reaches, 101) == []
     assert lag_findings(totals, reaches, None) == []
