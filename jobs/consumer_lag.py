@@ -34,13 +34,14 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     damage, and lag above --max-lag."""
     from kafkalog.analysis.lag.consumer_lag import most_behind
     from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
+    from kafkalog.inspection.lag.lag_table import TABLE
     from kafkalog.spark.jobs.inputs import announced_logs, is_small
-    from kafkalog.spark.jobs.lag.group_lag import lag_rows, lag_summary, unpacked_rows
+    from kafkalog.spark.jobs.lag.group_lag import LagRows
     from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
     from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
     from kafkalog.spark.jobs.lag.zookeeper_lag import readable_zookeeper
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows_by_tasks
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import replace_rows
 
     settings = request.settings()
     zookeeper = readable_zookeeper(
@@ -54,10 +55,9 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
         "kafkalog consumer-lag", with_delta=job.is_delta, is_small=is_small(logs)
     ) as spark:
         placed, facts, reaches = placed_commits(spark, job, logs, zookeeper, settings)
-        rows = lag_rows(spark, placed, logs, facts, settings.question, job.show)
-        summary = lag_summary(rows, job.show)
-        lag = unpacked_rows(rows)
-        path = replace_rows(lag, job.output_dir, "consumer_lag", job.table_format, inputs)
+        rows = LagRows(placed, logs, facts, settings.question, job.show)
+        path = replace_rows_by_tasks(spark, job, TABLE, inputs, rows)
+        summary = rows.summary
 
         def all_commits() -> DataFrame:
             return lag_views(spark, job.paths, mode=job.mode, zookeeper=zookeeper).commits
@@ -98,6 +98,7 @@ def placed_commits(
     from kafkalog.spark.jobs.lag.group_parts import group_parts
     from kafkalog.spark.jobs.lag.lag_views import metadata_messages
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
+    from kafkalog.storage.partition_log import segment_sizes
     from kafkalog.views.local_views import view_options
 
     at_ms = settings.as_of_ms
@@ -126,6 +127,7 @@ def placed_commits(
         *(spark, options),
         group_parts(options, logs, None if zookeeper is None else zookeeper.cluster_id),
         facts,
+        log_bytes=sum(sum(segment_sizes(log.segments)) for log in logs),
         at_ms=at_ms,
         chosen=settings.chosen,
         in_zookeeper=in_zookeeper,

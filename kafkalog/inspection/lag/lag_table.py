@@ -20,7 +20,8 @@ from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT, Known
 from kafkalog.inspection.groups.placed_commits import with_statuses
 from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
 
-_SCHEMA = arrow_schema("consumer_lag")
+TABLE = "consumer_lag"
+_SCHEMA = arrow_schema(TABLE)
 _LOG = ("topic", "partition")
 # The names of numbers that decide where a log ended at a past time.
 _BY_CLOCKS = ("create_time", "consumed")
@@ -169,6 +170,26 @@ def by_log(rows: pa.Table) -> tuple[pa.Table, list[tuple[_Log, int, int]]]:
         ((names[codes[begin]], int(numbers[begin])), begin, end) for begin, end in pairwise(borders)
     ]
     return ordered, runs
+
+
+class LagSummary(NamedTuple):
+    """The totals of rows of the table, and those rows with the most to read."""
+
+    totals: LagTotals
+    most_behind: pa.Table
+
+    @classmethod
+    def of(cls, rows: pa.Table, show: int) -> LagSummary:
+        """Return the summary of rows, `show` of them in it."""
+        return cls(LagTotals.of(rows), most_behind([rows], show))
+
+
+def summed(summaries: Sequence[LagSummary], show: int) -> LagSummary:
+    """Return the summary of the rows of several."""
+    totals = LagTotals()
+    for each in summaries:
+        totals.add(each.totals)
+    return LagSummary(totals, most_behind([each.most_behind for each in summaries], show))
 
 
 def most_behind(rows: Iterable[pa.Table], count: int) -> pa.Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -26,18 +26,23 @@ from kafkalog.coordination.groups.offsets_partitions import is_confirmed
 from kafkalog.inspection.groups.placed_commits import of_placed_schema
 from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames, group_count, group_digests
 from kafkalog.inspection.lag.lag_table import (
+    TABLE,
     KnownTopics,
     LagQuestion,
-    LagTotals,
+    LagSummary,
     LogPlace,
     by_log,
     lag_table,
-    most_behind,
+    summed,
 )
 from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.lake.file_schemas import file_metadata
+from kafkalog.lake.layout import TableOutput
+from kafkalog.lake.table_writer import TableWriter, removed_on_error
+from kafkalog.lake.written_file import WrittenFile
 from kafkalog.spark.jobs.lag.cluster_facts import ClusterFacts
 from kafkalog.spark.jobs.lag.group_parts import GroupsPart, RowsSummary, placed_part
-from kafkalog.spark.lake.task_groups import RESULT, in_tasks, results
+from kafkalog.spark.lake.task_groups import RESULT, OnReport, Report, in_tasks, pickled, results
 from kafkalog.spark.session import parallelism
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
@@ -50,18 +55,13 @@ from kafkalog.views.reading.work_log import READ, reported_work
 _ROWS = "bucket int, data binary"
 _SUMMARY = -1
 _ROWS_PER_BATCH = 65_536
-# A commit takes 80 bytes of `__consumer_offsets` at least: a bucket has 400,000 rows at most.
-_BYTES_PER_BUCKET = 32 * 1024 * 1024
-_LEAST_BUCKETS = 16
+# A commit takes 80 bytes of `__consumer_offsets` at least: a bucket has 400,000 rows at most, fewer
+# where that keeps all cores busy.
+_BYTES_PER_BUCKET, _LEAST_BYTES = 32 * 1024 * 1024, 4 * 1024 * 1024
+# Of logs, of which a task reads headers; to so many buckets each task can pass rows on.
+_LOG_BYTES_PER_BUCKET, _MOST_BUCKETS = 1024 * 1024 * 1024, 4096
 
 _Batches = Iterator[pa.RecordBatch]
-
-
-class LagSummary(NamedTuple):
-    """The totals of rows of the table, and those rows with the most to read."""
-
-    totals: LagTotals
-    most_behind: pa.Table
 
 
 @dataclass(frozen=True)
@@ -99,17 +99,18 @@ def placed_rows(
     parts: Sequence[GroupsPart],
     facts: ClusterFacts,
     *,
+    log_bytes: int,
     at_ms: int | None,
     chosen: ChosenNames,
     in_zookeeper: DataFrame | None,
 ) -> PlacedRows:
     """Return the commits of groups, now or at a past time, read by tasks that each have partitions
-    of `__consumer_offsets`; `in_zookeeper` are those of groups that commit to ZooKeeper."""
+    of `__consumer_offsets`; `in_zookeeper` are those of groups that commit to ZooKeeper, and
+    `log_bytes` the size of all logs whose lag is counted."""
     names = facts.topic_names()
     known = [facts.of_partition(part.cluster_id, part.partition) for part in parts]
-    size = sum(part.size for part in parts)
     tasks = parallelism(spark)
-    buckets = max(size // _BYTES_PER_BUCKET, 2 * tasks, _LEAST_BUCKETS)
+    buckets = _bucket_count(sum(part.size for part in parts), log_bytes, tasks)
 
     def place(numbered: Sequence[_NumberedPart]) -> _Batches:
         use_file_access(options.file_access)
@@ -142,62 +143,91 @@ def placed_rows(
     return PlacedRows(kept, buckets, results(_summaries(kept)))
 
 
-def lag_rows(
-    spark: SparkSession,
-    placed: PlacedRows,
-    logs: Sequence[PartitionLog],
-    facts: ClusterFacts,
-    question: LagQuestion,
-    show: int,
-) -> DataFrame:
-    """Return rows of table `consumer_lag` as _ROWS, kept by Spark, made by tasks that each open the
-    logs of a bucket; `show` is how many of the rows with most to read are in summaries."""
-    topics = KnownTopics(facts.topics_by_name(), placed.confirmed())
-    places: list[dict[tuple[str, int], LogPlace]] = [{} for _ in range(placed.buckets)]
-    for log in best_logs(logs):
-        if log.topic is not None and log.partition is not None:
-            key = log.topic, log.partition
-            place = LogPlace(log.path, log.log_dir.broker_id)
-            places[_bucket(key, placed.buckets)][key] = place
-    # A task unpickles those of its own bucket.
-    pickled_places = [pickle.dumps(each) for each in places]
+class LagRows:
+    """The rows of table `consumer_lag`, which tasks make that each open the logs of a bucket.
+    `summary` has `show` of those with most to read, once the rows are made."""
 
-    def count(batches: _Batches) -> _Batches:
-        found: dict[int, list[pa.Table]] = defaultdict(list)
-        for batch in batches:
-            for bucket, data in zip(*batch.columns, strict=True):
-                found[bucket.as_py()].append(pa.ipc.open_stream(data.as_buffer()).read_all())
-        for bucket, tables in found.items():
-            own = pickle.loads(pickled_places[bucket])
-            rows = lag_table(pa.concat_tables(tables), own, topics, question)
-            yield _row(bucket, _streamed(rows))
-            yield _summary(LagSummary(LagTotals.of(rows), most_behind([rows], show)))
+    def __init__(
+        self,
+        placed: PlacedRows,
+        logs: Sequence[PartitionLog],
+        facts: ClusterFacts,
+        question: LagQuestion,
+        show: int,
+    ) -> None:
+        self.summary = summed([], show)
+        self._placed, self._question, self._show = placed, question, show
+        self._topics = KnownTopics(facts.topics_by_name(), placed.confirmed())
+        places: list[dict[tuple[str, int], LogPlace]] = [{} for _ in range(placed.buckets)]
+        for log in best_logs(logs):
+            if log.topic is not None and log.partition is not None:
+                key = log.topic, log.partition
+                place = LogPlace(log.path, log.log_dir.broker_id)
+                places[_bucket(key, placed.buckets)][key] = place
+        # A task unpickles those of its own bucket.
+        self._places = [pickle.dumps(each) for each in places]
 
-    of_buckets = placed.rows.where(F.col("bucket") != _SUMMARY)
-    return of_buckets.repartitionById(placed.buckets, "bucket").mapInArrow(count, _ROWS).persist()
+    def frame(self) -> DataFrame:
+        """Return the rows, which are made now and kept by Spark."""
+        make, show = self._making(), self._show
 
+        def pack(batches: _Batches) -> _Batches:
+            for bucket, rows in make(batches):
+                yield _row(bucket, _streamed(rows))
+                yield _summary(LagSummary.of(rows, show))
 
-def unpacked_rows(rows: DataFrame) -> DataFrame:
-    """Return rows of table `consumer_lag` that are given as _ROWS."""
+        def unpack(batches: _Batches) -> _Batches:
+            for batch in batches:
+                for data in batch.column(0):
+                    yield from pa.ipc.open_stream(data.as_buffer())
 
-    def unpack(batches: _Batches) -> _Batches:
-        for batch in batches:
-            for data in batch.column(0):
-                yield from pa.ipc.open_stream(data.as_buffer())
+        kept = self._of_buckets().mapInArrow(pack, _ROWS).persist()
+        self.summary = summed(results(_summaries(kept)), show)
+        packed_rows = kept.where(F.col("bucket") != _SUMMARY).select("data")
+        few_files = packed_rows.coalesce(parallelism(kept.sparkSession))
+        return few_files.mapInArrow(unpack, from_arrow_schema(arrow_schema(TABLE)))
 
-    packed_rows = rows.where(F.col("bucket") != _SUMMARY).select("data")
-    # Rows are there already, and few files are enough.
-    packed_rows = packed_rows.coalesce(parallelism(rows.sparkSession))
-    return packed_rows.mapInArrow(unpack, from_arrow_schema(arrow_schema("consumer_lag")))
+    def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
+        """Run the tasks, which write the rows to files and report these; return the files."""
+        make, show = self._making(), self._show
 
+        def write(batches: _Batches) -> _Batches:
+            found: list[LagSummary] = []
+            with removed_on_error(TableWriter(output)) as writer:
+                for _, rows in make(batches):
+                    found.append(LagSummary.of(rows, show))
+                    ordered, runs = by_log(rows)
+                    described = ordered.replace_schema_metadata(file_metadata(TABLE))
+                    for key, begin, end in runs:
+                        for batch in described.slice(begin, end - begin).to_batches():
+                            writer.write(batch, key)
+                files = writer.close()
+            report(Report(0, tuple(files)))
+            yield pickled((files, summed(found, show)))
 
-def lag_summary(rows: DataFrame, show: int) -> LagSummary:
-    """Return the summary of rows of `lag_rows`."""
-    totals = LagTotals()
-    found: list[LagSummary] = results(_summaries(rows))
-    for each in found:
-        totals.add(each.totals)
-    return LagSummary(totals, most_behind([each.most_behind for each in found], show))
+        done = results(self._of_buckets().mapInArrow(write, RESULT))
+        self.summary = summed([summary for _, summary in done], show)
+        return [file for files, _ in done for file in files]
+
+    def _of_buckets(self) -> DataFrame:
+        """Return placed commits, each in the partition of its bucket."""
+        rows = self._placed.rows.where(F.col("bucket") != _SUMMARY)
+        return rows.repartitionById(self._placed.buckets, "bucket")
+
+    def _making(self) -> Callable[[_Batches], Iterator[tuple[int, pa.Table]]]:
+        """Return a function that makes the rows of the buckets of a task."""
+        topics, question, places = self._topics, self._question, self._places
+
+        def make(batches: _Batches) -> Iterator[tuple[int, pa.Table]]:
+            found: dict[int, list[pa.Table]] = defaultdict(list)
+            for batch in batches:
+                for bucket, data in zip(*batch.columns, strict=True):
+                    found[bucket.as_py()].append(pa.ipc.open_stream(data.as_buffer()).read_all())
+            for bucket, tables in found.items():
+                own = pickle.loads(places[bucket])
+                yield bucket, lag_table(pa.concat_tables(tables), own, topics, question)
+
+        return make
 
 
 class _NumberedPart(NamedTuple):
@@ -207,6 +237,13 @@ class _NumberedPart(NamedTuple):
     @property
     def size(self) -> int:
         return self.part.size
+
+
+def _bucket_count(commit_bytes: int, log_bytes: int, cores: int) -> int:
+    for_commits = max(
+        commit_bytes // _BYTES_PER_BUCKET, min(2 * cores, commit_bytes // _LEAST_BYTES), 1
+    )
+    return max(for_commits, min(for_commits + log_bytes // _LOG_BYTES_PER_BUCKET, _MOST_BUCKETS))
 
 
 def _summaries(rows: DataFrame) -> DataFrame:
