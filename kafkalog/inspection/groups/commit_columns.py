@@ -82,36 +82,25 @@ class Commits:
 
 
 class LastCommits:
-    """Finds the plain records that can count at a time, None for now: those that others of their
-    batch replace are found by their keys' bytes, and never become columns."""
+    """Finds the plain records of a partition that can count at a time, None for now: those that
+    earlier ones, or others of their batch, replace are found by their keys' bytes, and never become
+    columns. Memory grows with the distinct keys, 24 bytes of each."""
 
     def __init__(self, at_ms: int | None) -> None:
         self._at_ms = at_ms
         self.is_now = at_ms is None
-        self._secret = secrets.token_bytes(SECRET_BYTES)
+        self._keys = KeyOffsets(secrets.token_bytes(SECRET_BYTES))
 
     def rows(self, commits: Commits) -> LongArray:
         """Return the numbers of these records, in their order."""
-        rows: LongArray = np.flatnonzero(commits.is_plain)
+        keys = commits.records.select(KEY_COLUMNS)
         if self._at_ms is None:
-            return rows[self._is_last(commits, rows)]
-        times = integers(commits.records.column("timestampMs"))[rows]
+            return np.flatnonzero(self._keys.take(keys, commits.is_plain))
+        times = integers(commits.records.column("timestampMs"))
         # What has no time of its own counts by the commit's, and replaces nothing for certain.
-        is_kept = times == NO_VALUE
-        counts = np.flatnonzero(~is_kept & (times <= self._at_ms))
-        is_kept[counts] = self._is_last(commits, rows[counts])
-        kept: LongArray = rows[is_kept]
-        return kept
-
-    def _is_last(self, commits: Commits, rows: LongArray) -> BoolArray:
-        """Return which of these records have the highest offset of their key."""
-        found = commits.records.select(KEY_COLUMNS)
-        if len(rows) < len(found):
-            found = found.take(fixed_width(rows, pa.int64()))
-        keys = KeyOffsets(self._secret)
-        keys.add(found)
-        is_last: BoolArray = keys.highest_of(found.column(0)) == integers(found.column(1))
-        return is_last
+        has_time = times != NO_VALUE
+        is_last = self._keys.take(keys, commits.is_plain & has_time & (times <= self._at_ms))
+        return np.flatnonzero(is_last | (commits.is_plain & ~has_time))
 
 
 class CommitColumns:
