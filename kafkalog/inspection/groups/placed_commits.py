@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.columns.arrays import fixed_width, of_values
+from kafkalog.columns.arrays import fixed_width, no_rows, of_values
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.commit_status import (
     GroupFacts,
@@ -120,7 +120,7 @@ def placed_commits(
         found.append(_without_commit(others, records))
     in_place = sum(_place_of(key, facts) == key.internal_partition for key in groups)
     if not found:
-        return PlacedCommits(PLACED_SCHEMA.empty_table(), len(groups), in_place)
+        return PlacedCommits(no_rows(PLACED_SCHEMA), len(groups), in_place)
     rows = pa.concat_tables(found, promote_options="default")
     places = [*committed, *others]
     columns = {

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import fixed_width
+from kafkalog.columns.arrays import fixed_width, row_codes
 
 _DIGEST_BYTES = 16
 
@@ -45,8 +45,9 @@ class FoundNames(NamedTuple):
 
 def group_digests(rows: pa.Table) -> bytes:
     """Return the digests of the groups that rows are of, 16 bytes each."""
-    keys = rows.select(["cluster_id", "group_id"]).group_by(["cluster_id", "group_id"])
-    found = keys.aggregate([]).to_pydict()
+    keys = rows.select(["cluster_id", "group_id"])
+    _, firsts = np.unique(row_codes(keys), return_index=True)
+    found = keys.take(fixed_width(firsts, pa.int64())).to_pydict()
     return b"".join(
         blake2b(repr(key).encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
         for key in zip(found["cluster_id"], found["group_id"], strict=True)

@@ -13,7 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import chosen, fixed_width, integers, of_values, present
+from kafkalog.columns.arrays import (
+    booleans,
+    chosen,
+    fixed_width,
+    integers,
+    no_rows,
+    of_values,
+    present,
+    scalar,
+    strings,
+)
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT, KnownTopic
@@ -24,8 +34,9 @@ TABLE = "consumer_lag"
 _SCHEMA = arrow_schema(TABLE)
 _LOG = ("topic", "partition")
 # The names of numbers that decide where a log ended at a past time.
-_BY_CLOCKS = ("create_time", "consumed")
+_BY_CLOCKS = ["create_time", "consumed"]
 _STORAGES = ["kafka", "zookeeper"]
+_ZERO, _NO = scalar(0, pa.int64()), scalar(False, pa.bool_())
 
 _Log = tuple[str, int]
 
@@ -86,12 +97,12 @@ class LagTotals:
     def of(cls, rows: pa.Table) -> LagTotals:
         """Return the totals of rows of the table."""
         status = rows["commit_status"]
-        counts = _flags(pc.is_in(status, pa.array(COUNTED, pa.string())))
+        counts = _flags(pc.is_in(status, strings(list(COUNTED))))
         readable, time_lag = _Numbers.of(rows["readable_records"]), _Numbers.of(rows["time_lag_ms"])
         is_behind = counts & readable.above(0)
-        of_commits = _flags(pc.not_equal(status, NO_COMMIT))
+        of_commits = _flags(pc.not_equal(status, scalar(NO_COMMIT, pa.string())))
         is_unknown = rows["committed_offset"].is_valid(), rows["lag"].is_null()
-        is_inferred = pc.is_in(rows["high_watermark_from"], pa.array(_BY_CLOCKS, pa.string()))
+        is_inferred = pc.is_in(rows["high_watermark_from"], strings(_BY_CLOCKS))
         return cls(
             partitions=len(rows),
             behind=int(np.count_nonzero(is_behind)),
@@ -99,7 +110,7 @@ class LagTotals:
             most_records=readable.largest(is_behind),
             time_lag_ms=time_lag.largest(is_behind),
             stale=int(np.count_nonzero(~counts & of_commits)),
-            expired=int(np.count_nonzero(_flags(pc.equal(status, "expired")))),
+            expired=int(np.count_nonzero(_flags(pc.is_in(status, strings(["expired"]))))),
             unknown=int(np.count_nonzero(_flags(pc.and_(*is_unknown)))),
             by_clocks=int(np.count_nonzero(_flags(is_inferred))),
             below_log_start=_positive(rows["below_log_start"], counts),
@@ -194,7 +205,7 @@ def summed(summaries: Sequence[LagSummary], show: int) -> LagSummary:
 
 def most_behind(rows: Iterable[pa.Table], count: int) -> pa.Table:
     """Return so many rows of the table with the most to read, in no certain order."""
-    found = pa.concat_tables([_SCHEMA.empty_table(), *rows]).combine_chunks()
+    found = pa.concat_tables([no_rows(_SCHEMA), *rows]).combine_chunks()
     if len(found) <= count:
         return found
     keys = [("readable_records", "descending")]
@@ -211,7 +222,7 @@ class _Numbers(NamedTuple):
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> _Numbers:
         array = column.combine_chunks()
-        return cls(integers(array.fill_null(0)), present(array))
+        return cls(integers(array.fill_null(_ZERO)), present(array))
 
     def above(self, limit: int) -> BoolArray:
         is_above: BoolArray = self.is_set & (self.values > limit)
@@ -230,8 +241,7 @@ class _Numbers(NamedTuple):
 
 def _flags(column: pa.ChunkedArray) -> BoolArray:
     """Return a column of booleans, False for null."""
-    found: BoolArray = column.fill_null(False).to_numpy()
-    return found
+    return booleans(column.fill_null(_NO).combine_chunks())
 
 
 def _positive(column: pa.ChunkedArray, counts: BoolArray) -> int:
@@ -249,7 +259,7 @@ def _times(rows: pa.Table) -> dict[str, pa.Array]:
         _Numbers.of(rows[name]) for name in ("newest_timestamp_ms", "consumed_timestamp_ms")
     )
     return {
-        "time_lag_ms": pc.if_else(fixed_width(has_none, pa.bool_()), 0, age),
+        "time_lag_ms": pc.if_else(fixed_width(has_none, pa.bool_()), _ZERO, age),
         "freshness_ms": newest.minus(next_ms),
         "wait_before_commit_ms": _Numbers.of(rows["commit_timestamp_ms"]).minus(consumed),
     }
