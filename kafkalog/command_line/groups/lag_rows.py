@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafkalog.columns.arrays import of_values
 from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.parallel import in_order
 from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT
@@ -100,9 +101,9 @@ def lag_rows(
         key, wanted = item
         commits = [sources.commits.get(place) for place in wanted]
         offsets = [None if commit is None else commit["committed_offset"] for commit in commits]
-        rows = {"committed_offset": pa.array(offsets, pa.int64())}
+        rows = {"committed_offset": of_values(offsets, pa.int64())}
         if as_of is not None:
-            rows["at_ms"] = pa.array([as_of] * len(wanted), pa.int64())
+            rows["at_ms"] = of_values([as_of] * len(wanted), pa.int64())
         log = logs.get(key)
         table = with_accounts(
             pa.table(rows),
