@@ -13,10 +13,14 @@ from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.spark.jobs.lag.lag_options import LagRequest, lag_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
     from kafkalog.analysis.lag.consumer_lag import ZookeeperSources
+    from kafkalog.inspection.groups.commit_reach import LogCompleteness
     from kafkalog.spark.jobs.lag.cluster_facts import ClusterFacts
+    from kafkalog.spark.jobs.lag.group_lag import PlacedRows
     from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag
     from kafkalog.storage.partition_log import PartitionLog
@@ -28,14 +32,16 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     """Show the lag of every consumer group in records and in time, what it is made of, who has the
     partition, and which commits are stale. Findings are records that groups lost to deletion or to
     damage, and lag above --max-lag."""
-    from kafkalog.analysis.lag.consumer_lag import lag_totals, most_behind
+    from kafkalog.analysis.lag.consumer_lag import most_behind
     from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
+    from kafkalog.inspection.lag.lag_table import TABLE
     from kafkalog.spark.jobs.inputs import announced_logs, is_small
+    from kafkalog.spark.jobs.lag.group_lag import LagRows
     from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
     from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
     from kafkalog.spark.jobs.lag.zookeeper_lag import readable_zookeeper
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows_by_tasks
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import replace_rows
 
     settings = request.settings()
     zookeeper = readable_zookeeper(
@@ -48,50 +54,52 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     with job_session(
         "kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=is_small(logs)
     ) as spark:
-        rows, facts = lag_table(spark, job, logs, zookeeper, settings)
-        lag = rows.persist()
-        path = replace_rows(lag, job.output_dir, "consumer_lag", job.table_format, inputs)
-        (totals,) = lag_totals(lag).collect()
-        reaches = commit_reaches(facts.complete_from)
+        placed, facts, reaches = placed_commits(spark, job, logs, zookeeper, settings)
+        rows = LagRows(placed, logs, facts, settings.question, job.show)
+        path = replace_rows_by_tasks(spark, job, TABLE, inputs, rows)
+        summary = rows.summary
 
         def all_commits() -> DataFrame:
             return lag_views(spark, job.paths, mode=job.mode, zookeeper=zookeeper).commits
 
+        found = placed.names
         missing = [
-            *settings.groups.missing_words("--group", lag, all_commits, "group_id"),
-            *settings.topics.missing_words("--topic", lag, all_commits, "topic"),
+            *settings.groups.words_without("--group", found.groups, all_commits, "group_id"),
+            *settings.topics.words_without("--topic", found.topics, all_commits, "topic"),
         ]
-        if job.show and totals.partitions:
-            most_behind(lag).show(job.show, truncate=False)
-    print(lag_words(totals), reach_words(reaches, settings.as_of_ms), sep="\n")
+        if job.show and summary.totals.partitions:
+            shown = spark.createDataFrame(summary.most_behind)
+            most_behind(shown).show(job.show, truncate=False)
+    totals, reached = summary.totals, commit_reaches(reaches)
+    print(lag_words(totals, placed.groups), reach_words(reached, settings.as_of_ms), sep="\n")
     for line in missing:
         print(line)
-    found = lag_findings(totals, reaches, settings.max_lag)
-    print(f"findings: {', '.join(found) or 'none'}", f"table: {path}", sep="\n")
-    return job.exit_code(has_findings=bool(found))
+    findings = lag_findings(totals, reached, settings.max_lag)
+    print(f"findings: {', '.join(findings) or 'none'}", f"table: {path}", sep="\n")
+    return job.exit_code(has_findings=bool(findings))
 
 
-def lag_table(
+def placed_commits(
     spark: SparkSession,
     job: JobSettings,
     logs: list[PartitionLog],
     given: ZookeeperInput | None,
     settings: ConsumerLagSettings,
-) -> tuple[DataFrame, ClusterFacts]:
-    """Return the rows of table `consumer_lag`, and the facts about clusters."""
+) -> tuple[PlacedRows, ClusterFacts, Sequence[LogCompleteness]]:
+    """Return the commits of groups with what is known of these, the facts about clusters, and how
+    far back commits reach."""
     from pyspark.sql import functions as F
 
     from kafkalog.analysis import cluster_metadata as metadata
     from kafkalog.analysis.lag.commits import commits_in_effect
-    from kafkalog.analysis.lag.consumer_lag import consumer_lag, zookeeper_rows
-    from kafkalog.spark.jobs.lag import group_lag
+    from kafkalog.analysis.lag.consumer_lag import zookeeper_rows
     from kafkalog.spark.jobs.lag.cluster_facts import cluster_facts
-    from kafkalog.spark.jobs.lag.lag_reading import log_places
+    from kafkalog.spark.jobs.lag.group_lag import placed_rows
+    from kafkalog.spark.jobs.lag.group_parts import group_parts
     from kafkalog.spark.jobs.lag.lag_views import metadata_messages
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
-    from kafkalog.storage.names import CONSUMER_OFFSETS
+    from kafkalog.storage.partition_log import segment_sizes
     from kafkalog.views.local_views import view_options
-    from kafkalog.views.planning.group_reads import group_reads
 
     at_ms = settings.as_of_ms
     topics: list[DataFrame] = []
@@ -101,28 +109,30 @@ def lag_table(
         in_force = metadata.metadata_in_force(messages, at_ms).persist()
         topics.append(metadata.metadata_topics(in_force))
         leaders.append(metadata.partition_leaders(in_force))
-    zookeeper = sources = in_zookeeper = None
+    zookeeper = in_zookeeper = None
+    reaches: list[LogCompleteness] = []
     if given is not None:
         zookeeper = ZookeeperLag(spark, given, {log.log_dir.cluster_id for log in logs})
         sources = zookeeper_sources(zookeeper, at_ms)
         topics.append(sources.topics)
         leaders.append(sources.leaders)
-    facts = cluster_facts(spark, logs, topics, leaders, zookeeper)
-    options = view_options(job.paths, "offset_commits", mode=job.mode)
-    reads = group_reads(options, [log for log in logs if log.topic == CONSUMER_OFFSETS])
-    if zookeeper is not None and sources is not None:
-        reads = [group_lag.of_cluster(read, zookeeper.cluster_id) for read in reads]
-        reach = facts.of_partition(zookeeper.cluster_id, None)
+        (reach,) = zookeeper.complete_from().collect()
+        reaches.append(reach)
         in_zookeeper = zookeeper_rows(
             commits_in_effect(zookeeper.commits(), at_ms), sources
         ).withColumn("commits_complete_from_ms", F.lit(reach.complete_from_ms).cast("long"))
-    placed = group_lag.placed_commits_of(spark, options, reads, facts, at_ms).persist()
-    lag = consumer_lag(
-        group_lag.with_lag_and_status(
-            placed, in_zookeeper, log_places(spark, logs), facts, settings
-        )
+    facts = cluster_facts(logs, topics, leaders, zookeeper)
+    options = view_options(job.paths, "offset_commits", mode=job.mode)
+    placed = placed_rows(
+        *(spark, options),
+        group_parts(options, logs, None if zookeeper is None else zookeeper.cluster_id),
+        facts,
+        log_bytes=sum(sum(segment_sizes(log.segments)) for log in logs),
+        at_ms=at_ms,
+        chosen=settings.chosen,
+        in_zookeeper=in_zookeeper,
     )
-    return settings.topics.matching(settings.groups.matching(lag, "group_id"), "topic"), facts
+    return placed, facts, [*reaches, *(each for of in placed.summaries for each in of.reaches)]
 
 
 def zookeeper_sources(zookeeper: ZookeeperLag, at_ms: int | None) -> ZookeeperSources:

@@ -1,6 +1,7 @@
 """Arrow arrays over memory that is already filled; never over Python objects.
 
-`pyarrow.array` of a list or an ndarray would import pandas into every worker.
+`pyarrow.array` of a list or an ndarray would import pandas into every worker; so do functions that
+are given a value of Python, `to_numpy` of flags, and `group_by` of a table.
 """
 
 from __future__ import annotations
@@ -161,6 +162,29 @@ def of_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
         )
     numbers = np.array([0 if value is None else value for value in values])
     return fixed_width(numbers, data_type, nulls)
+
+
+def scalar(value: object, data_type: pa.DataType) -> pa.Scalar:
+    """Return a Python value as Arrow's functions take it, None for null."""
+    return of_values([value], data_type)[0]
+
+
+def no_rows(schema: pa.Schema) -> pa.Table:
+    """Return a table without rows, of which Arrow's own function makes Python values first."""
+    return pa.table([pa.nulls(0, field.type) for field in schema], schema=schema)
+
+
+def row_codes(table: pa.Table) -> NDArray[np.int64]:
+    """Return a number for each row, the same for rows that are the same in all columns: from 0 on,
+    and below how many there are."""
+    codes = np.zeros(len(table), dtype=np.int64)
+    for column in table.columns:
+        encoded = column.combine_chunks().dictionary_encode()
+        of_column = integers(encoded.indices.fill_null(scalar(len(encoded.dictionary), pa.int32())))
+        codes = codes * (len(encoded.dictionary) + 1) + of_column
+        # So that the next column does not go beyond 64 bits.
+        codes = np.unique(codes, return_inverse=True)[1]
+    return codes
 
 
 def record_batch(columns: Mapping[str, pa.Array], schema: pa.Schema, count: int) -> pa.RecordBatch:

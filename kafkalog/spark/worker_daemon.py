@@ -5,11 +5,12 @@ fails with a broken pipe. Over TCP that is silent; over Unix sockets Spark's own
 traceback to the terminal after work that succeeded (docs/decisions/0006-unix-sockets.md).
 
 It imports what nearly every task needs before it forks workers: they start at once, and share that
-memory.
+memory. What is there then, no garbage collection looks at again: a worker runs one after each task.
 """
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 
 from pyspark import daemon
@@ -21,5 +22,6 @@ _NEEDED = ("kafkalog.spark.source.batch_reader", "kafkalog.lake.export_task")
 if __name__ == "__main__":
     for module in _NEEDED:
         import_module(module)
+    gc.freeze()
     daemon.worker = quiet_worker
     daemon.manager()

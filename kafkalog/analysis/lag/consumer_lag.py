@@ -1,5 +1,5 @@
-"""Consumer lag of all groups, a row per group, topic and partition, from commits with accounts of
-their lag. Rules: docs/format.md F310 to F327.
+"""Consumer lag of groups as DataFrames: commits of groups in ZooKeeper with their members, times of
+a lag, and what a terminal shows. Rules: docs/format.md F310 to F327.
 """
 
 from __future__ import annotations
@@ -9,14 +9,10 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafkalog.analysis.lag.groups import GROUP_KEY, joined_by_group, offset_storage
+from kafkalog.analysis.lag.groups import GROUP_KEY, joined_by_group
 from kafkalog.analysis.sentences import age_column
-from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT
-from kafkalog.schemas import table_fields
 
 _PARTITION = ("topic", "partition")
-# Parts of a lag that are lost, or cannot be read here.
-_LOST = ("below_log_start", "damaged")
 # What a lag can be made of, in words.
 _PARTS = (
     ("readable_records", "to read"),
@@ -73,13 +69,6 @@ def zookeeper_rows(commits: DataFrame, sources: ZookeeperSources) -> DataFrame:
     )
 
 
-def consumer_lag(counted: DataFrame) -> DataFrame:
-    """Return the rows of table `consumer_lag`, schemas/tables/consumer_lag.json, from rows of
-    groups with at_ms, accounts and statuses."""
-    found = counted.withColumns({"offset_storage": offset_storage(), **lag_times(F.col("at_ms"))})
-    return found.select(*(field["name"] for field in table_fields("consumer_lag")))
-
-
 def lag_times(at_ms: Column) -> dict[str, Column]:
     """Return the columns time_lag_ms, at a time, freshness_ms and wait_before_commit_ms. F315"""
     left = F.col("readable_records") + F.col("in_tiered_storage") + F.col("damaged")
@@ -89,30 +78,6 @@ def lag_times(at_ms: Column) -> dict[str, Column]:
         "freshness_ms": F.col("newest_timestamp_ms") - F.col("next_timestamp_ms"),
         "wait_before_commit_ms": F.col("commit_timestamp_ms") - F.col("consumed_timestamp_ms"),
     }
-
-
-def lag_totals(lag: DataFrame) -> DataFrame:
-    """Return one row: groups and partitions; of those whose commit counts, how many lag, the
-    records left to read, the most in one partition, and the greatest lag in time; how many commits
-    are stale or expired, and for how many the lag is not known; in how many partitions producers'
-    clocks or committed offsets decide a log's end at a past time, in how many offsets were deleted
-    unread, and in how many damage hides some."""
-    counts = F.col("commit_status").isin(*COUNTED)
-    is_behind = counts & (F.col("readable_records") > 0)
-    return lag.agg(
-        # Not of the columns: where one is null they would not count.
-        F.countDistinct(F.struct("cluster_id", "group_id")).alias("groups"),
-        F.count("*").alias("partitions"),
-        F.count_if(is_behind).alias("behind"),
-        F.coalesce(F.sum(F.when(counts, F.col("readable_records"))), F.lit(0)).alias("records"),
-        F.max(F.when(is_behind, F.col("readable_records"))).alias("most_records"),
-        F.max(F.when(is_behind, F.col("time_lag_ms"))).alias("time_lag_ms"),
-        F.count_if(~counts & (F.col("commit_status") != NO_COMMIT)).alias("stale"),
-        F.count_if(F.col("commit_status") == "expired").alias("expired"),
-        F.count_if(F.col("committed_offset").isNotNull() & F.col("lag").isNull()).alias("unknown"),
-        F.count_if(F.col("high_watermark_from").isin("create_time", "consumed")).alias("by_clocks"),
-        *(F.count_if(counts & (F.col(name) > 0)).alias(name) for name in _LOST),
-    )
 
 
 def most_behind(lag: DataFrame) -> DataFrame:

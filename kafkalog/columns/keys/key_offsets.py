@@ -50,8 +50,20 @@ class KeyOffsets:
         """Return the highest offset of each of some keys, -1 where there is none."""
         hashes, present = self._hashed(keys)
         found = np.zeros(len(keys), dtype=np.int64)
-        _find_entries(hashes, present, self._slots, self._slots.view(np.uint8).reshape(-1), found)
+        _find_entries(hashes, present, self._slots, self._memory, found)
         return found - 1
+
+    def take(self, records: pa.RecordBatch, chosen: BoolArray) -> BoolArray:
+        """Take the chosen records of a batch with KEY_COLUMNS that have a key, and return which of
+        them have the highest offset of their key so far."""
+        keys, offsets = records.columns
+        hashes, present = self._hashed(keys)
+        nexts, taken = integers(offsets) + 1, present & chosen
+        self._put(hashes, nexts, taken)
+        found = np.zeros(len(keys), dtype=np.int64)
+        _find_entries(hashes, taken, self._slots, self._memory, found)
+        is_highest: BoolArray = taken & (found == nexts)
+        return is_highest
 
     def merge(self, entries: LongArray) -> None:
         """Take entries of another one."""
@@ -87,8 +99,11 @@ class KeyOffsets:
 
     def _put(self, hashes: LongArray, nexts: LongArray, present: BoolArray) -> None:
         self._make_room(self._used + len(nexts))
-        memory = self._slots.view(np.uint8).reshape(-1)
-        self._used += int(_put_entries(hashes, nexts, present, self._slots, memory))
+        self._used += int(_put_entries(hashes, nexts, present, self._slots, self._memory))
+
+    @property
+    def _memory(self) -> ByteArray:
+        return self._slots.view(np.uint8).reshape(-1)
 
     def _make_room(self, keys: int) -> None:
         count = len(self._slots)

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER, CompleteLog, known_from_ms
+from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER, known_from_ms
 from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.command_line.terminal import print_note
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
-from kafkalog.inspection.groups.commit_reach import commit_reaches, expired_words, reach_words
+from kafkalog.inspection.groups.commit_reach import (
+    LogReach,
+    commit_reaches,
+    expired_words,
+    reach_words,
+)
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.words import counted, time_text
@@ -26,7 +31,7 @@ _CREATE_TIME = 0
 _BY_PRODUCERS = ("create_time", "consumed")
 
 
-def note_reach(complete: Sequence[CompleteLog], as_of: int | None, now_ms: int) -> None:
+def note_reach(complete: Sequence[LogReach], as_of: int | None, now_ms: int) -> None:
     """Note from when on all commits are known, at a past time, and what hides some."""
     for reach in commit_reaches(complete):
         if reach.damaged_ranges or reach.missing or as_of is not None:
@@ -39,7 +44,7 @@ def note_reach(complete: Sequence[CompleteLog], as_of: int | None, now_ms: int) 
 
 
 def note_nothing_known(
-    logs: Sequence[PartitionLog], complete: Sequence[CompleteLog], as_of: int | None
+    logs: Sequence[PartitionLog], complete: Sequence[LogReach], as_of: int | None
 ) -> None:
     """Note why there is no group; `complete` shows from when on the logs have all commits."""
     first_ms = known_from_ms(logs)

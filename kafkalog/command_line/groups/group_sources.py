@@ -22,6 +22,7 @@ from kafkalog.coordination.groups.group_records import (
 from kafkalog.coordination.groups.offsets_partitions import offsets_partitions
 from kafkalog.coordination.groups.share_states import ShareState, ShareStates
 from kafkalog.errors import LogDirError
+from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.complete_from import complete_from, first_timestamp_ms
 from kafkalog.inspection.logs.replica_facts import best_logs
@@ -29,7 +30,7 @@ from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog, segment_sizes
 from kafkalog.views.local_views import cluster_metadata, internal_records, view_options
 from kafkalog.views.planning.group_reads import group_reads
 from kafkalog.views.reading.group_reading import GroupsRead, read_groups
@@ -39,14 +40,6 @@ IN_ZOOKEEPER = (
     "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper DIR"
 )
 _Place = tuple[GroupKey, GroupPartition]
-
-
-class CompleteLog(NamedTuple):
-    """From when on a partition of `__consumer_offsets` has all commits."""
-
-    internal_partition: int | None
-    complete_from_ms: int | None
-    damaged_ranges: int
 
 
 @dataclass(frozen=True)
@@ -62,8 +55,9 @@ class Reading:
 class GroupSources:
     """All logs under the paths; groups, their members, the commits in effect as rows of view
     `offset_commits` with has_open_commit, the member of each partition, the leaders of the
-    partitions of `__consumer_offsets`, topic names by id, and the judge of commits. Share groups
-    commit nothing: `commits` has where they begin, and `shares` more about it."""
+    partitions of `__consumer_offsets`, topic names by id, how far back the commits of each of these
+    partitions reach, and the judge of commits. Share groups commit nothing: `commits` has where
+    they begin, and `shares` more about it."""
 
     logs: list[PartitionLog]
     groups: dict[GroupKey, Group]
@@ -73,6 +67,7 @@ class GroupSources:
     assigned: dict[_Place, GroupMember]
     coordinators: dict[int, int]
     topic_names: dict[str, str]
+    reaches: list[LogReach]
     judge: CommitJudge
 
 
@@ -94,22 +89,33 @@ def refuse_without_groups(log_dirs: Sequence[str], logs: Sequence[PartitionLog])
 
 
 def bytes_to_read(logs: Sequence[PartitionLog]) -> int:
-    """Return the number of bytes that `group_sources` and `complete_logs` will read."""
+    """Return the number of bytes that `group_sources` will read."""
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     return 2 * sum(segment.size for log in offsets_logs for segment in log.segments)
 
 
 def group_sources(
-    reading: Reading, logs: list[PartitionLog], *, at_ms: int | None, retention_ms: int
+    reading: Reading,
+    logs: list[PartitionLog],
+    *,
+    at_ms: int | None,
+    retention_ms: int,
+    with_reaches: bool = True,
 ) -> GroupSources:
-    """Read the groups from the logs, now or at a past time."""
+    """Read the groups from the logs, now or at a past time. To know how far back commits reach, the
+    logs are read once more."""
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     commits: dict[_Place, GroupRecord] = {}
     latest: list[GroupRecord] = []
-    for rows, records in _read_groups(reading, offsets_logs, at_ms):
-        for row in rows:
+    reaches: list[LogReach] = []
+    of_reaches = [log for log in offsets_logs if with_reaches and log.is_live]
+    for found in _read_groups(reading, offsets_logs, of_reaches, at_ms):
+        if isinstance(found, LogReach):
+            reaches.append(found)
+            continue
+        for row in found.commits:
             commits[group_key(row), (row["topic"], row["partition"])] = row
-        latest += records
+        latest += found.records
     metadata = cluster_metadata(reading.log_dirs, logs, at_ms)
     topics = _known_topics(logs, metadata)
     members = group_members(latest)
@@ -136,25 +142,8 @@ def group_sources(
         assigned_partitions(members, names),
         coordinators,
         names,
+        reaches,
         CommitJudge(groups, members, topics, offsets_partitions(groups, partitions), retention_ms),
-    )
-
-
-def complete_logs(reading: Reading, logs: Sequence[PartitionLog]) -> list[CompleteLog]:
-    """Return how far back the commits of each partition reach."""
-
-    def reach(log: PartitionLog) -> Iterator[CompleteLog]:
-        _, time_ms, damaged_ranges = complete_from(log)
-        yield CompleteLog(log.partition, time_ms, damaged_ranges)
-
-    requested = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
-    return list(
-        in_order(
-            reach,
-            requested,
-            processes=reading.processes,
-            on_done=lambda log: reading.on_done(sum(each.size for each in log.segments)),
-        )
     )
 
 
@@ -172,22 +161,36 @@ def known_from_ms(logs: Sequence[PartitionLog]) -> int | None:
     return min((time for time in times if time is not None), default=None)
 
 
+class _Found(NamedTuple):
+    """Commits of a partition of `__consumer_offsets`, and records about its groups."""
+
+    commits: Sequence[GroupRecord]
+    records: Sequence[GroupRecord]
+
+
 def _read_groups(
-    reading: Reading, logs: list[PartitionLog], at_ms: int | None
-) -> Iterator[tuple[Sequence[GroupRecord], Sequence[GroupRecord]]]:
-    """Yield the commits and the records about groups of each partition of `__consumer_offsets`."""
+    reading: Reading, logs: list[PartitionLog], of_reaches: list[PartitionLog], at_ms: int | None
+) -> Iterator[_Found | LogReach]:
+    """Yield what each partition of `__consumer_offsets` has of groups, and then how far back each
+    of some logs reaches."""
     options = view_options(reading.log_dirs, "offset_commits", subscribe=CONSUMER_OFFSETS)
 
-    def groups(read: GroupsRead) -> Iterator[tuple[list[GroupRecord], list[GroupRecord]]]:
-        commits, records = read_groups(read, options, at_ms)
-        yield [] if commits is None else commits.to_pylist(), records
+    def read(item: GroupsRead | PartitionLog) -> Iterator[_Found | LogReach]:
+        if isinstance(item, PartitionLog):
+            _, time_ms, damaged_ranges = complete_from(item)
+            yield LogReach(item.partition, time_ms, damaged_ranges)
+            return
+        commits, records = read_groups(item, options, at_ms)
+        yield _Found([] if commits is None else commits.to_pylist(), records)
 
-    yield from in_order(
-        groups,
-        group_reads(options, logs),
-        processes=reading.processes,
-        on_done=lambda read: reading.on_done(read.size),
-    )
+    def note(item: GroupsRead | PartitionLog) -> None:
+        if isinstance(item, PartitionLog):
+            reading.on_done(sum(segment_sizes(item.segments)))
+        else:
+            reading.on_done(item.size)
+
+    items: list[GroupsRead | PartitionLog] = [*group_reads(options, logs), *of_reaches]
+    yield from in_order(read, items, processes=reading.processes, on_done=note)
 
 
 def _shares(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafkalog.columns.arrays import of_values
 from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.parallel import in_order
 from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT
@@ -21,11 +22,13 @@ from kafkalog.coordination.groups.group_records import (
     GroupPartition,
     GroupRecord,
 )
-from kafkalog.inspection.lag.lag_columns import with_accounts
+from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 
 _Place = tuple[GroupKey, GroupPartition]
+# The names of columns of accounts, these columns, and the statuses of commits.
+_Accounts = tuple[list[str], list[list[Any]], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +97,13 @@ def lag_rows(
     for place in places:
         by_log[place[1]].append(place)
 
-    def accounts(item: tuple[GroupPartition, list[_Place]]) -> Iterator[list[dict[str, Any]]]:
+    def accounts(item: tuple[GroupPartition, list[_Place]]) -> Iterator[_Accounts]:
         key, wanted = item
         commits = [sources.commits.get(place) for place in wanted]
         offsets = [None if commit is None else commit["committed_offset"] for commit in commits]
-        rows = {"committed_offset": pa.array(offsets, pa.int64())}
+        rows = {"committed_offset": of_values(offsets, pa.int64())}
         if as_of is not None:
-            rows["at_ms"] = pa.array([as_of] * len(wanted), pa.int64())
+            rows["at_ms"] = of_values([as_of] * len(wanted), pa.int64())
         log = logs.get(key)
         table = with_accounts(
             pa.table(rows),
@@ -110,21 +113,27 @@ def lag_rows(
             now_ms=now_ms,
             at=None if as_of is None else "at_ms",
         )
-        yield table.to_pylist()
+        ends = table["high_watermark"].to_pylist()
+        statuses = [
+            NO_COMMIT
+            if commit is None
+            else sources.judge.status(commit, place[0], high_watermark, at_ms)
+            for place, commit, high_watermark in zip(wanted, commits, ends, strict=True)
+        ]
+        # Columns: to pickle, they are a fraction of what rows are.
+        columns = {name: table[name].to_pylist() for name in ACCOUNT_COLUMNS}
+        yield list(columns), list(columns.values()), statuses
 
     items = list(by_log.items())
-    for (key, wanted), found in zip(
+    for (key, wanted), (names, columns, statuses) in zip(
         items, in_order(accounts, items, processes=processes), strict=True
     ):
-        for place, account in zip(wanted, found, strict=True):
+        for place, status, *values in zip(wanted, statuses, *columns, strict=True):
+            account = dict(zip(names, values, strict=True))
             commit = sources.commits.get(place)
             share = sources.shares.get(place)
             if share is not None and account["lag"] is not None:
                 account |= _delivered(account, share.delivery_complete)
-            high_watermark = account["high_watermark"]
-            status = NO_COMMIT
-            if commit is not None:
-                status = sources.judge.status(commit, place[0], high_watermark, at_ms)
             member = sources.assigned.get(place)
             yield LagRow(place[0], *key, commit, account, status, member, at_ms)
 

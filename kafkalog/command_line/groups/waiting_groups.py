@@ -29,7 +29,7 @@ def waiting_groups(
         return {}
     found: dict[tuple[str, int, int], set[str]] = defaultdict(set)
     reading = Reading(log_dirs, processes)
-    sources = group_sources(reading, logs, at_ms=as_of, retention_ms=0)
+    sources = group_sources(reading, logs, at_ms=as_of, retention_ms=0, with_reaches=False)
     at_ms = now_ms if as_of is None else as_of
     groups = {key for (key, _), commit in sources.commits.items() if commit["has_open_commit"]}
     histories = commit_histories(log_dirs, sources, groups, at_ms=at_ms, processes=processes)

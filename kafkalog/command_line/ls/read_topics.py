@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkalog.command_line.groups.group_sources import (
-    Reading,
-    complete_logs,
-    group_sources,
-    refuse_without_groups,
-)
+from kafkalog.command_line.groups.group_sources import Reading, group_sources, refuse_without_groups
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.coordination.zookeeper.kafka_directories import CONSUMER_OFFSETS_VIEW
 from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
@@ -41,7 +36,7 @@ def read_topics(
     found |= {topic for _, (topic, _) in places}
     hidden = [
         reach_words([reach], None)
-        for reach in commit_reaches(complete_logs(reading, logs))
+        for reach in commit_reaches(sources.reaches)
         if reach.damaged_ranges or reach.missing
     ]
     return found, hidden

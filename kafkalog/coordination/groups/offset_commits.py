@@ -10,14 +10,6 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class CommitKey(NamedTuple):
-    """What an offset is committed for."""
-
-    group_id: str
-    topic: str
-    partition: int
-
-
 class Effect(Enum):
     """What became of a commit, or of a tombstone, which deletes one."""
 
@@ -39,13 +31,14 @@ class Decision(NamedTuple):
 
 
 class OffsetCommitReplay:
-    """Takes the records of a partition in their order and decides the effect of each."""
+    """Takes the records of a partition in their order and decides the effect of each. A key is the
+    bytes of a record's key: one group, topic and partition has one."""
 
     def __init__(self) -> None:
         # Of each key the offset of the record that took effect since any commit waits: who comes
         # to wait later comes after all that took effect before.
-        self._applied: dict[CommitKey, int] = {}
-        self._pending: dict[int, dict[CommitKey, int]] = {}
+        self._applied: dict[bytes, int] = {}
+        self._pending: dict[int, dict[bytes, int]] = {}
 
     @property
     def is_waiting(self) -> bool:
@@ -53,14 +46,14 @@ class OffsetCommitReplay:
         others."""
         return bool(self._pending)
 
-    def commit(self, key: CommitKey, record_offset: int) -> Decision:
+    def commit(self, key: bytes, record_offset: int) -> Decision:
         """Take a commit outside of transactions."""
         if self._pending:
             self._applied[key] = record_offset
         return Decision(record_offset, Effect.APPLIED, record_offset)
 
     def transactional_commit(
-        self, key: CommitKey, record_offset: int, producer_id: int
+        self, key: bytes, record_offset: int, producer_id: int
     ) -> Decision | None:
         """Take a commit that waits for its transaction's marker, and return the decision about the
         commit that it replaces."""
@@ -69,7 +62,7 @@ class OffsetCommitReplay:
         pending[key] = record_offset
         return None if replaced is None else Decision(replaced, Effect.REPLACED, None)
 
-    def tombstone(self, key: CommitKey, record_offset: int) -> Iterator[Decision]:
+    def tombstone(self, key: bytes, record_offset: int) -> Iterator[Decision]:
         """Take a deletion, in a transaction or not: it deletes the commit in effect and all that
         wait."""
         self._applied.pop(key, None)

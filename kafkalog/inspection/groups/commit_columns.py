@@ -1,11 +1,10 @@
-"""Offset commits outside of transactions as columns of view `offset_commits`, no record of them
-becoming a Python object.
-"""
+"""Offset commits as columns of view `offset_commits`: their records become no Python objects."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -25,23 +24,25 @@ from kafkalog.columns.jit.compiled import BoolArray, ByteArray, LongArray
 from kafkalog.columns.keys.key_hashes import SECRET_BYTES
 from kafkalog.columns.keys.key_offsets import KEY_COLUMNS, KeyOffsets
 from kafkalog.columns.records.record_metadata import IS_CONTROL
-from kafkalog.coordination.groups.offset_commits import CommitKey, Effect
+from kafkalog.coordination.groups.offset_commits import Effect
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.groups import commit_kernels as column
 from kafkalog.inspection.groups.commit_kernels import ByteStrings, gather_parts, scan_commits
-from kafkalog.messages.value_types import uuid_text
 
 _UUID_BYTES, _UUID_CHARACTERS = 16, 22
+_SIZE_BYTES, _PARTITION_BYTES = 2, 4
 _BASE64 = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8
 )
+_NO_COLUMNS: Mapping[str, pa.Array] = MappingProxyType({})
 
 
 class Commits:
     """The records of an Arrow batch of `__consumer_offsets`, scanned.
 
     `is_plain` marks commits and tombstones outside of transactions that were understood,
-    `is_special` records that the interpreter of messages has to read. The others are not commits.
+    `is_waiting` those in transactions, and `is_other` control records and what the interpreter of
+    messages has to read. The rest are not commits.
     """
 
     def __init__(self, records: pa.RecordBatch) -> None:
@@ -56,87 +57,55 @@ class Commits:
         is_transactional = booleans(records.column("isTransactional"))
         is_known = (kind == column.COMMIT_RECORD) | (kind == column.TOMBSTONE)
         self.is_plain: BoolArray = is_known & ~is_transactional & ~is_control
-        self.is_special: BoolArray = is_control | (~self.is_plain & (kind != 0))
+        self.is_waiting: BoolArray = is_known & is_transactional & ~is_control
+        self.is_other: BoolArray = is_control | (kind == column.UNSURE)
 
-    def key(self, row: int) -> CommitKey:
-        """Return what a plain record commits an offset for."""
-        numbers = self.numbers[row]
-        group, topic = (
-            self.key_data[numbers[begin] : numbers[begin] + numbers[begin + 1]].tobytes().decode()
-            for begin in (column.GROUP, column.COMMIT_TOPIC)
-        )
-        return CommitKey(group, topic, int(numbers[column.PARTITION]))
+    def keys(self, rows: LongArray) -> list[bytes]:
+        """Return the bytes of keys that were understood, without their types: equal for one group,
+        topic and partition."""
+        begins = self.numbers[rows, column.GROUP] - _SIZE_BYTES
+        topics = self.numbers[rows, column.COMMIT_TOPIC] + self.numbers[rows, column.TOPIC_SIZE]
+        data, ends = self.key_data.data, topics + _PARTITION_BYTES
+        return [
+            data[begin:end].tobytes()
+            for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
+        ]
 
-    def scanned(self, row: int) -> dict[str, object] | None:
-        """Return the columns about the key and the value of a commit or tombstone, also of one in a
-        transaction; None where the interpreter of messages has to read it."""
-        numbers = self.numbers[row].tolist()
-        kind = numbers[column.COMMIT_KIND]
-        if kind not in (column.COMMIT_RECORD, column.TOMBSTONE):
-            return None
-        found = {
-            **self.key(row)._asdict(),
-            "is_tombstone": kind == column.TOMBSTONE,
-            "reason": None,
-        }
-        if kind == column.TOMBSTONE:
-            return found
-        begin, size = numbers[column.METADATA], numbers[column.METADATA_SIZE]
-        topic_id, epoch = numbers[column.TOPIC_ID], numbers[column.COMMIT_LEADER_EPOCH]
-        expire_ms = numbers[column.EXPIRE_TIMESTAMP]
-        return found | {
-            "committed_offset": numbers[column.COMMITTED_OFFSET],
-            "leader_epoch": None if epoch == NO_VALUE else epoch,
-            "metadata": self.value_data[begin : begin + size].tobytes().decode(),
-            "commit_timestamp_ms": numbers[column.COMMIT_TIMESTAMP],
-            "expire_timestamp_ms": None if expire_ms == NO_VALUE else expire_ms,
-            "topic_id": None if topic_id == NO_VALUE else self._uuid(topic_id),
-            "version": numbers[column.COMMIT_VERSION],
-        }
+    def are_tombstones(self, rows: LongArray) -> list[bool]:
+        """Return which records that were understood delete a commit."""
+        found: list[bool] = (self.numbers[rows, column.COMMIT_KIND] == column.TOMBSTONE).tolist()
+        return found
 
-    def _uuid(self, position: int) -> str:
-        return uuid_text(self.value_data[position : position + _UUID_BYTES].tobytes())
-
-    def is_tombstone(self, row: int) -> bool:
-        """Return whether a plain record deletes a commit."""
-        return bool(self.numbers[row, column.COMMIT_KIND] == column.TOMBSTONE)
+    def only(self, rows: Sequence[int]) -> Commits:
+        """Return some of the records, without the memory of the others."""
+        return Commits(self.records.take(fixed_width(np.array(rows), pa.int64())))
 
 
 class LastCommits:
-    """Finds the plain records that can count at a time, None for now: those that others of their
-    batch replace are found by their keys' bytes, and never become columns."""
+    """Finds the plain records of a partition that can count at a time, None for now: those that
+    earlier ones, or others of their batch, replace are found by their keys' bytes, and never become
+    columns. Memory grows with the distinct keys, 24 bytes of each."""
 
     def __init__(self, at_ms: int | None) -> None:
         self._at_ms = at_ms
-        self._secret = secrets.token_bytes(SECRET_BYTES)
+        self.is_now = at_ms is None
+        self._keys = KeyOffsets(secrets.token_bytes(SECRET_BYTES))
 
     def rows(self, commits: Commits) -> LongArray:
         """Return the numbers of these records, in their order."""
-        rows: LongArray = np.flatnonzero(commits.is_plain)
+        keys = commits.records.select(KEY_COLUMNS)
         if self._at_ms is None:
-            return rows[self._is_last(commits, rows)]
-        times = integers(commits.records.column("timestampMs"))[rows]
+            return np.flatnonzero(self._keys.take(keys, commits.is_plain))
+        times = integers(commits.records.column("timestampMs"))
         # What has no time of its own counts by the commit's, and replaces nothing for certain.
-        is_kept = times == NO_VALUE
-        counts = np.flatnonzero(~is_kept & (times <= self._at_ms))
-        is_kept[counts] = self._is_last(commits, rows[counts])
-        kept: LongArray = rows[is_kept]
-        return kept
-
-    def _is_last(self, commits: Commits, rows: LongArray) -> BoolArray:
-        """Return which of these records have the highest offset of their key."""
-        found = commits.records.select(KEY_COLUMNS)
-        if len(rows) < len(found):
-            found = found.take(fixed_width(rows, pa.int64()))
-        keys = KeyOffsets(self._secret)
-        keys.add(found)
-        is_last: BoolArray = keys.highest_of(found.column(0)) == integers(found.column(1))
-        return is_last
+        has_time = times != NO_VALUE
+        is_last = self._keys.take(keys, commits.is_plain & has_time & (times <= self._at_ms))
+        return np.flatnonzero(is_last | (commits.is_plain & ~has_time))
 
 
 class CommitColumns:
-    """Makes the given columns of view `offset_commits` of plain records: all are applied, at their
-    own offset. `constants` are columns with one value for the whole partition."""
+    """Makes the given columns of view `offset_commits` of records that were understood. `constants`
+    are columns with one value for the whole partition."""
 
     def __init__(
         self,
@@ -153,10 +122,16 @@ class CommitColumns:
             if field.name not in _BUILDERS and field.name != "is_confirmed"
         }
 
-    def batch(self, commits: Commits, rows: LongArray) -> pa.RecordBatch:
-        """Return these plain records, in their order."""
+    def batch(
+        self, commits: Commits, rows: LongArray, outcomes: Mapping[str, pa.Array] = _NO_COLUMNS
+    ) -> pa.RecordBatch:
+        """Return these records, in their order. What became of them is in `outcomes`; without, they
+        are plain ones, applied at their own offset."""
         columns = {name: constant.of(len(rows)) for name, constant in self._constants.items()}
+        columns |= outcomes
         for field in self._schema:
+            if field.name in outcomes:
+                continue
             if field.name == "is_confirmed":
                 columns[field.name] = self._is_confirmed(commits.offsets[rows])
             elif field.name in _BUILDERS:

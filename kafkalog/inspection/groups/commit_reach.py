@@ -21,6 +21,14 @@ class LogCompleteness(Protocol):
     def damaged_ranges(self) -> int: ...
 
 
+class LogReach(NamedTuple):
+    """The LogCompleteness of one log."""
+
+    internal_partition: int | None
+    complete_from_ms: int | None
+    damaged_ranges: int
+
+
 class CommitReach(NamedTuple):
     """From when on a store has the commits of all groups, None for at all times; how many damaged
     places hide some; which partitions of `__consumer_offsets` the input is known to lack."""

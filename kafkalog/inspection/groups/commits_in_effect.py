@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import fixed_width
+from kafkalog.columns.arrays import booleans, fixed_width, row_codes, scalar
+from kafkalog.coordination.groups.offset_commits import Effect
 
 COMMIT_KEY = ("cluster_id", "internal_partition", "group_id", "topic", "partition")
 COMMIT_COLUMNS = (
@@ -36,7 +37,8 @@ _MOST_ROWS = 1 << 17
 # Columns of kept rows: the effective offset of a commit that has an effect, else -1, and whether
 # the commit waits for the end of its transaction.
 RANK, WAITS = "rank", "waits"
-_ROW = "row"
+_APPLIED, _OPEN = (scalar(effect.value, pa.string()) for effect in (Effect.APPLIED, Effect.OPEN))
+_ZERO, _NONE, _NO = scalar(0, pa.int64()), scalar(-1, pa.int64()), scalar(False, pa.bool_())
 HAS_OPEN_COMMIT = "has_open_commit"
 
 
@@ -80,13 +82,14 @@ def last_commits(kept: pa.Table) -> pa.Table:
 def _last(kept: pa.Table, names: Sequence[str]) -> pa.Table:
     """Return for each value of some columns the row of the highest rank, and whether any waits."""
     table = kept.sort_by(RANK)
-    numbered = table.append_column(_ROW, fixed_width(np.arange(len(table)), pa.int64()))
-    columns = numbered.select([*dict.fromkeys([*names, WAITS]), _ROW])
-    last = columns.group_by(list(names), use_threads=False).aggregate(
-        [(_ROW, "max"), (WAITS, "any")]
-    )
-    found = table.drop_columns([WAITS]).take(last[f"{_ROW}_max"])
-    return found.append_column(WAITS, last[f"{WAITS}_any"])
+    codes = row_codes(table.select(list(names)))
+    count = int(codes.max(initial=-1)) + 1
+    last = np.zeros(count, dtype=np.int64)
+    np.maximum.at(last, codes, np.arange(len(table)))
+    waits = np.zeros(count, dtype=np.bool_)
+    waits[codes[booleans(table[WAITS].combine_chunks())]] = True
+    found = table.drop_columns([WAITS]).take(fixed_width(last, pa.int64()))
+    return found.append_column(WAITS, fixed_width(waits, pa.bool_()))
 
 
 def commits_that_count(kept: pa.Table) -> pa.Table:
@@ -97,9 +100,9 @@ def commits_that_count(kept: pa.Table) -> pa.Table:
     key and input_path alone. A committed offset below 0 is null. Deleted commits are left out.
     """
     rows = last_commits(kept)
-    is_deleted = pc.fill_null(rows["is_tombstone"], False)
-    is_set = pc.and_(pc.greater_equal(rows[RANK], 0), pc.invert(is_deleted))
-    has_offset = pc.and_(is_set, pc.greater_equal(rows["committed_offset"], 0))
+    is_deleted = pc.fill_null(rows["is_tombstone"], _NO)
+    is_set = pc.and_(pc.greater_equal(rows[RANK], _ZERO), pc.invert(is_deleted))
+    has_offset = pc.and_(is_set, pc.greater_equal(rows["committed_offset"], _ZERO))
     columns = {}
     for name in COMMIT_COLUMNS:
         is_known = has_offset if name == "committed_offset" else is_set
@@ -110,21 +113,22 @@ def commits_that_count(kept: pa.Table) -> pa.Table:
 
 
 def _where(is_known: pa.ChunkedArray, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.if_else(is_known, column, pa.scalar(None, column.type))
+    return pc.if_else(is_known, column, pa.nulls(1, column.type)[0])
 
 
 def _ranked(table: pa.Table, at_ms: int | None) -> pa.Table:
     """Return the rows that count or wait, with RANK and WAITS."""
     moment = pc.coalesce(table["effective_timestamp_ms"], table["commit_timestamp_ms"])
     written = pc.coalesce(table["record_timestamp_ms"], table["commit_timestamp_ms"])
-    counts = pc.fill_null(pc.equal(table["effect"], "applied"), False)
-    waits = pc.fill_null(pc.equal(table["effect"], "open"), False)
+    counts = pc.fill_null(pc.equal(table["effect"], _APPLIED), _NO)
+    waits = pc.fill_null(pc.equal(table["effect"], _OPEN), _NO)
     if at_ms is not None:
-        is_later = pc.and_(counts, pc.fill_null(pc.greater(moment, at_ms), False))
-        is_written = pc.fill_null(pc.less_equal(written, at_ms), False)
-        in_transaction = pc.fill_null(table["is_transactional"], False)
+        at = scalar(at_ms, pa.int64())
+        is_later = pc.and_(counts, pc.fill_null(pc.greater(moment, at), _NO))
+        is_written = pc.fill_null(pc.less_equal(written, at), _NO)
+        in_transaction = pc.fill_null(table["is_transactional"], _NO)
         waits = pc.and_(pc.and_(pc.or_(waits, is_later), is_written), in_transaction)
-        counts = pc.and_(counts, pc.fill_null(pc.less_equal(moment, at_ms), False))
-    rank = pc.if_else(counts, table["effective_offset"], pa.scalar(-1, pa.int64()))
+        counts = pc.and_(counts, pc.fill_null(pc.less_equal(moment, at), _NO))
+    rank = pc.if_else(counts, table["effective_offset"], _NONE)
     table = table.append_column(RANK, rank).append_column(WAITS, waits)
     return table.filter(pc.or_(counts, waits))

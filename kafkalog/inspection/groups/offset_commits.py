@@ -4,17 +4,19 @@ schemas/tables/offset_commits.json. Rules: docs/format.md F300 to F303.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.columns.arrays import fixed_width
+from kafkalog.columns.arrays import chosen, fixed_width, of_values
+from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.columns.table_rows import TableRow, table_batch
-from kafkalog.coordination.groups.offset_commits import CommitKey, Decision, OffsetCommitReplay
+from kafkalog.coordination.groups.offset_commits import Decision, Effect, OffsetCommitReplay
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.inspection.groups.commit_columns import CommitColumns, Commits, LastCommits
@@ -26,7 +28,6 @@ from kafkalog.messages.internal_records import (
 from kafkalog.messages.schema import ZERO_UUID
 from kafkalog.storage.names import CONSUMER_OFFSETS
 
-# By their order in `_Record`.
 COMMIT_RECORD_COLUMNS = (
     "key",
     "value",
@@ -41,18 +42,29 @@ COMMIT_RECORD_COLUMNS = (
 # Record types of commits, the older one of a coordinator before Kafka 0.9 as well.
 _COMMIT_TYPES = (0, 1)
 _ROWS_PER_BATCH = 4096
+_EFFECTS = [effect.value for effect in Effect]
+_EFFECT_NUMBERS = {effect: number for number, effect in enumerate(Effect)}
+# Before the key's first part: its type.
+_TYPE_BYTES = 2
+# Effects of commits that count, or that may.
+_COUNTING = (Effect.APPLIED, Effect.OPEN)
 
 
-class _Record(NamedTuple):
-    key: bytes | None
-    value: bytes | None
-    is_control: bool
-    offset: int
-    timestamp_ms: int
-    producer_id: int
-    is_transactional: bool
-    file: str | None
-    broker_id: int | None
+class _Waiting(NamedTuple):
+    """A commit whose effect is not known yet: a row of `commits`, or `row`, which the interpreter
+    of messages made."""
+
+    key: bytes
+    commits: Commits | None
+    number: int
+    row: dict[str, Any] | None = None
+
+
+class _Decided(NamedTuple):
+    commit: _Waiting
+    decision: Decision
+    # That of the record that decides.
+    timestamp_ms: int | None
 
 
 class CommitRows:
@@ -61,9 +73,9 @@ class CommitRows:
     commits is known; those of one batch of records in no certain order.
 
     `high_watermark` is that of the partition, None where it is not known; `constants` are columns
-    with one value for all of it. With `last`, rows of commits outside of transactions that cannot
-    count are left out. Memory grows with the commits of open transactions, and with the
-    keys that are committed while there are any.
+    with one value for all of it. With `last`, rows of commits that cannot count are left out.
+    Memory grows with the commits of open transactions, and with the keys that are committed while
+    there are any.
     """
 
     def __init__(
@@ -76,10 +88,13 @@ class CommitRows:
         self._high_watermark = high_watermark
         self._last = last
         self._constants = constants
-        self._columns = columns
-        self._plain = CommitColumns(high_watermark, constants, columns)
+        self._names = columns
+        self._columns = CommitColumns(high_watermark, constants, columns)
         self._replay = OffsetCommitReplay()
-        self._waiting: dict[int, dict[str, object]] = {}
+        self._waiting: dict[int, _Waiting] = {}
+        self._decided: list[_Decided] = []
+        # Rows of records that cannot be read.
+        self._unread: list[TableRow] = []
 
     def batches(self, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows that these records decide."""
@@ -87,107 +102,195 @@ class CommitRows:
             commits = Commits(batch)
             plain = self._last.rows(commits) if self._last else np.flatnonzero(commits.is_plain)
             if len(plain):
-                yield self._plain.batch(commits, plain)
-            yield from self._batches_of(self._rows(commits))
+                yield self._columns.batch(commits, plain)
+            new = self._take(commits)
+            yield from self._decided_batches()
+            self._keep(commits, new)
 
     def last_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield, at the end of the log, the commits whose transactions are open."""
-        yield from self._batches_of(self._decided(self._replay.still_open(), None))
+        self._decide(self._replay.still_open(), None)
+        yield from self._decided_batches()
 
-    def _batches_of(self, rows: Iterator[TableRow]) -> Iterator[pa.RecordBatch]:
-        while some := list(islice(rows, _ROWS_PER_BATCH)):
-            yield table_batch("offset_commits", some, self._constants, self._columns)
-
-    def _rows(self, commits: Commits) -> Iterator[TableRow]:
-        """Yield the rows of records that are not plain, and of commits that waited for the end of a
-        transaction. Plain records affect others only while any waits."""
+    def _take(self, commits: Commits) -> list[int]:
+        """Take records that are not plain, and return the offsets of those that began to wait.
+        Plain records affect others only while any waits."""
         done = 0
-        places = np.flatnonzero(commits.is_special)
-        chosen = fixed_width(places, pa.int64())
-        columns = [
-            commits.records.column(name).take(chosen).to_pylist() for name in COMMIT_RECORD_COLUMNS
-        ]
-        for place, *values in zip(places.tolist(), *columns, strict=True):
-            yield from self._passed(commits, done, place)
-            record = _Record(*values)
-            scanned = None if record.is_control else commits.scanned(place)
-            yield from self._taken(record, scanned)
+        new: list[int] = []
+        places = np.flatnonzero(commits.is_waiting | commits.is_other)
+        records = commits.records.take(fixed_width(places, pa.int64()))
+        names = ("offset", "timestampMs", "producerId")
+        numbers = (records.column(name).to_pylist() for name in names)
+        is_waiting = commits.is_waiting[places]
+        own = places[is_waiting]
+        keys = zip(commits.keys(own), commits.are_tombstones(own), strict=True)
+        for number, (place, waits, offset, timestamp_ms, producer_id) in enumerate(
+            zip(places.tolist(), is_waiting.tolist(), *numbers, strict=True)
+        ):
+            self._pass(commits, done, place)
             done = place + 1
-        yield from self._passed(commits, done, len(commits.is_plain))
+            if not waits:
+                (record,) = records.slice(number, 1).to_pylist()
+                self._take_other(record)
+                continue
+            new.append(offset)
+            key, is_tombstone = next(keys)
+            self._waiting[offset] = _Waiting(key, commits, place)
+            if is_tombstone:
+                self._decide(self._replay.tombstone(key, offset), timestamp_ms)
+            else:
+                self._wait(key, offset, producer_id)
+        self._pass(commits, done, len(commits.is_plain))
+        return new
 
-    def _passed(self, commits: Commits, begin: int, end: int) -> Iterator[TableRow]:
-        """Yield the waiting commits that the plain records between two places decide."""
+    def _keep(self, commits: Commits, new: Iterable[int]) -> None:
+        """Keep what waits of these records, and not the memory of all."""
+        offsets = [offset for offset in new if offset in self._waiting]
+        if not offsets:
+            return
+        kept = commits.only([self._waiting[offset].number for offset in offsets])
+        for number, offset in enumerate(offsets):
+            self._waiting[offset] = _Waiting(self._waiting[offset].key, kept, number)
+
+    def _pass(self, commits: Commits, begin: int, end: int) -> None:
+        """Decide waiting commits by the plain records between two places."""
         if begin == end or not self._replay.is_waiting:
             return
-        for place in (begin + np.flatnonzero(commits.is_plain[begin:end])).tolist():
-            key, offset = commits.key(place), int(commits.offsets[place])
-            if not commits.is_tombstone(place):
+        places = begin + np.flatnonzero(commits.is_plain[begin:end])
+        keys, tombstones = commits.keys(places), commits.are_tombstones(places)
+        offsets = commits.offsets[places].tolist()
+        for key, is_tombstone, offset in zip(keys, tombstones, offsets, strict=True):
+            if not is_tombstone:
                 self._replay.commit(key, offset)
                 continue
             decisions = self._replay.tombstone(key, offset)
-            others = (each for each in decisions if each.record_offset != offset)
-            yield from self._decided(others, None)
+            self._decide((each for each in decisions if each.record_offset != offset), None)
 
-    def _taken(self, record: _Record, scanned: TableRow | None) -> Iterator[TableRow]:
-        """Yield the rows that a record decides; `scanned` is what its key and value say, None where
-        that needs the interpreter."""
-        if record.is_control:
-            marker = read_control_record(record.key, record.value)
+    def _take_other(self, record: Mapping[str, Any]) -> None:
+        """Take a control record, or one that needs the interpreter."""
+        offset, timestamp_ms = record["offset"], record["timestampMs"]
+        if record[IS_CONTROL]:
+            marker = read_control_record(record["key"], record["value"])
             if marker.record_type in (ABORT, COMMIT):
                 is_commit = marker.record_type == COMMIT
-                ended = self._replay.marker(record.producer_id, record.offset, is_commit=is_commit)
-                yield from self._decided(ended, record.timestamp_ms)
+                ended = self._replay.marker(record["producerId"], offset, is_commit=is_commit)
+                self._decide(ended, timestamp_ms)
             return
-        row = self._place(record)
-        if scanned is not None:
-            row |= scanned
+        message = read_internal_record(CONSUMER_OFFSETS, record["key"], record["value"])
+        if message.record_type not in _COMMIT_TYPES:
+            return
+        row = {**self._place(record), **_interpreted(message)}
+        is_known = message.key is not None and (message.value is not None or message.is_tombstone)
+        if not is_known:
+            self._unread.append(row)
+            return
+        key = _key_of(record["key"])
+        self._waiting[offset] = _Waiting(key, None, 0, row)
+        if message.is_tombstone:
+            self._decide(self._replay.tombstone(key, offset), timestamp_ms)
+        elif record["isTransactional"]:
+            self._wait(key, offset, record["producerId"])
         else:
-            message = read_internal_record(CONSUMER_OFFSETS, record.key, record.value)
-            if message.record_type not in _COMMIT_TYPES:
-                return
-            row |= _interpreted(message)
-            if message.key is None or (message.value is None and not message.is_tombstone):
-                yield row
-                return
-        self._waiting[record.offset] = row
-        key = CommitKey(row["group_id"], row["topic"], row["partition"])
-        decisions = self._decisions(record, key, is_tombstone=row["is_tombstone"])
-        yield from self._decided(decisions, record.timestamp_ms)
+            self._decide([self._replay.commit(key, offset)], timestamp_ms)
 
-    def _decisions(
-        self, record: _Record, key: CommitKey, *, is_tombstone: bool
-    ) -> Iterable[Decision]:
-        if is_tombstone:
-            return self._replay.tombstone(key, record.offset)
-        if record.is_transactional:
-            replaced = self._replay.transactional_commit(key, record.offset, record.producer_id)
-            return [] if replaced is None else [replaced]
-        return [self._replay.commit(key, record.offset)]
+    def _wait(self, key: bytes, offset: int, producer_id: int) -> None:
+        replaced = self._replay.transactional_commit(key, offset, producer_id)
+        if replaced is not None:
+            self._decide([replaced], None)
 
-    def _decided(
-        self, decisions: Iterable[Decision], timestamp_ms: int | None
-    ) -> Iterator[TableRow]:
-        """Yield the rows that a record with this timestamp decides."""
-        for decision in decisions:
-            row = self._waiting.pop(decision.record_offset)
-            row["effect"] = decision.effect.value
-            row["effective_offset"] = decision.effective_offset
-            if decision.effective_offset is not None:
-                row["effective_timestamp_ms"] = _unless(timestamp_ms, NO_VALUE)
-            yield row
+    def _decide(self, decisions: Iterable[Decision], timestamp_ms: int | None) -> None:
+        """Note what a record with this timestamp decides."""
+        self._decided += (
+            _Decided(self._waiting.pop(each.record_offset), each, timestamp_ms)
+            for each in decisions
+        )
 
-    def _place(self, record: _Record) -> dict[str, Any]:
+    def _decided_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield what has been decided since the last call."""
+        rows, self._unread = iter(self._unread), []
+        decided, self._decided = self._that_count(self._decided), []
+        if not decided and self._last:
+            return
+        by_interpreter = (each for each in decided if each.commit.commits is None)
+        rows = chain(rows, map(_with_outcome, by_interpreter))
+        while some := list(islice(rows, _ROWS_PER_BATCH)):
+            yield table_batch("offset_commits", some, self._constants, self._names)
+        of_columns: dict[int, list[_Decided]] = defaultdict(list)
+        for each in decided:
+            of_columns[id(each.commit.commits)].append(each)
+        for found in of_columns.values():
+            commits = found[0].commit.commits
+            if commits is not None:
+                numbers = np.array([each.commit.number for each in found], dtype=np.int64)
+                outcomes = {
+                    name: array
+                    for name, array in _outcomes(commits, numbers, found).items()
+                    if name in self._names
+                }
+                yield self._columns.batch(commits, numbers, outcomes)
+
+    def _that_count(self, decided: list[_Decided]) -> list[_Decided]:
+        """Return, where others are left out, the commits that count or may."""
+        if self._last is None:
+            return decided
+        counting = [each for each in decided if each.decision.effect in _COUNTING]
+        if not self._last.is_now:
+            return counting
+        # Whatever took effect later replaces what did before.
+        return list({(each.commit.key, each.decision.effect): each for each in counting}.values())
+
+    def _place(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns about where a record is, and its transaction."""
-        known = self._high_watermark
+        known, offset = self._high_watermark, record["offset"]
+        is_transactional = record["isTransactional"]
         return {
-            "broker_id": record.broker_id,
-            "file": record.file,
-            "record_offset": record.offset,
-            "record_timestamp_ms": _unless(record.timestamp_ms, NO_VALUE),
-            "is_transactional": record.is_transactional,
-            "producer_id": record.producer_id if record.is_transactional else None,
-            "is_confirmed": None if known is None else record.offset < known,
+            "broker_id": record["brokerId"],
+            "file": record["file"],
+            "record_offset": offset,
+            "record_timestamp_ms": _unless(record["timestampMs"], NO_VALUE),
+            "is_transactional": is_transactional,
+            "producer_id": record["producerId"] if is_transactional else None,
+            "is_confirmed": None if known is None else offset < known,
         }
+
+
+def _outcomes(
+    commits: Commits, numbers: LongArray, decided: Sequence[_Decided]
+) -> dict[str, pa.Array]:
+    """Return what became of some records in transactions, as columns of the view."""
+    codes = np.array([_EFFECT_NUMBERS[each.decision.effect] for each in decided], dtype=np.int32)
+    offsets = [each.decision.effective_offset for each in decided]
+    times = [_effective_ms(each) for each in decided]
+    return {
+        "is_transactional": fixed_width(np.ones(len(numbers), dtype=np.bool_), pa.bool_()),
+        "producer_id": commits.records.column("producerId").take(fixed_width(numbers, pa.int64())),
+        "effect": chosen(_EFFECTS, codes),
+        "effective_offset": of_values(offsets, pa.int64()),
+        "effective_timestamp_ms": of_values(times, pa.int64()),
+    }
+
+
+def _with_outcome(decided: _Decided) -> TableRow:
+    """Return a row of the interpreter with what became of the commit."""
+    return {
+        **(decided.commit.row or {}),
+        "effect": decided.decision.effect.value,
+        "effective_offset": decided.decision.effective_offset,
+        "effective_timestamp_ms": _effective_ms(decided),
+    }
+
+
+def _effective_ms(decided: _Decided) -> int | None:
+    is_effective = decided.decision.effective_offset is not None
+    return decided.timestamp_ms if is_effective and decided.timestamp_ms != NO_VALUE else None
+
+
+def _key_of(key: bytes) -> bytes:
+    """Return the bytes of a key that the interpreter has read, as `Commits.key` does."""
+    end = _TYPE_BYTES
+    for _ in range(2):
+        end += 2 + int.from_bytes(key[end : end + 2])
+    return key[_TYPE_BYTES : end + 4]
 
 
 def _interpreted(message: InternalRecord) -> TableRow:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.columns.arrays import fixed_width, of_values
+from kafkalog.columns.arrays import fixed_width, no_rows, of_values
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.commit_status import (
     GroupFacts,
@@ -51,9 +52,6 @@ _OF_GROUP = {
 # What else the status of a commit depends on: OFFSETS_PARTITION is where the group belongs if the
 # number of partitions `is_confirmed`, IS_SUBSCRIBED is null where topics of a member are not known.
 OFFSETS_PARTITION, IS_SUBSCRIBED = "offsets_partition", "is_subscribed"
-# Columns of one row without a topic: how many groups the partition has, and of how many it is the
-# OFFSETS_PARTITION.
-GROUPS, GROUPS_IN_PLACE = "groups", "groups_in_place"
 PLACED_SCHEMA = pa.schema(
     [
         *arrow_schema("offset_commits", COMMIT_COLUMNS),
@@ -68,8 +66,6 @@ PLACED_SCHEMA = pa.schema(
         *arrow_schema("group_metadata", ("protocol_type", "state_timestamp_ms")),
         pa.field(OFFSETS_PARTITION, pa.int32()),
         pa.field(IS_SUBSCRIBED, pa.bool_()),
-        pa.field(GROUPS, pa.int64()),
-        pa.field(GROUPS_IN_PLACE, pa.int64()),
     ]
 )
 STATUS_SCHEMA = arrow_schema("consumer_lag", ("expires_ms", "commit_status"))
@@ -81,6 +77,7 @@ _DECISIVE = (
     *(OFFSETS_PARTITION, IS_SUBSCRIBED, "high_watermark"),
 )
 _Place = tuple[GroupKey, GroupPartition]
+_NO_COLUMNS: Mapping[str, pa.Array] = MappingProxyType({})
 
 
 class PartitionFacts(NamedTuple):
@@ -92,14 +89,23 @@ class PartitionFacts(NamedTuple):
     complete_from_ms: int | None
 
 
+class PlacedCommits(NamedTuple):
+    """Rows of one partition with PLACED_SCHEMA, how many groups it has, and of how many it is the
+    OFFSETS_PARTITION."""
+
+    rows: pa.Table
+    groups: int
+    groups_in_place: int
+
+
 def placed_commits(
     commits: pa.Table | None,
     records: Sequence[GroupRecord],
     topic_names: Mapping[str, str],
     facts: PartitionFacts,
-) -> pa.Table:
-    """Return the rows of one partition with PLACED_SCHEMA, and one that counts its groups, from
-    rows of `commits_that_count` and the records that LatestRecords keeps, with input_path.
+) -> PlacedCommits:
+    """Return the rows of one partition from rows of `commits_that_count` and the records that
+    LatestRecords keeps, with input_path.
 
     `topic_names` has the names of topic ids in assignments. If several members claim a partition,
     because one of them has died, the last by id is named.
@@ -112,19 +118,28 @@ def placed_commits(
     found = [] if commits is None else [commits]
     if others:
         found.append(_without_commit(others, records))
-    if groups:
-        found.append(_counts(groups, facts))
+    in_place = sum(_place_of(key, facts) == key.internal_partition for key in groups)
     if not found:
-        return PLACED_SCHEMA.empty_table()
+        return PlacedCommits(no_rows(PLACED_SCHEMA), len(groups), in_place)
     rows = pa.concat_tables(found, promote_options="default")
-    # The row that counts groups is of none.
-    places = [*committed, *others, *[None] * bool(groups)]
+    places = [*committed, *others]
     columns = {
-        **_member_columns([None if place is None else assigned.get(place) for place in places]),
-        **_group_columns([None if place is None else place[0] for place in places], groups, facts),
+        **_member_columns([assigned.get(place) for place in places]),
+        **_group_columns([key for key, _ in places], groups, facts),
         IS_SUBSCRIBED: _is_subscribed(places, members),
     }
-    return _of_schema(rows, columns)
+    return PlacedCommits(of_placed_schema(rows, columns), len(groups), in_place)
+
+
+def of_placed_schema(rows: pa.Table, columns: Mapping[str, pa.Array] = _NO_COLUMNS) -> pa.Table:
+    """Return the rows with more columns, all columns of PLACED_SCHEMA in its order, null where they
+    are not known."""
+    known = {name: rows[name] for name in rows.column_names} | dict(columns)
+    arrays = [
+        known[field.name] if field.name in known else pa.nulls(len(rows), field.type)
+        for field in PLACED_SCHEMA
+    ]
+    return pa.table(arrays, schema=PLACED_SCHEMA)
 
 
 def with_statuses(
@@ -175,14 +190,6 @@ def _without_commit(places: Sequence[_Place], records: Iterable[GroupRecord]) ->
     return _table(names, zip(*rows, strict=True))
 
 
-def _counts(groups: Mapping[GroupKey, Group], facts: PartitionFacts) -> pa.Table:
-    """Return the row that counts the groups of a partition."""
-    in_place = sum(_place_of(key, facts) == key.internal_partition for key in groups)
-    cluster_id = next(iter(groups)).cluster_id
-    names = ("cluster_id", GROUPS, GROUPS_IN_PLACE)
-    return _table(names, ([cluster_id], [len(groups)], [in_place]))
-
-
 def _place_of(key: GroupKey, facts: PartitionFacts) -> int | None:
     return (
         None if facts.partitions is None else offsets_partition_of(key.group_id, facts.partitions)
@@ -200,11 +207,11 @@ def _member_columns(members: Sequence[GroupMember | None]) -> dict[str, pa.Array
 
 
 def _group_columns(
-    keys: Sequence[GroupKey | None], groups: Mapping[GroupKey, Group], facts: PartitionFacts
+    keys: Sequence[GroupKey], groups: Mapping[GroupKey, Group], facts: PartitionFacts
 ) -> dict[str, pa.Array]:
     """Return the columns about the group of each row."""
     numbers = {key: number for number, key in enumerate(groups)}
-    group_of = of_values([None if key is None else numbers[key] for key in keys], pa.int64())
+    group_of = of_values([numbers[key] for key in keys], pa.int64())
     values = {
         **{
             column: [getattr(group, name) for group in groups.values()]
@@ -217,7 +224,7 @@ def _group_columns(
     return {name: _array(name, found).take(group_of) for name, found in values.items()}
 
 
-def _is_subscribed(places: Iterable[_Place | None], members: Iterable[GroupMember]) -> pa.Array:
+def _is_subscribed(places: Iterable[_Place], members: Iterable[GroupMember]) -> pa.Array:
     """Return for each row whether a member of its group subscribes to its topic, null if that is
     not known."""
     subscriptions: dict[GroupKey, list[frozenset[str] | None]] = defaultdict(list)
@@ -225,9 +232,9 @@ def _is_subscribed(places: Iterable[_Place | None], members: Iterable[GroupMembe
         subscriptions[member.group].append(member.subscribed_topics)
     topics = {key: subscribed_by_all(found) for key, found in subscriptions.items()}
 
-    def is_subscribed(place: _Place | None) -> bool | None:
-        known = None if place is None else topics.get(place[0])
-        return None if place is None or known is None else place[1][0] in known
+    def is_subscribed(place: _Place) -> bool | None:
+        known = topics.get(place[0])
+        return None if known is None else place[1][0] in known
 
     found = [is_subscribed(place) for place in places]
     nulls = np.array([each is None for each in found], np.bool_)
@@ -245,16 +252,6 @@ def _facts(row: GroupRecord, confirmed: Collection[str | None]) -> GroupFacts:
         topics,
         row[OFFSETS_PARTITION] if is_confirmed else None,
     )
-
-
-def _of_schema(rows: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
-    """Return the rows with more columns, all columns of PLACED_SCHEMA in its order."""
-    known = {name: rows[name] for name in rows.column_names} | dict(columns)
-    arrays = [
-        known[field.name] if field.name in known else pa.nulls(len(rows), field.type)
-        for field in PLACED_SCHEMA
-    ]
-    return pa.table(arrays, schema=PLACED_SCHEMA)
 
 
 def _table(names: Sequence[str], columns: Iterable[Sequence[Any]]) -> pa.Table:

@@ -10,7 +10,7 @@ from dataclasses import fields
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.columns.arrays import chosen, fixed_width, integers
+from kafkalog.columns.arrays import chosen, fixed_width, integers, present, scalar
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
@@ -33,6 +33,7 @@ _LOG_START, _, _END_FROM, _ = _ABOUT_LOG = ACCOUNT_COLUMNS[:4]
 LAG_PARTS = ACCOUNT_COLUMNS[
     ACCOUNT_COLUMNS.index("readable_records") : ACCOUNT_COLUMNS.index("next_offset")
 ]
+_ZERO = scalar(0, pa.int64())
 # Columns in which -1 means none.
 _OPTIONAL = ACCOUNT_COLUMNS[ACCOUNT_COLUMNS.index("next_offset") :]
 
@@ -112,12 +113,11 @@ def accounts_of_now(
 
 def _numbers(rows: pa.Table, name: str) -> LongArray:
     """Return the numbers of a column, 0 for null."""
-    return np.concatenate([integers(chunk) for chunk in rows.column(name).fill_null(0).chunks])
+    return np.concatenate([integers(chunk) for chunk in rows.column(name).fill_null(_ZERO).chunks])
 
 
 def _is_null(chunk: pa.Array) -> BoolArray:
-    is_null: BoolArray = chunk.is_null().to_numpy(zero_copy_only=False)
-    return is_null
+    return ~present(chunk)
 
 
 def _data_type(name: str) -> pa.DataType:

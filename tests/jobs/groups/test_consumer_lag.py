@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
 from jobs.consumer_lag import main
 from kafkalog.inspection.groups.commit_reach import CommitReach
+from kafkalog.inspection.lag.lag_table import LagTotals
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.jobs.lag.lag_words import lag_findings
 from tests.support.jobs.job_runs import table, written_schema
@@ -54,8 +55,8 @@ def log_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def run(log_dir: Path, output: Path, *arguments: object) -> int:
-    given = ["--output-dir", output, "--format", "parquet", *arguments]
+def run(log_dir: Path, output: Path, *arguments: object, table_format: str = "parquet") -> int:
+    given = ["--output-dir", output, "--format", table_format, *arguments]
     return main([str(log_dir), *map(str, given)])
 
 
@@ -107,6 +108,25 @@ def test_lag_as_of_the_last_record_and_what_was_lost(
     assert "101 to read" in said
     assert "401 to read, 160 deleted" in said
     assert "110 s" in said
+
+
+@pytest.mark.deep
+def test_tables_of_all_formats_have_the_same_rows(
+    spark: SparkSession, log_dir: Path, tmp_path: Path
+) -> None:
+    moment = at(LAST_S + 10)
+    found = {}
+    for table_format in ("parquet", "delta", "delta", "json"):
+        output = tmp_path / table_format
+        code = run(log_dir, output, "--as-of", moment, "--show", 0, table_format=table_format)
+        assert code == ExitCode.DONE
+        reader = spark.read.format(table_format)
+        if table_format == "json":
+            reader = reader.schema(written_schema("consumer_lag"))
+        rows_of_format = reader.load(str(output / "consumer_lag")).collect()
+        found[table_format] = sorted(rows_of_format, key=lambda row: row.group_id)
+    assert [row.group_id for row in found["parquet"]] == ["done", "late", "orphan", "reader"]
+    assert found["delta"] == found["json"] == found["parquet"]
 
 
 @pytest.mark.deep
@@ -165,7 +185,7 @@ def test_names_without_rows_are_reported(
 
 @pytest.mark.deep
 def test_more_lag_than_allowed_is_a_finding() -> None:
-    totals = Row(most_records=101, below_log_start=0, damaged=0)
+    totals = LagTotals(most_records=101)
     reaches = [CommitReach(False, None, 0)]
     assert lag_findings(totals, reaches, 101) == []
     assert lag_findings(totals, reaches, None) == []

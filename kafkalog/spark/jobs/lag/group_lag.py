@@ -1,119 +1,287 @@
-"""The lag of all groups: a task reads partitions of `__consumer_offsets` and passes on a row for
-each commit that counts; then a task has the rows about a log.
+"""The lag of all groups in two steps: a task reads partitions of `__consumer_offsets` and returns
+the commits that count; then a task has the commits about some logs and makes rows of the table.
 
-Reasons: docs/decisions/0034.
+Between the steps rows are bytes of Arrow, which the JVM does not look into.
+Reasons: docs/decisions/0034 and 0045.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+import pickle
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kafkalog.coordination.groups.commit_status import KnownTopic
+from kafkalog.columns.arrays import fixed_width, of_values
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.offsets_partitions import is_confirmed
-from kafkalog.inspection.groups.placed_commits import (
-    GROUPS,
-    GROUPS_IN_PLACE,
-    PLACED_SCHEMA,
-    STATUS_SCHEMA,
-    placed_commits,
-    with_statuses,
+from kafkalog.inspection.groups.placed_commits import of_placed_schema
+from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames, group_count, group_digests
+from kafkalog.inspection.lag.lag_table import (
+    TABLE,
+    KnownTopics,
+    LagQuestion,
+    LagSummary,
+    LogPlace,
+    by_log,
+    lag_table,
+    summed,
 )
-from kafkalog.inspection.lag.lag_columns import with_accounts
+from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.lake.file_schemas import file_metadata
+from kafkalog.lake.layout import TableOutput
+from kafkalog.lake.table_writer import TableWriter, removed_on_error
+from kafkalog.lake.written_file import WrittenFile
 from kafkalog.spark.jobs.lag.cluster_facts import ClusterFacts
-from kafkalog.spark.jobs.lag.lag_reading import CountLag, account_fields, by_log
-from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
-from kafkalog.spark.lake.task_groups import in_tasks
+from kafkalog.spark.jobs.lag.group_parts import GroupsPart, RowsSummary, placed_part
+from kafkalog.spark.lake.task_groups import RESULT, OnReport, Report, in_tasks, pickled, results
 from kafkalog.spark.session import parallelism
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.options.options import ReadOptions
-from kafkalog.views.reading.group_reading import GroupsRead, read_groups
 from kafkalog.views.reading.work_log import READ, reported_work
 
+# Which bucket of logs rows are about, and the rows as a stream of Arrow; in bucket _SUMMARY what a
+# task knows of its rows, pickled.
+_ROWS = "bucket int, data binary"
+_SUMMARY = -1
 _ROWS_PER_BATCH = 65_536
+# A commit takes 80 bytes of `__consumer_offsets` at least: a bucket has 400,000 rows at most, fewer
+# where that keeps all cores busy.
+_BYTES_PER_BUCKET, _LEAST_BYTES = 32 * 1024 * 1024, 4 * 1024 * 1024
+# Of logs, of which a task reads headers; to so many buckets each task can pass rows on.
+_LOG_BYTES_PER_BUCKET, _MOST_BUCKETS = 1024 * 1024 * 1024, 4096
+
+_Batches = Iterator[pa.RecordBatch]
 
 
-def placed_commits_of(
+@dataclass(frozen=True)
+class PlacedRows:
+    """Commits as _ROWS, kept by Spark, the number of their buckets, and what is known of them."""
+
+    rows: DataFrame
+    buckets: int
+    summaries: Sequence[RowsSummary]
+
+    @property
+    def groups(self) -> int:
+        """How many groups have rows."""
+        return group_count(b"".join(each.digests for each in self.summaries))
+
+    @property
+    def names(self) -> FoundNames:
+        """Which of the given names rows have."""
+        found = [each.names for each in self.summaries]
+        return FoundNames(*(frozenset().union(*names) for names in zip(*found, strict=True)))
+
+    def confirmed(self) -> frozenset[str | None]:
+        """Return the clusters of which the number of partitions of `__consumer_offsets`
+        `is_confirmed`."""
+        counts: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
+        for each in self.summaries:
+            counts[each.cluster_id][0] += each.groups_in_place
+            counts[each.cluster_id][1] += each.groups
+        return frozenset(key for key, numbers in counts.items() if is_confirmed(*numbers))
+
+
+def placed_rows(
     spark: SparkSession,
     options: ReadOptions,
-    reads: Sequence[GroupsRead],
+    parts: Sequence[GroupsPart],
     facts: ClusterFacts,
+    *,
+    log_bytes: int,
     at_ms: int | None,
-) -> DataFrame:
-    """Return rows of PLACED_SCHEMA, now or at a past time, made by tasks that each read partitions
-    of `__consumer_offsets`."""
-    names = facts.topic_names()
-    places = {read.place: facts.of_partition(*read.place) for read in reads}
-
-    def place(reads: Sequence[GroupsRead]) -> Iterator[pa.RecordBatch]:
-        use_file_access(options.file_access)
-        with reported_work(READ, {"reads": str(len(reads))}):
-            for read in reads:
-                commits, records = read_groups(read, options, at_ms)
-                rows = placed_commits(commits, records, names, places[read.place])
-                yield from rows.to_batches(max_chunksize=_ROWS_PER_BATCH)
-
-    tasks = TaskSize(options.max_partition_bytes, cores=parallelism(spark))
-    return in_tasks(spark, packed(reads, tasks), place, from_arrow_schema(PLACED_SCHEMA))
-
-
-def with_lag_and_status(
-    placed: DataFrame,
+    chosen: ChosenNames,
     in_zookeeper: DataFrame | None,
-    places: DataFrame,
-    facts: ClusterFacts,
-    settings: ConsumerLagSettings,
-) -> DataFrame:
-    """Return the rows of groups with at_ms, the columns of `places` and of an account, and the
-    status of the commit. `placed` are rows of `placed_commits_of`, which is read twice, and
-    `in_zookeeper` those of groups that commit to ZooKeeper, or None."""
-    counts = placed.where(F.col(GROUPS).isNotNull()).groupBy("cluster_id")
-    sums = counts.agg(F.sum(GROUPS_IN_PLACE), F.sum(GROUPS)).collect()
-    confirmed = {cluster_id for cluster_id, *numbers in sums if is_confirmed(*numbers)}
-    rows = placed.where(F.col("topic").isNotNull())
+) -> PlacedRows:
+    """Return the commits of groups, now or at a past time, read by tasks that each have partitions
+    of `__consumer_offsets`; `in_zookeeper` are those of groups that commit to ZooKeeper, and
+    `log_bytes` the size of all logs whose lag is counted."""
+    names = facts.topic_names()
+    known = [facts.of_partition(part.cluster_id, part.partition) for part in parts]
+    tasks = parallelism(spark)
+    buckets = _bucket_count(sum(part.size for part in parts), log_bytes, tasks)
+
+    def place(numbered: Sequence[_NumberedPart]) -> _Batches:
+        use_file_access(options.file_access)
+        waiting: list[pa.Table] = []
+        with reported_work(READ, {"reads": str(len(numbered))}):
+            for part, number in numbered:
+                rows, summary = placed_part(
+                    *(part, options, at_ms), topic_names=names, facts=known[number], chosen=chosen
+                )
+                yield _summary(summary)
+                waiting.append(rows)
+                if sum(map(len, waiting)) >= _ROWS_PER_BATCH:
+                    yield from _divided(pa.concat_tables(waiting), buckets)
+                    waiting.clear()
+        if waiting:
+            yield from _divided(pa.concat_tables(waiting), buckets)
+
+    def place_given(batches: _Batches) -> _Batches:
+        for batch in batches:
+            rows = chosen.rows(of_placed_schema(pa.Table.from_batches([batch])))
+            yield _summary(RowsSummary(None, 0, 0, group_digests(rows), chosen.found_in(rows)))
+            yield from _divided(rows, buckets)
+
+    numbered = [_NumberedPart(part, number) for number, part in enumerate(parts)]
+    groups = packed(numbered, TaskSize(options.max_partition_bytes, cores=tasks))
+    rows = in_tasks(spark, groups, place, _ROWS)
     if in_zookeeper is not None:
-        rows = rows.unionByName(in_zookeeper, allowMissingColumns=True)
-    rows = rows.withColumn("at_ms", F.lit(settings.at_ms).cast("long"))
-    count = _counting(settings, facts.topics_by_name(), confirmed)
-    return by_log(rows, places, count, [*account_fields(), *from_arrow_schema(STATUS_SCHEMA)])
+        rows = rows.unionAll(in_zookeeper.mapInArrow(place_given, _ROWS))
+    kept = rows.persist()
+    return PlacedRows(kept, buckets, results(_summaries(kept)))
 
 
-def of_cluster(read: GroupsRead, cluster_id: str | None) -> GroupsRead:
-    """Return the read with this cluster's id where it has none: old brokers do not write it into
-    their log directories."""
-    copies = tuple(
-        replace(
-            copy,
-            segments=tuple(
-                replace(segment, cluster_id=segment.cluster_id or cluster_id)
-                for segment in copy.segments
-            ),
-        )
-        for copy in read.copies
+class LagRows:
+    """The rows of table `consumer_lag`, which tasks make that each open the logs of a bucket.
+    `summary` has `show` of those with most to read, once the rows are made."""
+
+    def __init__(
+        self,
+        placed: PlacedRows,
+        logs: Sequence[PartitionLog],
+        facts: ClusterFacts,
+        question: LagQuestion,
+        show: int,
+    ) -> None:
+        self.summary = summed([], show)
+        self._placed, self._question, self._show = placed, question, show
+        self._topics = KnownTopics(facts.topics_by_name(), placed.confirmed())
+        places: list[dict[tuple[str, int], LogPlace]] = [{} for _ in range(placed.buckets)]
+        for log in best_logs(logs):
+            if log.topic is not None and log.partition is not None:
+                key = log.topic, log.partition
+                place = LogPlace(log.path, log.log_dir.broker_id)
+                places[_bucket(key, placed.buckets)][key] = place
+        # A task unpickles those of its own bucket.
+        self._places = [pickle.dumps(each) for each in places]
+
+    def frame(self) -> DataFrame:
+        """Return the rows, which are made now and kept by Spark."""
+        make, show = self._making(), self._show
+
+        def pack(batches: _Batches) -> _Batches:
+            for bucket, rows in make(batches):
+                yield _row(bucket, _streamed(rows))
+                yield _summary(LagSummary.of(rows, show))
+
+        def unpack(batches: _Batches) -> _Batches:
+            for batch in batches:
+                for data in batch.column(0):
+                    yield from pa.ipc.open_stream(data.as_buffer())
+
+        kept = self._of_buckets().mapInArrow(pack, _ROWS).persist()
+        self.summary = summed(results(_summaries(kept)), show)
+        packed_rows = kept.where(F.col("bucket") != _SUMMARY).select("data")
+        few_files = packed_rows.coalesce(parallelism(kept.sparkSession))
+        return few_files.mapInArrow(unpack, from_arrow_schema(arrow_schema(TABLE)))
+
+    def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
+        """Run the tasks, which write the rows to files and report these; return the files."""
+        make, show = self._making(), self._show
+
+        def write(batches: _Batches) -> _Batches:
+            found: list[LagSummary] = []
+            with removed_on_error(TableWriter(output)) as writer:
+                for _, rows in make(batches):
+                    found.append(LagSummary.of(rows, show))
+                    ordered, runs = by_log(rows)
+                    described = ordered.replace_schema_metadata(file_metadata(TABLE))
+                    for key, begin, end in runs:
+                        for batch in described.slice(begin, end - begin).to_batches():
+                            writer.write(batch, key)
+                files = writer.close()
+            report(Report(0, tuple(files)))
+            yield pickled((files, summed(found, show)))
+
+        done = results(self._of_buckets().mapInArrow(write, RESULT))
+        self.summary = summed([summary for _, summary in done], show)
+        return [file for files, _ in done for file in files]
+
+    def _of_buckets(self) -> DataFrame:
+        """Return placed commits, each in the partition of its bucket."""
+        rows = self._placed.rows.where(F.col("bucket") != _SUMMARY)
+        return rows.repartitionById(self._placed.buckets, "bucket")
+
+    def _making(self) -> Callable[[_Batches], Iterator[tuple[int, pa.Table]]]:
+        """Return a function that makes the rows of the buckets of a task."""
+        topics, question, places = self._topics, self._question, self._places
+
+        def make(batches: _Batches) -> Iterator[tuple[int, pa.Table]]:
+            found: dict[int, list[pa.Table]] = defaultdict(list)
+            for batch in batches:
+                for bucket, data in zip(*batch.columns, strict=True):
+                    found[bucket.as_py()].append(pa.ipc.open_stream(data.as_buffer()).read_all())
+            for bucket, tables in found.items():
+                own = pickle.loads(places[bucket])
+                yield bucket, lag_table(pa.concat_tables(tables), own, topics, question)
+
+        return make
+
+
+class _NumberedPart(NamedTuple):
+    part: GroupsPart
+    number: int
+
+    @property
+    def size(self) -> int:
+        return self.part.size
+
+
+def _bucket_count(commit_bytes: int, log_bytes: int, cores: int) -> int:
+    for_commits = max(
+        commit_bytes // _BYTES_PER_BUCKET, min(2 * cores, commit_bytes // _LEAST_BYTES), 1
     )
-    return GroupsRead(copies)
+    return max(for_commits, min(for_commits + log_bytes // _LOG_BYTES_PER_BUCKET, _MOST_BUCKETS))
 
 
-def _counting(
-    settings: ConsumerLagSettings,
-    topics: Mapping[tuple[str | None, str], Sequence[KnownTopic]],
-    confirmed: Collection[str | None],
-) -> CountLag:
-    """Return a function that adds accounts of lag and statuses to the rows about a log. What it
-    refers to needs no Spark: workers import little."""
-    read_committed, now_ms = settings.read_committed, settings.now_ms
-    at = None if settings.as_of_ms is None else "at_ms"
-    at_ms, retention_ms = settings.at_ms, settings.retention_ms
+def _summaries(rows: DataFrame) -> DataFrame:
+    """Return the summaries among rows as `results` takes them."""
+    name, _ = RESULT.split()
+    return rows.where(F.col("bucket") == _SUMMARY).select(F.col("data").alias(name))
 
-    def count(rows: pa.Table, log: PartitionLog | None) -> pa.Table:
-        counted = with_accounts(rows, log, read_committed=read_committed, now_ms=now_ms, at=at)
-        return with_statuses(counted, topics, confirmed, at_ms=at_ms, retention_ms=retention_ms)
 
-    return count
+def _divided(rows: pa.Table, buckets: int) -> _Batches:
+    """Yield rows by the buckets of their logs."""
+    ordered, runs = by_log(rows)
+    found: dict[int, list[pa.Table]] = defaultdict(list)
+    for key, begin, end in runs:
+        found[_bucket(key, buckets)].append(ordered.slice(begin, end - begin))
+    for bucket, tables in found.items():
+        yield _row(bucket, _streamed(pa.concat_tables(tables)))
+
+
+def _bucket(log: tuple[str, int], buckets: int) -> int:
+    topic, partition = log
+    return crc32(f"{topic}-{partition}".encode()) % buckets
+
+
+def _streamed(rows: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(sink, rows.schema, options=options) as stream:
+        stream.write_table(rows.combine_chunks(), max_chunksize=_ROWS_PER_BATCH)
+    return sink.getvalue()
+
+
+def _summary(summary: Any) -> pa.RecordBatch:
+    return _row(_SUMMARY, pa.py_buffer(pickle.dumps(summary)))
+
+
+def _row(bucket: int, data: pa.Buffer) -> pa.RecordBatch:
+    columns = (
+        fixed_width(np.array([bucket]), pa.int32()),
+        of_values([data.to_pybytes()], pa.binary()),
+    )
+    return pa.RecordBatch.from_arrays(list(columns), names=["bucket", "data"])

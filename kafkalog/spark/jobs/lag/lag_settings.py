@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
@@ -12,6 +12,8 @@ from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.coordination.groups.lag_status import LagSettings
+from kafkalog.inspection.lag.chosen_rows import ChosenNames
+from kafkalog.inspection.lag.lag_table import LagQuestion
 from kafkalog.words import name_suggestions
 
 _MOST_NAMES = 1000
@@ -34,19 +36,19 @@ class NameFilter:
             is_selected = is_selected | F.col(column).rlike(self.pattern)
         return rows.where(is_selected)
 
-    def missing(self, rows: DataFrame, column: str) -> list[str]:
-        """Return the given names that no row has."""
-        if not self.names:
-            return []
-        present = {row[0] for row in rows.select(column).distinct().collect()}
-        return sorted(set(self.names) - present)
-
     def missing_words(
         self, option: str, rows: DataFrame, everything: Callable[[], DataFrame], column: str
     ) -> list[str]:
         """Return a line for each given name that no row has, with the names that there are in
         `everything`."""
-        missing = self.missing(rows, column)
+        found = rows.select(column).distinct().collect() if self.names else []
+        return self.words_without(option, {row[0] for row in found}, everything, column)
+
+    def words_without(
+        self, option: str, found: Collection[str], everything: Callable[[], DataFrame], column: str
+    ) -> list[str]:
+        """Return the same, given the names that rows have."""
+        missing = sorted(set(self.names) - set(found))
         if not missing:
             return []
         names = everything().select(column).where(F.col(column).isNotNull()).distinct()
@@ -78,9 +80,17 @@ class ConsumerLagSettings:
     max_lag: int | None = None
 
     @property
-    def at_ms(self) -> int:
-        """The time that ages and expiry refer to."""
-        return self.now_ms if self.as_of_ms is None else self.as_of_ms
+    def question(self) -> LagQuestion:
+        """What tasks are asked."""
+        return LagQuestion(self.now_ms, self.as_of_ms, self.read_committed, self.retention_ms)
+
+    @property
+    def chosen(self) -> ChosenNames:
+        """The rows that tasks leave out, and which of the given names they look for."""
+        return ChosenNames(
+            *(frozenset(self.groups.names), self.groups.pattern),
+            *(frozenset(self.topics.names), self.topics.pattern),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Row
-
 from kafkalog.inspection.groups.commit_reach import CommitReach, expired_words
+from kafkalog.inspection.lag.lag_table import LagTotals
 from kafkalog.words import age_text, counted
 
 
-def lag_words(totals: Row) -> str:
+def lag_words(totals: LagTotals, groups: int) -> str:
     """Return how many groups lag, by how much, what is lost, and what is not known."""
-    head = f"{counted(totals.groups, 'group')}, {counted(totals.partitions, 'partition')}"
+    head = f"{counted(groups, 'group')}, {counted(totals.partitions, 'partition')}"
     behind = f"{totals.behind:,} behind, {counted(totals.records, 'record')} to read"
     if totals.time_lag_ms is not None:
         age = age_text(totals.time_lag_ms)
@@ -35,7 +34,9 @@ def lag_words(totals: Row) -> str:
     return "\n".join(lines)
 
 
-def lag_findings(totals: Row, reaches: Sequence[CommitReach], max_lag: int | None) -> list[str]:
+def lag_findings(
+    totals: LagTotals, reaches: Sequence[CommitReach], max_lag: int | None
+) -> list[str]:
     """Return the findings that --fail-on-findings fails on."""
     found = []
     if max_lag is not None and (totals.most_records or 0) > max_lag:

@@ -82,3 +82,19 @@ def test_nothing_is_left_after_clear_but_the_count_of_records_without_a_key() ->
     assert (len(found), found.offsets().tolist(), found.keyless) == (0, [], 1)
     found.add(batch([(b"a", 0)]))
     assert found.offsets().tolist() == [0]
+
+
+def test_of_chosen_records_those_of_the_highest_offset_so_far_are_marked() -> None:
+    pairs = random_pairs(3000, 50)
+    found = KeyOffsets(SECRET)
+    known: dict[bytes, int] = {}
+    for start in range(0, len(pairs), 700):
+        some = pairs[start : start + 700]
+        chosen = np.array([offset % 3 > 0 for _, offset in some])
+        is_highest = found.take(batch(some), chosen)
+        for key, offset in some:
+            if key is not None and offset % 3:
+                known[key] = max(offset, known.get(key, -1))
+        assert is_highest.tolist() == [
+            key is not None and offset % 3 > 0 and known[key] == offset for key, offset in some
+        ]

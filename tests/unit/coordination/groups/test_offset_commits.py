@@ -1,14 +1,9 @@
 """Which commits take effect, by the rules of a group coordinator's loading."""
 
-from kafkalog.coordination.groups.offset_commits import (
-    CommitKey,
-    Decision,
-    Effect,
-    OffsetCommitReplay,
-)
+from kafkalog.coordination.groups.offset_commits import Decision, Effect, OffsetCommitReplay
 
-KEY = CommitKey("group", "orders", 0)
-OTHER = CommitKey("group", "orders", 1)
+KEY = b"group, orders-0"
+OTHER = b"group, orders-1"
 
 
 def test_a_plain_commit_takes_effect_at_once() -> None:

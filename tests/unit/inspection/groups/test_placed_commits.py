@@ -19,6 +19,7 @@ from kafkalog.inspection.groups.commits_in_effect import (
 from kafkalog.inspection.groups.placed_commits import (
     PLACED_SCHEMA,
     PartitionFacts,
+    PlacedCommits,
     placed_commits,
     with_statuses,
 )
@@ -32,7 +33,7 @@ def placed(
     commits: Sequence[dict[str, Any]],
     records: Sequence[dict[str, Any]] = (),
     facts: PartitionFacts = UNKNOWN,
-) -> pa.Table:
+) -> PlacedCommits:
     """The rows of one partition, in which topic id-1 is t."""
     kept = CommitsInEffect()
     for row in commits:
@@ -44,12 +45,12 @@ def placed(
         {"id-1": "t"},
         facts,
     )
-    assert found.schema == PLACED_SCHEMA
-    found.validate(full=True)
+    assert found.rows.schema == PLACED_SCHEMA
+    found.rows.validate(full=True)
     return found
 
 
-def judged(rows: pa.Table, confirmed: frozenset[str | None] = frozenset()) -> dict[Any, Any]:
+def judged(found: PlacedCommits, confirmed: frozenset[str | None] = frozenset()) -> dict[Any, Any]:
     """When commits expire, and their statuses, where the logs end at 1000."""
     topics: dict[tuple[str | None, str], list[KnownTopic]] = {
         ("c", "t"): [
@@ -59,15 +60,15 @@ def judged(rows: pa.Table, confirmed: frozenset[str | None] = frozenset()) -> di
         ("c", "gone"): [KnownTopic("c", "gone", "id-2", is_deleted=True)],
         ("c", "short"): [KnownTopic("c", "short", "id-3", is_deleted=False)],
     }
-    of_topics = rows.filter(rows["topic"].is_valid())
-    ended = of_topics.append_column("high_watermark", pa.array([1000] * len(of_topics), pa.int64()))
-    found = with_statuses(ended, topics, confirmed, at_ms=50_000, retention_ms=100_000)
+    ends = pa.array([1000] * len(found.rows), pa.int64())
+    ended = found.rows.append_column("high_watermark", ends)
+    judged_rows = with_statuses(ended, topics, confirmed, at_ms=50_000, retention_ms=100_000)
     return {
         (row["cluster_id"], row["group_id"], row["topic"]): (
             row["expires_ms"],
             row["commit_status"],
         )
-        for row in found.to_pylist()
+        for row in judged_rows.to_pylist()
     }
 
 
@@ -90,9 +91,9 @@ def test_a_commit_has_the_member_of_its_partition_and_so_has_a_partition_without
         group_record(8, 4, epoch=5, member_state=0, member_id="m", assigned=assigned),
         {**group_record(2, 5, protocol_type="consumer", members=[]), "group_id": "idle"},
     ]
-    rows = placed([commit(9, 40), commit(10, 7, topic="u")], records, PartitionFacts(50, 3, 8000))
+    found = placed([commit(9, 40), commit(10, 7, topic="u")], records, PartitionFacts(50, 3, 8000))
     names = ("topic", "partition", "committed_offset", "member_id", "is_subscribed", "input_path")
-    of_topics = [row for row in rows.to_pylist() if row["topic"] is not None]
+    of_topics = found.rows.to_pylist()
     assert {tuple(row[name] for name in names) for row in of_topics} == {
         ("t", 0, 40, "m", True, "/logs"),
         ("t", 1, None, "m", True, "/logs"),
@@ -107,13 +108,12 @@ def test_a_commit_has_the_member_of_its_partition_and_so_has_a_partition_without
         (row["coordinator_broker_id"], row["commits_complete_from_ms"]) for row in of_topics
     } == {(3, 8000)}
     # A group without commits and members has no row, and is counted.
-    (counts,) = (row for row in rows.to_pylist() if row["topic"] is None)
-    assert (counts["cluster_id"], counts["group_id"], counts["groups"]) == ("c", None, 2)
+    assert found.groups == 2
 
 
 def test_a_partition_without_groups_has_no_rows() -> None:
-    assert len(placed([])) == 0
-    assert len(placed([commit(1, 5), commit(2, None)])) == 0
+    for found in (placed([]), placed([commit(1, 5), commit(2, None)])):
+        assert (len(found.rows), found.groups) == (0, 0)
 
 
 def test_a_commit_is_judged_by_its_own_group_and_topic() -> None:
@@ -158,5 +158,4 @@ def test_a_group_is_in_another_partition_where_other_groups_confirm_how_many_the
         [{**commit(10, 5), "group_id": "a", **at_home}, commit(11, 5, **at_home)], facts=facts
     )
     assert judged(rows, frozenset("c"))["c", "a", "t"] == (110_000, "current")
-    counts = [(row["groups"], row["groups_in_place"]) for row in rows.to_pylist()]
-    assert counts[-1] == (2, 2)
+    assert (rows.groups, rows.groups_in_place) == (2, 2)

@@ -1,0 +1,78 @@
+"""Which rows of groups are selected, by the names of groups and topics."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalog.columns.arrays import fixed_width, row_codes
+
+_DIGEST_BYTES = 16
+
+
+class ChosenNames(NamedTuple):
+    """The names given of groups and of topics, and a regular expression of each; without any, all
+    names are chosen."""
+
+    groups: frozenset[str] = frozenset()
+    group_pattern: str | None = None
+    topics: frozenset[str] = frozenset()
+    topic_pattern: str | None = None
+
+    def rows(self, rows: pa.Table) -> pa.Table:
+        """Return the rows whose group and topic are chosen."""
+        by_group = _by_name(rows, "group_id", self.groups, self.group_pattern)
+        return _by_name(by_group, "topic", self.topics, self.topic_pattern)
+
+    def found_in(self, rows: pa.Table) -> FoundNames:
+        """Return which of the names rows have."""
+        return FoundNames(
+            *(_found(rows, "group_id", self.groups), _found(rows, "topic", self.topics))
+        )
+
+
+class FoundNames(NamedTuple):
+    """Those names of groups and topics that rows have, of the names given."""
+
+    groups: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+
+
+def group_digests(rows: pa.Table) -> bytes:
+    """Return the digests of the groups that rows are of, 16 bytes each."""
+    keys = rows.select(["cluster_id", "group_id"])
+    _, firsts = np.unique(row_codes(keys), return_index=True)
+    found = keys.take(fixed_width(firsts, pa.int64())).to_pydict()
+    return b"".join(
+        blake2b(repr(key).encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
+        for key in zip(found["cluster_id"], found["group_id"], strict=True)
+    )
+
+
+def group_count(digests: bytes) -> int:
+    """Return how many groups these are the digests of."""
+    return len(np.unique(np.frombuffer(digests, dtype=f"V{_DIGEST_BYTES}")))
+
+
+def _by_name(rows: pa.Table, column: str, names: frozenset[str], pattern: str | None) -> pa.Table:
+    if not names and pattern is None:
+        return rows
+    matches = None if pattern is None else re.compile(pattern).search
+    coded = rows[column].combine_chunks().dictionary_encode()
+    is_chosen = np.array(
+        [
+            name in names or (matches is not None and bool(matches(name)))
+            for name in coded.dictionary.to_pylist()
+        ],
+        dtype=np.bool_,
+    )
+    return rows.filter(fixed_width(is_chosen, pa.bool_()).take(coded.indices))
+
+
+def _found(rows: pa.Table, column: str, names: frozenset[str]) -> frozenset[str]:
+    return names & set(pc.unique(rows[column]).to_pylist()) if names else frozenset()

@@ -1,0 +1,265 @@
+"""Rows of table `consumer_lag` from the commits of groups and the logs of their topics, and their
+totals. Rules: docs/format.md F310 to F327; columns: schemas/tables/consumer_lag.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalog.columns.arrays import (
+    booleans,
+    chosen,
+    fixed_width,
+    integers,
+    no_rows,
+    of_values,
+    present,
+    scalar,
+    strings,
+)
+from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT, KnownTopic
+from kafkalog.inspection.groups.placed_commits import with_statuses
+from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
+
+TABLE = "consumer_lag"
+_SCHEMA = arrow_schema(TABLE)
+_LOG = ("topic", "partition")
+# The names of numbers that decide where a log ended at a past time.
+_BY_CLOCKS = ["create_time", "consumed"]
+_STORAGES = ["kafka", "zookeeper"]
+_ZERO, _NO = scalar(0, pa.int64()), scalar(False, pa.bool_())
+
+_Log = tuple[str, int]
+
+
+class LogPlace(NamedTuple):
+    """Where the log of a partition is, and the broker whose it is."""
+
+    path: str
+    broker_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LagQuestion:
+    """Which lag is requested: that of all that is on disk, or of a past time, `as_of_ms`. Ages are
+    as of that, or of `now_ms`, the time of the run."""
+
+    now_ms: int
+    as_of_ms: int | None
+    read_committed: bool
+    retention_ms: int
+
+    @property
+    def at_ms(self) -> int:
+        """The time that ages and expiry refer to."""
+        return self.now_ms if self.as_of_ms is None else self.as_of_ms
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTopics:
+    """All known topics by cluster and name, and the clusters of which the number of partitions of
+    `__consumer_offsets` `is_confirmed`."""
+
+    by_name: Mapping[tuple[str | None, str], Sequence[KnownTopic]]
+    confirmed: Collection[str | None]
+
+
+@dataclass(slots=True)
+class LagTotals:
+    """How many rows there are, and of those whose commit counts, how many lag, the records left to
+    read, the most in one partition, and the greatest lag in time; how many commits are stale or
+    expired, and for how many the lag is not known; in how many partitions producers' clocks or
+    committed offsets decide a log's end at a past time, in how many offsets were deleted unread,
+    and in how many damage hides some."""
+
+    partitions: int = 0
+    behind: int = 0
+    records: int = 0
+    most_records: int | None = None
+    time_lag_ms: int | None = None
+    stale: int = 0
+    expired: int = 0
+    unknown: int = 0
+    by_clocks: int = 0
+    below_log_start: int = 0
+    damaged: int = 0
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> LagTotals:
+        """Return the totals of rows of the table."""
+        status = rows["commit_status"]
+        counts = _flags(pc.is_in(status, strings(list(COUNTED))))
+        readable, time_lag = _Numbers.of(rows["readable_records"]), _Numbers.of(rows["time_lag_ms"])
+        is_behind = counts & readable.above(0)
+        of_commits = _flags(pc.not_equal(status, scalar(NO_COMMIT, pa.string())))
+        is_unknown = rows["committed_offset"].is_valid(), rows["lag"].is_null()
+        is_inferred = pc.is_in(rows["high_watermark_from"], strings(_BY_CLOCKS))
+        return cls(
+            partitions=len(rows),
+            behind=int(np.count_nonzero(is_behind)),
+            records=int(readable.values[counts].sum()),
+            most_records=readable.largest(is_behind),
+            time_lag_ms=time_lag.largest(is_behind),
+            stale=int(np.count_nonzero(~counts & of_commits)),
+            expired=int(np.count_nonzero(_flags(pc.is_in(status, strings(["expired"]))))),
+            unknown=int(np.count_nonzero(_flags(pc.and_(*is_unknown)))),
+            by_clocks=int(np.count_nonzero(_flags(is_inferred))),
+            below_log_start=_positive(rows["below_log_start"], counts),
+            damaged=_positive(rows["damaged"], counts),
+        )
+
+    def add(self, other: LagTotals) -> None:
+        """Take the totals of other rows."""
+        for field in fields(self):
+            own, of_other = getattr(self, field.name), getattr(other, field.name)
+            if field.name in ("most_records", "time_lag_ms"):
+                known = [number for number in (own, of_other) if number is not None]
+                setattr(self, field.name, max(known, default=None))
+            else:
+                setattr(self, field.name, own + of_other)
+
+
+def lag_table(
+    rows: pa.Table, places: Mapping[_Log, LogPlace], topics: KnownTopics, question: LagQuestion
+) -> pa.Table:
+    """Return the rows of the table for rows of PLACED_SCHEMA: all that there are about each of
+    their logs. `places` has the logs in the input."""
+    ordered, runs = by_log(rows)
+    at_ms = fixed_width(np.full(len(rows), question.at_ms), pa.int64())
+    asked = pa.table({"committed_offset": ordered["committed_offset"], "at_ms": at_ms})
+    accounts, brokers = [], []
+    for key, begin, end in runs:
+        place = places.get(key)
+        brokers.append(None if place is None else place.broker_id)
+        accounts.append(
+            with_accounts(
+                asked.slice(begin, end - begin),
+                None if place is None else find_log(place.path),
+                read_committed=question.read_committed,
+                now_ms=question.now_ms,
+                at=None if question.as_of_ms is None else "at_ms",
+            )
+        )
+    counted = pa.concat_tables(accounts).drop_columns(["committed_offset"])
+    for name in counted.column_names:
+        ordered = ordered.append_column(name, counted[name])
+    lengths = [end - begin for _, begin, end in runs]
+    of_log = fixed_width(np.repeat(np.arange(len(runs)), lengths), pa.int64())
+    ordered = with_statuses(
+        *(ordered, topics.by_name, topics.confirmed),
+        at_ms=question.at_ms,
+        retention_ms=question.retention_ms,
+    )
+    known = {name: ordered[name] for name in ordered.column_names} | _times(ordered)
+    known["log_broker_id"] = of_values(brokers, pa.int32()).take(of_log)
+    is_zookeeper = _flags(ordered["internal_partition"].is_null())
+    known["offset_storage"] = chosen(_STORAGES, is_zookeeper.astype(np.int32))
+    return pa.table([known[name] for name in _SCHEMA.names], schema=_SCHEMA).combine_chunks()
+
+
+def by_log(rows: pa.Table) -> tuple[pa.Table, list[tuple[_Log, int, int]]]:
+    """Return rows with a topic and a partition in the order of these, and for each log its name and
+    the numbers of its first row and of the next one after its last."""
+    if not len(rows):
+        return rows, []
+    ordered = rows.sort_by([(name, "ascending") for name in _LOG]).combine_chunks()
+    topics = ordered["topic"].combine_chunks().dictionary_encode()
+    codes, numbers = integers(topics.indices), integers(ordered["partition"].combine_chunks())
+    is_next = (codes[1:] != codes[:-1]) | (numbers[1:] != numbers[:-1])
+    borders = [0, *(np.flatnonzero(is_next) + 1).tolist(), len(rows)]
+    names = topics.dictionary.to_pylist()
+    runs = [
+        ((names[codes[begin]], int(numbers[begin])), begin, end) for begin, end in pairwise(borders)
+    ]
+    return ordered, runs
+
+
+class LagSummary(NamedTuple):
+    """The totals of rows of the table, and those rows with the most to read."""
+
+    totals: LagTotals
+    most_behind: pa.Table
+
+    @classmethod
+    def of(cls, rows: pa.Table, show: int) -> LagSummary:
+        """Return the summary of rows, `show` of them in it."""
+        return cls(LagTotals.of(rows), most_behind([rows], show))
+
+
+def summed(summaries: Sequence[LagSummary], show: int) -> LagSummary:
+    """Return the summary of the rows of several."""
+    totals = LagTotals()
+    for each in summaries:
+        totals.add(each.totals)
+    return LagSummary(totals, most_behind([each.most_behind for each in summaries], show))
+
+
+def most_behind(rows: Iterable[pa.Table], count: int) -> pa.Table:
+    """Return so many rows of the table with the most to read, in no certain order."""
+    found = pa.concat_tables([no_rows(_SCHEMA), *rows]).combine_chunks()
+    if len(found) <= count:
+        return found
+    keys = [("readable_records", "descending")]
+    keys += [(name, "ascending") for name in ("group_id", *_LOG)]
+    return found.take(pc.sort_indices(found, sort_keys=keys)[:count])
+
+
+class _Numbers(NamedTuple):
+    """The numbers of a column, 0 where there is none."""
+
+    values: LongArray
+    is_set: BoolArray
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> _Numbers:
+        array = column.combine_chunks()
+        return cls(integers(array.fill_null(_ZERO)), present(array))
+
+    def above(self, limit: int) -> BoolArray:
+        is_above: BoolArray = self.is_set & (self.values > limit)
+        return is_above
+
+    def largest(self, of: BoolArray) -> int | None:
+        found = self.values[of & self.is_set]
+        return int(found.max()) if len(found) else None
+
+    def minus(self, others: _Numbers) -> pa.Array:
+        """Return the differences, null without a number and where no integer of 64 bits has it."""
+        found = self.values - others.values
+        overflows = ((self.values ^ others.values) & (self.values ^ found)) < 0
+        return fixed_width(found, pa.int64(), ~(self.is_set & others.is_set) | overflows)
+
+
+def _flags(column: pa.ChunkedArray) -> BoolArray:
+    """Return a column of booleans, False for null."""
+    return booleans(column.fill_null(_NO).combine_chunks())
+
+
+def _positive(column: pa.ChunkedArray, counts: BoolArray) -> int:
+    return int(np.count_nonzero(counts & _Numbers.of(column).above(0)))
+
+
+def _times(rows: pa.Table) -> dict[str, pa.Array]:
+    """Return the columns time_lag_ms, freshness_ms and wait_before_commit_ms. F315"""
+    names = ("readable_records", "in_tiered_storage", "damaged")
+    parts = [_Numbers.of(rows[name]) for name in names]
+    has_none = np.logical_and.reduce([part.is_set & (part.values == 0) for part in parts])
+    next_ms = _Numbers.of(rows["next_timestamp_ms"])
+    age = _Numbers.of(rows["at_ms"]).minus(next_ms)
+    newest, consumed = (
+        _Numbers.of(rows[name]) for name in ("newest_timestamp_ms", "consumed_timestamp_ms")
+    )
+    return {
+        "time_lag_ms": pc.if_else(fixed_width(has_none, pa.bool_()), _ZERO, age),
+        "freshness_ms": newest.minus(next_ms),
+        "wait_before_commit_ms": _Numbers.of(rows["commit_timestamp_ms"]).minus(consumed),
+    }
