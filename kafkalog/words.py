@@ -115,11 +115,12 @@ def sentence(words: str, numbers: Sequence[int]) -> str:
     for text, place, written in sentence_parts(words):
         parts.append(text)
         if place is not None:
-            parts.append(_number_text(numbers[place], written))
+            parts.append(number_text(numbers[place], written))
     return "".join(parts)
 
 
-def _number_text(number: int, written: str) -> str:
+def number_text(number: int, written: str) -> str:
+    """Return a number as a place of `sentence_parts` has it."""
     if written == "ms":
         return duration_text(number)
     return counted(number, written) if written else str(number)

@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import fixed_width, integers, of_values
+from kafkalog.columns.arrays import chosen, fixed_width, integers
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.columns.sentence_columns import chosen_sentences
 from kafkalog.coordination.groups.burrow import BurrowRule, BurrowSettings
 from kafkalog.coordination.groups.commit_events import EventKind
 from kafkalog.coordination.groups.lag_status import LagRule, LagSettings
 from kafkalog.inspection.lag.burrow_statuses import BurrowEvents, BurrowWindows
 from kafkalog.inspection.lag.commit_windows import NOTHING, Verdicts
 from kafkalog.inspection.lag.lag_statuses import LagEvents, LagWindows
-from kafkalog.words import sentence
 
 # What events are of: a partition that a group has committed.
 EVENT_KEY = ("cluster_id", "internal_partition", "group_id", "topic", "partition")
@@ -123,13 +123,12 @@ def _status_and_reason(
     verdicts: Verdicts, rules: Mapping[int, tuple[str, str]]
 ) -> tuple[pa.Array, pa.Array]:
     """Return the status and the reason of each verdict."""
-    statuses: list[str | None] = []
-    reasons: list[str | None] = []
-    for rule, *numbers in zip(*(column.tolist() for column in verdicts), strict=True):
-        status, text = rules.get(rule, (None, None))
-        statuses.append(status)
-        reasons.append(None if text is None else sentence(text, numbers))
-    return of_values(statuses, pa.string()), of_values(reasons, pa.string())
+    rule, *numbers = verdicts
+    codes = np.zeros(max(rules) + 1, dtype=np.int64)
+    codes[list(rules)] = np.arange(len(rules))
+    statuses = chosen([status for status, _ in rules.values()], codes[rule], rule == NOTHING)
+    words = {number: text for number, (_, text) in rules.items()}
+    return statuses, chosen_sentences(rule, words, numbers)
 
 
 def _numbers(batch: pa.RecordBatch, name: str, null: int = NOTHING) -> LongArray:

@@ -24,8 +24,8 @@ def test_a_commit_has_ticks_until_the_next_one_and_the_last_one_until_the_end() 
         *(commit("g", 7, 130, 5, effect="aborted"), commit("none", 8, 290, -1)),
     ]
     commits = pa.Table.from_pylist(rows, schema=arrow_schema("offset_commits", EVENT_COLUMNS))
-    moments = HistoryMoments(0, 300, ends_now=True)
-    found = lag_events(commits, moments, 100, {("a", 0): "/logs/a-0"}).to_pylist()
+    moments = HistoryMoments(0, 300, ends_now=True, every_ms=100)
+    found = lag_events(commits, moments, {("a", 0): "/logs/a-0"}).to_pylist()
     events = {
         group: [
             (row["kind"], row["moment_ms"], row["committed_offset"], row["is_now"])
