@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -37,12 +37,16 @@ class StatusRows:
     """Takes batches of events, those of a partition one after another in their order, and gives
     those that are commits and ticks, with the statuses.
 
-    Columns: EVENT_KEY, `kind` (EventKind), `moment_ms`, `is_now`, `committed_offset`,
+    Columns: `key`, `kind` (EventKind), `moment_ms`, `is_now`, `committed_offset`,
     `event_ms` (when the commit took effect) and `commit_timestamp_ms`, `log_path` (null where the
-    input does not have the log), and those of an account, null where nothing is known.
+    input does not have the log), and those of an account, null where nothing is known. `key` are
+    columns that identify a group's partition.
     """
 
-    def __init__(self, burrow: BurrowSettings, lag: LagSettings) -> None:
+    def __init__(
+        self, burrow: BurrowSettings, lag: LagSettings, key: Sequence[str] = EVENT_KEY
+    ) -> None:
+        self._key = key
         self._intervals = burrow.intervals
         self._burrow, self._lag = BurrowWindows(burrow), LagWindows(lag)
         self._last_key: list[object] | None = None
@@ -60,11 +64,11 @@ class StatusRows:
     def _is_first(self, batch: pa.RecordBatch) -> BoolArray:
         """Return where the rows of a partition begin."""
         changes = np.zeros(batch.num_rows, dtype=np.bool_)
-        for name in EVENT_KEY:
+        for name in self._key:
             column = _without_nulls(batch.column(name))
             changes[1:] |= _flags(pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)))
         first_key, last_key = (
-            [batch.column(name)[row].as_py() for name in EVENT_KEY]
+            [batch.column(name)[row].as_py() for name in self._key]
             for row in (0, batch.num_rows - 1)
         )
         changes[0] = first_key != self._last_key

@@ -26,8 +26,8 @@ EVENT_COLUMNS = (
 )
 # The order of events.
 EVENT_ORDER = (*EVENT_KEY, "effective_offset", "moment_ms", "kind")
-EVENT_MS, IS_DELETION, LOG_PATH = "event_ms", "is_deletion", "log_path"
-_COPIED = (*EVENT_KEY, "effective_offset", "commit_timestamp_ms", EVENT_MS, LOG_PATH)
+EVENT_COLUMN, DELETION_COLUMN, LOG_PATH = "event_ms", "is_deletion", "log_path"
+_COPIED = (*EVENT_KEY, "effective_offset", "commit_timestamp_ms", EVENT_COLUMN, LOG_PATH)
 # In columns of times: there is none.
 NO_TIME = np.iinfo(np.int64).min
 
@@ -129,11 +129,11 @@ def lag_events(
         return rows
     is_first = _is_first(rows)
     rows = rows.append_column(LOG_PATH, _log_paths(rows, is_first, places))
-    is_deletion = booleans(rows[IS_DELETION].combine_chunks())
+    is_deletion = booleans(rows[DELETION_COLUMN].combine_chunks())
     ordered = OrderedCommits(
         np.append(is_first[1:], True),
         is_deletion,
-        integers(rows[EVENT_MS].combine_chunks()),
+        integers(rows[EVENT_COLUMN].combine_chunks()),
         integers(rows["commit_timestamp_ms"].fill_null(NO_TIME).combine_chunks()),
     )
     plan = EventPlan(ordered, moments, None)
@@ -155,15 +155,15 @@ def lag_events(
 
 def commits_that_took_effect(commits: pa.Table, until_ms: int) -> pa.Table:
     """Return the commits that took effect up to a time, from rows of view `offset_commits`, with
-    EVENT_MS, when they did, and IS_DELETION."""
+    EVENT_COLUMN, when they did, and DELETION_COLUMN."""
     event_ms = pc.coalesce(
         *(commits[name] for name in ("effective_timestamp_ms", "commit_timestamp_ms")),
         commits["record_timestamp_ms"],
     )
     # A negative offset is none: F324.
     is_negative = pc.fill_null(pc.less(commits["committed_offset"], 0), False)
-    rows = commits.append_column(EVENT_MS, event_ms).append_column(
-        IS_DELETION, pc.or_(pc.fill_null(commits["is_tombstone"], False), is_negative)
+    rows = commits.append_column(EVENT_COLUMN, event_ms).append_column(
+        DELETION_COLUMN, pc.or_(pc.fill_null(commits["is_tombstone"], False), is_negative)
     )
     is_applied = pc.equal(rows["effect"], "applied")
     return rows.filter(pc.and_kleene(is_applied, pc.less_equal(event_ms, until_ms)))
