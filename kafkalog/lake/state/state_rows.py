@@ -10,10 +10,8 @@ import pyarrow as pa
 
 from kafkalog.columns.arrays import fixed_width, integers, present, strings
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.lake.output_directory import OutputDirectory
+from kafkalog.lake.file_schemas import file_metadata
 from kafkalog.lake.record_rows import constant_column, timestamps_ms
-from kafkalog.lake.table_writer import parquet_writer
-from kafkalog.schemas import table_json
 
 STATE = "state"
 # The columns of view `records` that `StateRows` takes, in this order.
@@ -31,8 +29,6 @@ STATE_COLUMNS = (
 STATE_RECORD_COLUMNS = ("topic", "partition", *STATE_COLUMNS)
 _AS_IN_RECORDS = {"key", "value", "headers", "offset", "timestamp"}
 _TIMESTAMP_TYPES = ["CreateTime", "LogAppendTime"]
-# Where Spark looks in Parquet for its own schema, which has comments.
-_METADATA = {b"org.apache.spark.sql.parquet.row.metadata": table_json(STATE).encode()}
 
 
 class StateRows:
@@ -56,21 +52,14 @@ class StateRows:
             for name in names
         ]
         rows = pa.RecordBatch.from_arrays(arrays, names=names)
-        return rows.replace_schema_metadata(_METADATA)
+        return rows.replace_schema_metadata(file_metadata(STATE))
 
 
 def as_written(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Return rows of one of the table's files, which Spark can have written, as StateRows makes
     them."""
     types = arrow_schema(STATE)
-    return rows.select(types.names).cast(types).replace_schema_metadata(_METADATA)
-
-
-def write_no_rows(directory: OutputDirectory) -> None:
-    """Write a file without rows, so that readers of the directory know the columns."""
-    schema = arrow_schema(STATE).with_metadata(_METADATA)
-    with directory.create("no-rows.parquet") as sink, parquet_writer(sink, schema):
-        pass
+    return rows.select(types.names).cast(types).replace_schema_metadata(file_metadata(STATE))
 
 
 def _column(records: pa.RecordBatch, name: str) -> pa.Array:

@@ -7,37 +7,34 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from kafkalog.columns.keys.key_hashes import SECRET_BYTES
-from kafkalog.errors import StatePositionError
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.layout import TARGET_FILE_BYTES, TableOutput
-from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.state.outdated_rows import FilesWithout, Outdated, OutdatedRows
 from kafkalog.lake.state.state_plan import StatePlan, plan_state
-from kafkalog.lake.state.state_rows import STATE, write_no_rows
+from kafkalog.lake.state.state_rows import STATE
 from kafkalog.lake.state.state_task import MOST_KEYS, StateFiles, StateTask
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.spark.jobs.job import JobSettings
+from kafkalog.spark.jobs.tables.written_tables import (
+    discarded_on_error,
+    removed_where_refused,
+    why_not_by_files,
+    write_directory,
+)
 from kafkalog.spark.lake.delta_commit import (
     FileChanges,
     files_of,
     replace_all_files,
     replace_files,
-    table_detail,
     table_version,
-    why_not_by_tasks,
-    why_not_rewritten,
-    why_rows_stay,
 )
 from kafkalog.spark.lake.delta_history import any_of
 from kafkalog.spark.lake.state_files import (
@@ -46,18 +43,14 @@ from kafkalog.spark.lake.state_files import (
     written_state,
     written_survivors,
 )
-from kafkalog.spark.lake.task_groups import OnReport, reported_files
+from kafkalog.spark.lake.task_groups import OnReport
 from kafkalog.spark.session import parallelism
 from kafkalog.spark.tables import refuse_other_inputs, spark_schema
-from kafkalog.spark.whole_tables import is_in_local_files, replace_whole
-from kafkalog.storage.files import uris
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.planning.state_positions import StateRun, StateSource
 
 # Whose keys the driver keeps at most, for a run that merges: 150 MB.
 MOST_NEW_OFFSETS = 2 * MOST_KEYS
-# Spark's writer puts it beside the files of a table that is whole.
-_SUCCESS = "_SUCCESS"
 
 
 def version_of(spark: SparkSession, job: JobSettings) -> int | None:
@@ -76,30 +69,6 @@ def why_by_spark(spark: SparkSession, job: JobSettings, run: StateRun) -> str | 
     if run.replaced is None and run.offsets_to_read > MOST_NEW_OFFSETS:
         return f"the run adds more than {MOST_NEW_OFFSETS:,} offsets, whose keys the driver keeps"
     return why_not_by_files(spark, job, STATE, is_whole=_is_whole(run))
-
-
-def why_not_by_files(
-    spark: SparkSession, job: JobSettings, table: str, *, is_whole: bool
-) -> str | None:
-    """Return why Spark's writer has to write one of the job's tables, None where files that it did
-    not write can become part of the table; `is_whole` if they replace all that it has."""
-    path = os.path.join(job.output_dir, table)
-    is_known = os.path.isabs(path) and is_in_local_files(spark, path)
-    if not is_known and not (job.is_delta and uris.is_remote(path)):
-        return "tasks cannot reach the table's file system"
-    if not job.is_delta or not DeltaTable.isDeltaTable(spark, path):
-        return None
-    found = DeltaTable.forPath(spark, path)
-    detail = table_detail(found)
-    if detail.partitionColumns:
-        return "the table has partitions"
-    columns = [(field.name, field.dataType) for field in found.toDF().schema]
-    if columns != [(field.name, field.dataType) for field in spark_schema(table)]:
-        return "the table has other columns"
-    why = why_not_by_tasks(detail.properties)
-    if why or is_whole:
-        return why
-    return why_rows_stay(detail.properties) or why_not_rewritten(spark, path)
 
 
 def write_state(
@@ -123,7 +92,7 @@ def write_state(
     path = os.path.join(job.output_dir, STATE)
     if version is None:
         return _written_directory(spark, path, plan, run)
-    with _reported(spark, path) as report:
+    with discarded_on_error(spark, path) as report:
         task = _task(plan, run, path)
         if _is_whole(run):
             done, old = written_state(spark, task, plan, report), None
@@ -152,32 +121,18 @@ def write_state(
     return done
 
 
-@contextmanager
-def removed_where_refused(path: str, files: Sequence[WrittenFile]) -> Iterator[None]:
-    """Remove the files that a commit refuses. After any other error the table can have them."""
-    try:
-        yield
-    except StatePositionError:
-        _discard(path, files)
-        raise
-
-
 def _written_directory(
     spark: SparkSession, path: str, plan: StatePlan, run: StateRun
 ) -> StateFiles:
     """Write a directory of Parquet files in place of the one that is there."""
     done = StateFiles([], 0)
 
-    def write(directory: str) -> None:
+    def write(output: TableOutput, report: OnReport) -> list[WrittenFile]:
         nonlocal done
-        with _reported(spark, directory) as report:
-            done = written_state(spark, _task(plan, run, directory), plan, report)
-        place = OutputDirectory(directory)
-        if not done.files:
-            write_no_rows(place)
-        place.replace(_SUCCESS, b"")
+        done = written_state(spark, _task(plan, run, output.path), plan, report)
+        return done.files
 
-    replace_whole(spark, path, write)
+    write_directory(spark, path, STATE, write)
     return done
 
 
@@ -226,16 +181,6 @@ def _files_without(
 def _task(plan: StatePlan, run: StateRun, path: str) -> StateTask:
     secret, keeps = secrets.token_bytes(SECRET_BYTES), run.positions.settings.keep_tombstones
     return StateTask(plan.options, TableOutput(path, ingest_run=0), keeps, secret)
-
-
-def _reported(spark: SparkSession, path: str) -> AbstractContextManager[OnReport]:
-    return reported_files(spark, partial(_discard, path))
-
-
-def _discard(path: str, files: Iterable[WrittenFile]) -> None:
-    directory = OutputDirectory(path)
-    for file in files:
-        directory.delete(file.written_path)
 
 
 def _is_whole(run: StateRun) -> bool:

@@ -15,7 +15,7 @@ from kafkalog.lake.state.partition_rows import PARTITIONS, partition_rows, rows_
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.source_frames import sources_frame
-from kafkalog.spark.jobs.tables.state_by_tasks import removed_where_refused, why_not_by_files
+from kafkalog.spark.jobs.tables.written_tables import removed_where_refused, why_not_by_files
 from kafkalog.spark.lake.delta_commit import (
     FileChanges,
     files_of,

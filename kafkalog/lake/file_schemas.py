@@ -1,0 +1,32 @@
+"""Columns of files as Spark knows them, with the comments of the table's schema."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pyarrow as pa
+
+from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.lake.output_directory import OutputDirectory
+from kafkalog.lake.table_writer import parquet_writer
+from kafkalog.schemas import table_json
+
+# Where Spark looks in Parquet for its own schema, which has comments.
+_SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+
+
+@cache
+def file_metadata(table: str) -> dict[bytes, bytes]:
+    """Return what a file of a table has beside its columns."""
+    return {_SPARK_SCHEMA: table_json(table).encode()}
+
+
+def file_schema(table: str) -> pa.Schema:
+    """Return the columns of the files of a table."""
+    return arrow_schema(table).with_metadata(file_metadata(table))
+
+
+def write_no_rows(directory: OutputDirectory, table: str) -> None:
+    """Write a file without rows, so that readers of the directory know the columns."""
+    with directory.create("no-rows.parquet") as sink, parquet_writer(sink, file_schema(table)):
+        pass

@@ -1,0 +1,210 @@
+"""Tables of jobs whose files tasks write: a run replaces the rows of its inputs, all at once.
+
+Reasons: docs/decisions/0031 and 0046.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Protocol
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.utils import is_remote
+
+from kafkalog.errors import StatePositionError
+from kafkalog.lake.file_schemas import write_no_rows
+from kafkalog.lake.layout import TableOutput
+from kafkalog.lake.output_directory import OutputDirectory
+from kafkalog.lake.written_file import WrittenFile
+from kafkalog.spark.jobs.job import JobSettings
+from kafkalog.spark.lake.delta_commit import (
+    FileChanges,
+    files_of,
+    replace_all_files,
+    replace_files,
+    table_detail,
+    table_version,
+    why_not_by_tasks,
+    why_not_rewritten,
+    why_rows_stay,
+)
+from kafkalog.spark.lake.task_groups import OnReport, reported_files
+from kafkalog.spark.tables import (
+    INPUT_COLUMN,
+    quoted,
+    read_table,
+    refuse_other_inputs,
+    replace_rows,
+    spark_schema,
+)
+from kafkalog.spark.whole_tables import is_in_local_files, replace_whole
+from kafkalog.storage.files import uris
+
+# Spark's writer puts it beside the files of a table that is whole.
+_SUCCESS = "_SUCCESS"
+
+
+class RowsOfTasks(Protocol):
+    """Rows of a table that tasks make: as a DataFrame, or as files that these write and report."""
+
+    def frame(self) -> DataFrame: ...
+
+    def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]: ...
+
+
+def replace_rows_by_tasks(
+    spark: SparkSession, job: JobSettings, table: str, inputs: Sequence[str], rows: RowsOfTasks
+) -> str:
+    """Write the rows of `inputs` into one of the job's tables as `tables.replace_rows` does, by
+    tasks where they can write it; return its path.
+
+    Raises StatePositionError where another run has written to the Delta table meanwhile: then it is
+    unchanged.
+    """
+    path = os.path.join(job.output_dir, table)
+    by_tasks = not is_remote() and job.table_format != "json"
+    if by_tasks and why_not_by_files(spark, job, table, is_whole=False) is None:
+        if not job.is_delta:
+            refuse_other_inputs(spark, job.output_dir, table, job.table_format, inputs)
+            write_directory(spark, path, table, rows.written)
+            return path
+        version = table_version(spark, path)
+        old = _files_of_inputs(spark, path, inputs) if version >= 0 else []
+        if old is not None:
+            _commit_to_delta(spark, path, table, (version, old, inputs), rows)
+            return path
+    return replace_rows(rows.frame(), job.output_dir, table, job.table_format, inputs)
+
+
+def why_not_by_files(
+    spark: SparkSession, job: JobSettings, table: str, *, is_whole: bool
+) -> str | None:
+    """Return why Spark's writer has to write one of the job's tables, None where files that it did
+    not write can become part of the table; `is_whole` if they replace all that it has."""
+    path = os.path.join(job.output_dir, table)
+    is_known = os.path.isabs(path) and is_in_local_files(spark, path)
+    if not is_known and not (job.is_delta and uris.is_remote(path)):
+        return "tasks cannot reach the table's file system"
+    if not job.is_delta or not DeltaTable.isDeltaTable(spark, path):
+        return None
+    found = DeltaTable.forPath(spark, path)
+    detail = table_detail(found)
+    if detail.partitionColumns:
+        return "the table has partitions"
+    columns = [(field.name, field.dataType) for field in found.toDF().schema]
+    if columns != [(field.name, field.dataType) for field in spark_schema(table)]:
+        return "the table has other columns"
+    why = why_not_by_tasks(detail.properties)
+    if why or is_whole:
+        return why
+    return why_rows_stay(detail.properties) or why_not_rewritten(spark, path)
+
+
+def write_directory(
+    spark: SparkSession,
+    path: str,
+    table: str,
+    write: Callable[[TableOutput, OnReport], Sequence[WrittenFile]],
+) -> None:
+    """Write a directory of Parquet files in place of the one that is there."""
+
+    def write_to(directory: str) -> None:
+        with discarded_on_error(spark, directory) as report:
+            files = write(TableOutput(directory, ingest_run=0), report)
+        place = OutputDirectory(directory)
+        if not files:
+            write_no_rows(place, table)
+        place.replace(_SUCCESS, b"")
+
+    replace_whole(spark, path, write_to)
+
+
+@contextmanager
+def removed_where_refused(path: str, files: Sequence[WrittenFile]) -> Iterator[None]:
+    """Remove the files that a commit refuses. After any other error the table can have them."""
+    try:
+        yield
+    except StatePositionError:
+        _discard(path, files)
+        raise
+
+
+def discarded_on_error(spark: SparkSession, path: str) -> AbstractContextManager[OnReport]:
+    """Yield what tasks report their files to, which are removed if the block fails."""
+    return reported_files(spark, partial(_discard, path))
+
+
+def _commit_to_delta(
+    spark: SparkSession,
+    path: str,
+    table: str,
+    replaced: tuple[int, Sequence[WrittenFile], Sequence[str]],
+    rows: RowsOfTasks,
+) -> None:
+    """Write files, and replace those that the table has of the inputs, given with its version."""
+    version, old, inputs = replaced
+    with discarded_on_error(spark, path) as report:
+        files = rows.written(TableOutput(path, ingest_run=0), report)
+    with removed_where_refused(path, files):
+        if version < 0:
+            schema = spark_schema(table).json()
+            replace_all_files(spark, path, files, version=version, schema=schema)
+        else:
+            own = f"{INPUT_COLUMN} IN ({', '.join(map(quoted, inputs))})"
+            changes = FileChanges(old, files)
+            replace_files(spark, path, changes, version=version, replaced_rows=own)
+
+
+def _files_of_inputs(
+    spark: SparkSession, path: str, inputs: Sequence[str]
+) -> list[WrittenFile] | None:
+    """Return the files of a Delta table that have rows of the inputs, None where one can also have
+    rows of others."""
+    files = files_of(spark, path)
+    bounds = [_bounds(file) for file in files]
+    # Delta's own writer cuts the bounds of long texts.
+    is_exact = all(known is not None and known[0] == known[1] for known in bounds)
+    others = (
+        {known[0] for known in bounds if known} - set(inputs)
+        if is_exact
+        else _other_inputs(spark, path, inputs)
+    )
+    found = []
+    for file, known in zip(files, bounds, strict=True):
+        has_own, has_others = (
+            known is None or any(known[0] <= each <= known[1] for each in each_of)
+            for each_of in (inputs, others)
+        )
+        if has_own and has_others:
+            return None
+        if has_own:
+            found.append(file)
+    return found
+
+
+def _bounds(file: WrittenFile) -> tuple[str, str] | None:
+    """Return between which inputs those of a file are, None where that is not known."""
+    least, greatest = file.least.get(INPUT_COLUMN), file.greatest.get(INPUT_COLUMN)
+    if least is None or greatest is None or file.null_counts.get(INPUT_COLUMN, 1):
+        return None
+    return str(least), str(greatest)
+
+
+def _other_inputs(spark: SparkSession, path: str, inputs: Sequence[str]) -> set[str]:
+    """Return the other inputs that a table has rows of; rows without one are of a file without
+    bounds."""
+    output, table = os.path.split(path)
+    rows = read_table(spark, output, table, "delta").select(INPUT_COLUMN).distinct()
+    others = rows.where(~F.col(INPUT_COLUMN).isin(list(inputs)))
+    return {row[INPUT_COLUMN] for row in others.collect()}
+
+
+def _discard(path: str, files: Iterable[WrittenFile]) -> None:
+    directory = OutputDirectory(path)
+    for file in files:
+        directory.delete(file.written_path)
