@@ -4,8 +4,9 @@ import numpy as np
 
 from kafkalog.columns.sentence_columns import chosen_sentences, sentences
 from kafkalog.words import sentence
+from tests.support.durations import LENGTHS
 
-NUMBERS = [0, 1, 2, 1_500, 119_600_000, 12_345_678_901, -7, 1]
+NUMBERS = [0, 1, 2, -7, 1, *(length_ms for length_ms, _ in LENGTHS)]
 
 
 def test_each_row_has_its_own_numbers() -> None:
@@ -13,7 +14,6 @@ def test_each_row_has_its_own_numbers() -> None:
     columns = [np.array(NUMBERS), np.array(NUMBERS[::-1])]
     expected = [sentence(words, pair) for pair in zip(NUMBERS, NUMBERS[::-1], strict=True)]
     assert sentences(words, columns).to_pylist() == expected
-    assert expected[1] == "1 record left to read for -7 ms, all commits since of 1"
 
 
 def test_each_row_has_the_words_of_its_rule() -> None:
