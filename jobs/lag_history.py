@@ -7,18 +7,11 @@ row per generation of a group.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.spark.jobs.lag.lag_options import HistoryRequest, history_options
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings
-    from kafkalog.spark.jobs.lag.lag_views import LagViews
 
 
 @job_command("lag-history", "/var/lib/kafka/data --output-dir /tmp/history --every 5m")
@@ -34,9 +27,11 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     from kafkalog.analysis.lag.lag_history import newest_statuses, status_totals
     from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
     from kafkalog.spark.jobs.inputs import announced_logs, is_small
+    from kafkalog.spark.jobs.lag.lag_history_reading import HistoryRows, HistorySources
     from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
     from kafkalog.spark.jobs.lag.lag_words import status_words
     from kafkalog.spark.jobs.lag.zookeeper_lag import readable_zookeeper
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows_by_tasks
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import read_table, replace_rows
 
@@ -54,13 +49,18 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
         views = lag_views(spark, job.paths, mode=job.mode, zookeeper=zookeeper)
         # Few among the records of their topic, and read several times.
         generations = group_generations(views.group_metadata.persist())
-        tables = {
-            "lag_history": history(views, settings),
-            "group_generations": settings.groups.matching(generations, "group_id"),
-        }
+        commits = (
+            (None, None)
+            if views.zookeeper is None
+            else (views.zookeeper.commits(), views.zookeeper.cluster_id)
+        )
+        history = HistoryRows(spark, HistorySources(job.paths, logs, job.mode, *commits), settings)
         written = [
-            replace_rows(frame, job.output_dir, table, job.table_format, inputs)
-            for table, frame in tables.items()
+            replace_rows_by_tasks(spark, job, "lag_history", inputs, history),
+            replace_rows(
+                settings.groups.matching(generations, "group_id"),
+                *(job.output_dir, "group_generations", job.table_format, inputs),
+            ),
         ]
         rows = read_table(spark, job.output_dir, "lag_history", job.table_format)
         rows = rows.where(F.col("input_path").isin(inputs))
@@ -79,17 +79,6 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     print("tables:", *written)
     is_damaged = any(reach.damaged_ranges for reach in reaches)
     return job.exit_code(has_findings=LagStatus.ERR.value in totals or is_damaged)
-
-
-def history(views: LagViews, settings: LagHistorySettings) -> DataFrame:
-    """Return the rows of table `lag_history`."""
-    from kafkalog.analysis.lag.lag_history import lag_events, lag_history
-    from kafkalog.spark.jobs.lag.lag_history_reading import with_statuses
-
-    commits = settings.topics.matching(views.commits, "topic")
-    events = lag_events(commits, settings.moments, settings.burrow)
-    judged = with_statuses(events, views.places, settings)
-    return lag_history(judged, settings.moments, settings.burrow)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _END_OF_1970_MS = 365 * 24 * 3_600_000
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 UNITS_MS = {"ms": 1, "s": 1000, "min": 60_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+# That durations are written in, the largest that fits twice; those below 2 s in milliseconds.
+DURATION_UNITS = ("h", "min", "s")
 DURATIONS_ALLOWED = "a number and ms, s, m, h or d, such as 500ms, 30s, 15m, 2h or 1d"
 # Up to this many hours a duration is written without days.
 _HOURS_ALONE = 47
@@ -62,7 +64,7 @@ def size_text(size: int) -> str:
 def duration_text(length_ms: int) -> str:
     """Return a duration in the largest unit that fits twice: `15 ms`, `90 s`, `36 h`, `2 d 3 h`."""
     sign, length_ms = "-" if length_ms < 0 else "", abs(length_ms)
-    for name in ("h", "min", "s"):
+    for name in DURATION_UNITS:
         unit_ms = UNITS_MS[name]
         if length_ms >= 2 * unit_ms:
             count = (length_ms + unit_ms // 2) // unit_ms
@@ -115,11 +117,12 @@ def sentence(words: str, numbers: Sequence[int]) -> str:
     for text, place, written in sentence_parts(words):
         parts.append(text)
         if place is not None:
-            parts.append(_number_text(numbers[place], written))
+            parts.append(number_text(numbers[place], written))
     return "".join(parts)
 
 
-def _number_text(number: int, written: str) -> str:
+def number_text(number: int, written: str) -> str:
+    """Return a number as a place of `sentence_parts` has it."""
     if written == "ms":
         return duration_text(number)
     return counted(number, written) if written else str(number)

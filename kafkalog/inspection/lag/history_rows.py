@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import fixed_width, integers, of_values
+from kafkalog.columns.arrays import chosen, fixed_width, integers
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.columns.sentence_columns import chosen_sentences
 from kafkalog.coordination.groups.burrow import BurrowRule, BurrowSettings
 from kafkalog.coordination.groups.commit_events import EventKind
 from kafkalog.coordination.groups.lag_status import LagRule, LagSettings
 from kafkalog.inspection.lag.burrow_statuses import BurrowEvents, BurrowWindows
 from kafkalog.inspection.lag.commit_windows import NOTHING, Verdicts
 from kafkalog.inspection.lag.lag_statuses import LagEvents, LagWindows
-from kafkalog.words import sentence
 
 # What events are of: a partition that a group has committed.
 EVENT_KEY = ("cluster_id", "internal_partition", "group_id", "topic", "partition")
@@ -37,12 +37,16 @@ class StatusRows:
     """Takes batches of events, those of a partition one after another in their order, and gives
     those that are commits and ticks, with the statuses.
 
-    Columns: EVENT_KEY, `kind` (EventKind), `moment_ms`, `is_now`, `committed_offset`,
+    Columns: `key`, `kind` (EventKind), `moment_ms`, `is_now`, `committed_offset`,
     `event_ms` (when the commit took effect) and `commit_timestamp_ms`, `log_path` (null where the
-    input does not have the log), and those of an account, null where nothing is known.
+    input does not have the log), and those of an account, null where nothing is known. `key` are
+    columns that identify a group's partition.
     """
 
-    def __init__(self, burrow: BurrowSettings, lag: LagSettings) -> None:
+    def __init__(
+        self, burrow: BurrowSettings, lag: LagSettings, key: Sequence[str] = EVENT_KEY
+    ) -> None:
+        self._key = key
         self._intervals = burrow.intervals
         self._burrow, self._lag = BurrowWindows(burrow), LagWindows(lag)
         self._last_key: list[object] | None = None
@@ -60,11 +64,11 @@ class StatusRows:
     def _is_first(self, batch: pa.RecordBatch) -> BoolArray:
         """Return where the rows of a partition begin."""
         changes = np.zeros(batch.num_rows, dtype=np.bool_)
-        for name in EVENT_KEY:
+        for name in self._key:
             column = _without_nulls(batch.column(name))
             changes[1:] |= _flags(pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)))
         first_key, last_key = (
-            [batch.column(name)[row].as_py() for name in EVENT_KEY]
+            [batch.column(name)[row].as_py() for name in self._key]
             for row in (0, batch.num_rows - 1)
         )
         changes[0] = first_key != self._last_key
@@ -123,13 +127,12 @@ def _status_and_reason(
     verdicts: Verdicts, rules: Mapping[int, tuple[str, str]]
 ) -> tuple[pa.Array, pa.Array]:
     """Return the status and the reason of each verdict."""
-    statuses: list[str | None] = []
-    reasons: list[str | None] = []
-    for rule, *numbers in zip(*(column.tolist() for column in verdicts), strict=True):
-        status, text = rules.get(rule, (None, None))
-        statuses.append(status)
-        reasons.append(None if text is None else sentence(text, numbers))
-    return of_values(statuses, pa.string()), of_values(reasons, pa.string())
+    rule, *numbers = verdicts
+    codes = np.zeros(max(rules) + 1, dtype=np.int64)
+    codes[list(rules)] = np.arange(len(rules))
+    statuses = chosen([status for status, _ in rules.values()], codes[rule], rule == NOTHING)
+    words = {number: text for number, (_, text) in rules.items()}
+    return statuses, chosen_sentences(rule, words, numbers)
 
 
 def _numbers(batch: pa.RecordBatch, name: str, null: int = NOTHING) -> LongArray:

@@ -91,17 +91,27 @@ def high_watermark_of(log: PartitionLog, *, check_crcs: bool = False) -> tuple[i
     return log_end_offset(log, check_crcs=check_crcs), EndFrom.LOG_END
 
 
-def reached_by(log: PartitionLog, committed_offsets: LongArray, at_ms: LongArray) -> LongArray:
-    """Return for each time the largest offset that was committed by then: the log had reached it.
-    Offsets above the present high watermark belong to another log that had this name."""
-    end, _ = high_watermark_of(log)
-    order = np.argsort(at_ms, kind="stable")
-    of_this_log = np.where(committed_offsets <= end, committed_offsets, 0)
-    largest = np.maximum.accumulate(of_this_log[order])
-    # What was committed in the same millisecond was there as well.
-    last = np.searchsorted(at_ms[order], at_ms, side="right") - 1
-    reached: LongArray = largest[last]
-    return reached
+class KnownCommits(NamedTuple):
+    """When which offsets of a partition were committed, by any group, the oldest first."""
+
+    at_ms: LongArray
+    committed_offsets: LongArray
+
+    @classmethod
+    def of(cls, at_ms: LongArray, committed_offsets: LongArray) -> KnownCommits:
+        """Return commits in any order. Negative offsets are none."""
+        order = np.argsort(at_ms, kind="stable")
+        return cls(at_ms[order], np.maximum(committed_offsets[order], 0))
+
+    def reached_by(self, log: PartitionLog, at_ms: LongArray) -> LongArray:
+        """Return for each time the largest offset that was committed by then: the log had reached
+        it. Offsets above the present high watermark belong to another log that had this name."""
+        end, _ = high_watermark_of(log)
+        of_this_log = np.where(self.committed_offsets <= end, self.committed_offsets, 0)
+        largest = np.append(0, np.maximum.accumulate(of_this_log))
+        # What was committed in the same millisecond was there as well.
+        reached: LongArray = largest[np.searchsorted(self.at_ms, at_ms, side="right")]
+        return reached
 
 
 def _ends_at(

@@ -14,7 +14,7 @@ from kafkalog.columns.arrays import chosen, fixed_width, integers, present, scal
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
-from kafkalog.inspection.lag.lag_bounds import EndFrom, reached_by
+from kafkalog.inspection.lag.lag_bounds import EndFrom, KnownCommits
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.files import is_directory
 from kafkalog.storage.log_dir.log_dir import find_partitions, with_segments_of_now
@@ -45,9 +45,10 @@ def with_accounts(
     read_committed: bool,
     now_ms: int,
     at: str | None = None,
+    known: KnownCommits | None = None,
 ) -> pa.Table:
     """Return rows about one partition with `ACCOUNT_COLUMNS`, given its log, or None if the input
-    does not have it.
+    does not have it. `known` are all commits for the partition, the rows' own where it is None.
 
     Rows have `committed_offset`, and the time they are about in a column `at`, in milliseconds;
     without it that is now, `now_ms`. The columns are null without a log, and where it
@@ -56,7 +57,7 @@ def with_accounts(
     moments = None if at is None else _numbers(rows, at)
     committed = _numbers(rows, "committed_offset")
     accounts = accounts_of_now(
-        log, committed, moments, read_committed=read_committed, now_ms=now_ms
+        log, committed, moments, known, read_committed=read_committed, now_ms=now_ms
     )
     if accounts is None:
         for name in ACCOUNT_COLUMNS:
@@ -83,21 +84,26 @@ def accounts_of_now(
     log: PartitionLog | None,
     committed_offsets: LongArray,
     at_ms: LongArray | None,
+    known: KnownCommits | None = None,
     *,
     read_committed: bool,
     now_ms: int,
 ) -> LagAccounts | None:
     """Return what `lag_accounts` computes for a log, listing its segments again if one is deleted
-    meanwhile.
+    meanwhile. `known` are all commits for the partition, those asked about where it is None.
 
     Return None without a log, and if its directory was deleted with its topic. Raises
     FileNotFoundError where segments are deleted faster than they can be read.
     """
+    if at_ms is not None and known is None:
+        known = KnownCommits.of(at_ms, committed_offsets)
     for tries_left in reversed(range(_MOST_TRIES)):
         if log is None or not (log.segments or is_directory(log.path)):
             break
         try:
-            reached = None if at_ms is None else reached_by(log, committed_offsets, at_ms)
+            reached = None
+            if at_ms is not None and known is not None:
+                reached = known.reached_by(log, at_ms)
             return lag_accounts(
                 log, committed_offsets, at_ms, reached, read_committed=read_committed, now_ms=now_ms
             )

@@ -1,18 +1,20 @@
-"""The commits of groups and the moments of a plot as events, for `StatusRows`.
+"""The commits of groups and the moments of a history as events, for `StatusRows`.
 
-`analysis.lag.lag_history.lag_events` makes them of a DataFrame, with what Burrow's rules ask for.
+A commit is followed by many moments where these are regular: events are made in pieces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import booleans, fixed_width, integers, of_values
-from kafkalog.columns.jit.compiled import BoolArray
+from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.coordination.groups.burrow import MS_PER_SECOND, BurrowSettings
 from kafkalog.coordination.groups.commit_events import EventKind, HistoryMoments
 from kafkalog.inspection.lag.history_rows import EVENT_KEY
 
@@ -24,65 +26,163 @@ EVENT_COLUMNS = (
 )
 # The order of events.
 EVENT_ORDER = (*EVENT_KEY, "effective_offset", "moment_ms", "kind")
-LOG_PATH = "log_path"
-_COPIED = (*EVENT_KEY, "effective_offset", "commit_timestamp_ms", "event_ms", LOG_PATH)
+EVENT_COLUMN, DELETION_COLUMN, LOG_PATH = "event_ms", "is_deletion", "log_path"
+_COPIED = (*EVENT_KEY, "effective_offset", "commit_timestamp_ms", EVENT_COLUMN, LOG_PATH)
+# In columns of times: there is none.
+NO_TIME = np.iinfo(np.int64).min
+
+
+class OrderedCommits(NamedTuple):
+    """Commits that took effect, those of a group's partition one after another in their order.
+
+    `is_last` is the last one of a partition. `event_ms` is when a commit, or its deletion, took
+    effect, `commit_ms` its own time, NO_TIME for none.
+    """
+
+    is_last: BoolArray
+    is_deletion: BoolArray
+    event_ms: LongArray
+    commit_ms: LongArray
+
+
+class Events(NamedTuple):
+    """Events in order. `row` is the number of the commit in effect, `kind` an EventKind.
+    `moment_ms` is when an event was, `question_ms` the time at which the log is examined, and
+    `is_end` is true where the history ends."""
+
+    row: LongArray
+    kind: LongArray
+    moment_ms: LongArray
+    question_ms: LongArray
+    is_end: BoolArray
+
+
+class EventPlan:
+    """Knows the events of commits without making them: each commit and each deletion of one, each
+    multiple of `every_ms` while a commit is in effect, and one at the end of the history.
+
+    With Burrow's settings there are samples too, before whatever its rules compare with older ends.
+    """
+
+    def __init__(
+        self, commits: OrderedCommits, moments: HistoryMoments, burrow: BurrowSettings | None
+    ) -> None:
+        self._moments, self._is_deletion = moments, commits.is_deletion
+        self._event_ms = event_ms = commits.event_ms
+        until = np.where(commits.is_last, moments.until_ms, np.append(event_ms[1:], 0))
+        self._every_ms = every_ms = moments.every_ms or 1
+        self._first = -(-np.maximum(event_ms, moments.since_ms) // every_ms) * every_ms
+        ticks = np.maximum((until - 1 - self._first) // every_ms + 1, 0)
+        self._ticks = ticks * (~commits.is_deletion & (moments.every_ms is not None))
+        later = self._ticks + (commits.is_last & ~commits.is_deletion)
+        self._sampled = np.zeros(len(event_ms), dtype=np.int64)
+        self._held_ms, self._of_moment = 0, 1
+        if burrow is not None:
+            self._held_ms = (burrow.intervals - 1) * burrow.offset_refresh_s * MS_PER_SECOND
+            self._of_moment = 2
+            self._sampled += _is_sampled(commits, burrow)
+        # A sample comes before a commit of the same moment.
+        first_later = np.where(self._ticks > 0, self._first, moments.until_ms)
+        self._is_early = (later > 0) & (first_later == event_ms)
+        counts = self._sampled + 1 + self._of_moment * later
+        counts[commits.is_deletion] = 1
+        self._sampled[commits.is_deletion] = 0
+        self._ends = np.cumsum(counts)
+        self._begins = self._ends - counts
+
+    @property
+    def count(self) -> int:
+        """How many events there are."""
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def events(self, begin: int, end: int) -> Events:
+        """Return the events from one number up to, not including, another."""
+        numbers = np.arange(begin, min(end, self.count))
+        row = np.searchsorted(self._ends, numbers, side="right")
+        # From the commit on, which is 0; its own sample is -1.
+        place = numbers - self._begins[row] - self._sampled[row]
+        if self._of_moment > 1:
+            is_early = self._is_early[row]
+            place = np.where(is_early & ((place == 0) | (place == 1)), 1 - place, place)
+        later, of_moment = np.divmod(place - 1, self._of_moment)
+        is_later = place > 0
+        is_sample = (place < 0) | (is_later & (of_moment < self._of_moment - 1))
+        is_end = later == self._ticks[row]
+        moment = np.where(is_end, self._moments.until_ms, self._first[row] + later * self._every_ms)
+        moment = np.where(is_later, moment, self._event_ms[row])
+        kind = np.where(self._is_deletion[row], int(EventKind.DELETION), int(EventKind.COMMIT))
+        kind = np.where(is_later, int(EventKind.TICK), kind)
+        kind = np.where(is_sample, int(EventKind.SAMPLE), kind)
+        question = np.where(is_sample, moment - self._held_ms, moment)
+        return Events(row, kind, moment, question, is_later & is_end & ~is_sample)
 
 
 def lag_events(
-    commits: pa.Table, moments: HistoryMoments, every_ms: int, places: Mapping[tuple[str, int], str]
+    commits: pa.Table, moments: HistoryMoments, places: Mapping[tuple[str, int], str]
 ) -> pa.Table:
-    """Return the events to judge, in EVENT_ORDER: each commit that is in effect, each deletion of
-    one, each multiple of `every_ms` while a commit is in effect, and one at the end of the history.
-    The columns are those of StatusRows but for the account, and effective_offset; `places` are the
+    """Return the events of rows of view `offset_commits`, in EVENT_ORDER and without samples. The
+    columns are those of StatusRows but for the account, and effective_offset; `places` are the
     directories of the partitions' logs."""
-    rows = _in_effect(commits, moments.until_ms)
+    rows = commits_that_took_effect(commits, moments.until_ms)
+    rows = rows.sort_by([(name, "ascending") for name in (*EVENT_KEY, "effective_offset")])
     if not len(rows):
         return rows
     is_first = _is_first(rows)
     rows = rows.append_column(LOG_PATH, _log_paths(rows, is_first, places))
-    is_last = np.append(is_first[1:], True)
-    is_deletion = booleans(rows["is_deletion"].combine_chunks())
-    event_ms = integers(rows["event_ms"].combine_chunks())
-    until = np.where(is_last, moments.until_ms, np.append(event_ms[1:], 0))
-    first = -(-np.maximum(event_ms, moments.since_ms) // every_ms) * every_ms
-    ticks = np.where(is_deletion, 0, np.maximum((until - 1 - first) // every_ms + 1, 0))
-    # Of each row: the commit, its ticks, and at last the end.
-    counts = 1 + ticks + (is_last & ~is_deletion)
-    row = np.repeat(np.arange(len(rows)), counts)
-    number = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    is_end = number > ticks[row]
-    moment = np.where(number == 0, event_ms[row], first[row] + (number - 1) * every_ms)
-    kind = np.where(is_deletion[row], EventKind.DELETION, EventKind.COMMIT)
-    taken = rows.take(fixed_width(row, pa.int64()))
-    has_offset = fixed_width(~is_deletion[row], pa.bool_())
+    is_deletion = booleans(rows[DELETION_COLUMN].combine_chunks())
+    ordered = OrderedCommits(
+        np.append(is_first[1:], True),
+        is_deletion,
+        integers(rows[EVENT_COLUMN].combine_chunks()),
+        integers(rows["commit_timestamp_ms"].fill_null(NO_TIME).combine_chunks()),
+    )
+    plan = EventPlan(ordered, moments, None)
+    events = plan.events(0, plan.count)
+    taken = rows.take(fixed_width(events.row, pa.int64()))
+    has_offset = fixed_width(~is_deletion[events.row], pa.bool_())
     return pa.table(
         {name: taken[name] for name in _COPIED}
         | {
             "committed_offset": pc.if_else(
                 has_offset, taken["committed_offset"], pa.scalar(None, pa.int64())
             ),
-            "kind": fixed_width(np.where(number > 0, EventKind.TICK, kind), pa.int32()),
-            "moment_ms": fixed_width(np.where(is_end, moments.until_ms, moment), pa.int64()),
-            "is_now": fixed_width(is_end, pa.bool_()),
+            "kind": fixed_width(events.kind, pa.int32()),
+            "moment_ms": fixed_width(events.moment_ms, pa.int64()),
+            "is_now": fixed_width(events.is_end & moments.ends_now, pa.bool_()),
         }
     )
 
 
-def _in_effect(commits: pa.Table, until_ms: int) -> pa.Table:
-    """Return the commits that took effect before the end, each partition's in order, with event_ms
-    and is_deletion."""
+def commits_that_took_effect(commits: pa.Table, until_ms: int) -> pa.Table:
+    """Return the commits that took effect up to a time, from rows of view `offset_commits`, with
+    EVENT_COLUMN, when they did, and DELETION_COLUMN."""
     event_ms = pc.coalesce(
         *(commits[name] for name in ("effective_timestamp_ms", "commit_timestamp_ms")),
         commits["record_timestamp_ms"],
     )
     # A negative offset is none: F324.
     is_negative = pc.fill_null(pc.less(commits["committed_offset"], 0), False)
-    rows = commits.append_column("event_ms", event_ms).append_column(
-        "is_deletion", pc.or_(pc.fill_null(commits["is_tombstone"], False), is_negative)
+    rows = commits.append_column(EVENT_COLUMN, event_ms).append_column(
+        DELETION_COLUMN, pc.or_(pc.fill_null(commits["is_tombstone"], False), is_negative)
     )
     is_applied = pc.equal(rows["effect"], "applied")
-    found = rows.filter(pc.and_kleene(is_applied, pc.less_equal(event_ms, until_ms)))
-    return found.sort_by([(name, "ascending") for name in (*EVENT_KEY, "effective_offset")])
+    return rows.filter(pc.and_kleene(is_applied, pc.less_equal(event_ms, until_ms)))
+
+
+def _is_sampled(commits: OrderedCommits, burrow: BurrowSettings) -> BoolArray:
+    """Return which commits Burrow compares with older ends: else no time has passed since the last
+    commit."""
+    if burrow.min_distance_s > 0:
+        return np.ones(len(commits.event_ms), dtype=np.bool_)
+    is_older: BoolArray = whole_seconds(commits.event_ms) > commits.commit_ms
+    has_time: BoolArray = commits.commit_ms != NO_TIME
+    return is_older & has_time
+
+
+def whole_seconds(time_ms: LongArray) -> LongArray:
+    """Return times by Burrow's clock."""
+    found: LongArray = time_ms - np.fmod(time_ms, MS_PER_SECOND)
+    return found
 
 
 def _is_first(rows: pa.Table) -> BoolArray:

@@ -85,7 +85,7 @@ def read_groups(
     grid = grid_over(first_ms, first_ms, until_ms, until_ms)
     moments = HistoryMoments(0, until_ms, ends_now=True, every_ms=grid.every_ms)
     places = {log.topic_partition: log.path for log in best_logs(logs) if log.topic_partition}
-    judging = GroupJudging(moments, grid.every_ms, at_ms, places)
+    judging = GroupJudging(moments, at_ms, places)
     found = as_rows(views.table("offset_commits", EVENT_COLUMNS, judging, _STATUSES, **of_groups))
     partitions = [row for row in found if row.topic is not None]
     statuses = newest_statuses(partitions)
@@ -142,7 +142,6 @@ class GroupJudging:
     the groups that are worst off at each time of a plot. A task has all commits of a group."""
 
     moments: HistoryMoments
-    every_ms: int
     now_ms: int
     places: Mapping[tuple[str, int], str]
 
@@ -152,7 +151,7 @@ class GroupJudging:
             [batch for batch in batches if len(batch)],
             arrow_schema("offset_commits", EVENT_COLUMNS),
         )
-        events = lag_events(commits, self.moments, self.every_ms, self.places)
+        events = lag_events(commits, self.moments, self.places)
         if not len(events):
             return
         rows = StatusRows(BurrowSettings(), LagSettings())

@@ -1,6 +1,7 @@
 """The job that tells lag and statuses over time. Rules: F330 to F339."""
 
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from pyspark.sql import SparkSession
 from jobs.lag_history import main
 from kafkalog.analysis.lag.lag_history import newest_statuses
 from kafkalog.spark.jobs.job import ExitCode
+from kafkalog.spark.tables import read_table
 from kafkalog.views.options.parameter_types import Duration
 from tests.support.golden.described_groups import printed_lags
-from tests.support.jobs.job_runs import table, written_schema
+from tests.support.jobs.job_runs import needs_delta, table, written_schema
 from tests.support.logs.commit_logs import SampleCommit, write_commits, write_topic
 from tests.support.logs.log_dirs import add_meta_properties
 from tests.support.messages.printed_messages import LINE
@@ -64,7 +66,8 @@ def log_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(log_dir: Path, output: Path, *arguments: object) -> int:
-    given = ["--output-dir", output, "--format", "parquet", *arguments]
+    table_format = () if "--format" in arguments else ("--format", "parquet")
+    given = ["--output-dir", output, *table_format, *arguments]
     return main([str(log_dir), *map(str, given)])
 
 
@@ -183,6 +186,41 @@ def test_the_end_is_about_the_log_as_it_is_without_until(
     assert "1 group at the end: 1 ERR" in said
     assert "no rows of --topic clikcs; in the input: did you mean clicks?" in said
     assert "commits: none has been removed by cleaning" in said
+
+
+@pytest.mark.deep
+def test_spark_writes_the_rows_of_tasks_where_these_cannot(
+    spark: SparkSession, log_dir: Path, tmp_path: Path, rows: list[Any]
+) -> None:
+    given = ("--until-time", at(LAST_S), "--format", "json")
+    assert run(log_dir, tmp_path, *given) == ExitCode.DONE
+    found = read_table(spark, str(tmp_path), "lag_history", "json").collect()
+    assert sorted(map(str, found)) == sorted(map(str, rows))
+
+
+@pytest.mark.deep
+@needs_delta
+def test_a_delta_table_keeps_rows_of_other_inputs(
+    spark: SparkSession, log_dir: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(log_dir, other)
+    output, until = tmp_path / "tables", ("--until-time", at(LAST_S), "--format", "delta")
+    for logs in (log_dir, other, log_dir):
+        assert run(logs, output, *until) == ExitCode.DONE
+    found = table(spark, output, "lag_history", "delta")
+    assert found.schema == written_schema("lag_history")
+    of_input = {
+        row.input_path: row["count"] for row in found.groupBy("input_path").count().collect()
+    }
+    assert len(of_input) == 2
+    assert len(set(of_input.values())) == 1
+    assert run(log_dir, output, *until, "--topic", "clicks") == ExitCode.DONE
+    found = table(spark, output, "lag_history", "delta")
+    topics = found.select("input_path", "topic").distinct().collect()
+    assert sorted((str(row.input_path) == str(other), row.topic) for row in topics) == [
+        *((False, "clicks"), (True, "clicks"), (True, "orders"))
+    ]
 
 
 @pytest.mark.deep

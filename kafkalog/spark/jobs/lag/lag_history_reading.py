@@ -1,56 +1,224 @@
-"""Lag and status of groups at many times: a task reads each log, and another moves windows of
-commits over the events of a partition."""
+"""Lag and status of groups at many times, in two steps: tasks read partitions of
+`__consumer_offsets` and pass on blocks of commits; then a task has all commits for some logs.
+
+A row is made complete where its log is read, and leaves that task as part of a file. Reasons:
+docs/decisions/0046.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+import pickle
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.coordination.groups.burrow import BurrowSettings
-from kafkalog.coordination.groups.commit_events import EventKind
-from kafkalog.coordination.groups.lag_status import LagSettings
-from kafkalog.inspection.lag.history_rows import EVENT_KEY, STATUS_COLUMNS, StatusRows
-from kafkalog.spark.jobs.lag.lag_reading import with_lag
-from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings
+from kafkalog.columns.arrays import fixed_width, of_values
+from kafkalog.inspection.lag.history_commits import (
+    HISTORY_COLUMNS,
+    CommitBlock,
+    CommitBlocks,
+    commits_by_log,
+    place_of,
+)
+from kafkalog.inspection.lag.lag_history import TABLE, HistoryQuestions, history_rows
+from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.lake.file_schemas import file_metadata
+from kafkalog.lake.layout import TableOutput
+from kafkalog.lake.table_writer import TableWriter, removed_on_error
+from kafkalog.lake.written_file import WrittenFile
+from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings, NameFilter
+from kafkalog.spark.lake.task_groups import RESULT, OnReport, Report, in_tasks, pickled, results
+from kafkalog.spark.session import parallelism
+from kafkalog.spark.tables import local_rows, spark_schema
+from kafkalog.storage.files.file_access import use_file_access
+from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.partition_log import PartitionLog, segment_sizes
+from kafkalog.storage.reading.read_plan import TaskSize, packed
+from kafkalog.views.local_views import view_options
+from kafkalog.views.planning.group_reads import group_reads
+from kafkalog.views.reading.commit_reading import read_commits
+from kafkalog.views.reading.group_reading import GroupsRead
+from kafkalog.views.reading.work_log import READ, reported_work
+
+# The number of the task that a row is for, and a block of commits or the places of logs, pickled.
+_PASSED_ON = "place int, data binary"
+# Of `__consumer_offsets`: a task has 400,000 commits at most, of 80 bytes or more, and a file their
+# rows. Fewer where that keeps all cores busy.
+_BYTES_PER_TASK, _LEAST_BYTES = 32 * 1024 * 1024, 4 * 1024 * 1024
+# Of data, of which a task reads the headers.
+_LOG_BYTES_PER_TASK = 1024 * 1024 * 1024
+
+_Batches = Iterator[pa.RecordBatch]
+_Places = dict[tuple[str | None, int | None], str]
 
 
-def with_statuses(events: DataFrame, places: DataFrame, settings: LagHistorySettings) -> DataFrame:
-    """Return events of `analysis.lag.lag_history.lag_events` with accounts of their lag
-    (`with_lag`) and statuses (STATUS_COLUMNS). Groups that the settings do not select are left
-    out at the end: their commits also show how far a log had grown."""
-    kept = events.persist()
-    is_deletion = F.col("kind") == int(EventKind.DELETION)
-    questions = kept.where(~is_deletion)
-    account = partial(
-        with_lag, places=places, read_committed=settings.read_committed, now_ms=settings.now_ms
-    )
-    now = account(questions.where("is_now"))
-    then = account(questions.where("NOT is_now"), at="question_ms")
-    deletions = kept.where(is_deletion)
-    answered = then.unionByName(now).unionByName(deletions, allowMissingColumns=True)
-    in_order = (
-        settings.groups.matching(answered, "group_id")
-        .repartition(*EVENT_KEY)
-        .sortWithinPartitions(*EVENT_KEY, "effective_offset", "moment_ms", "kind")
-    )
-    schema = StructType(list(in_order.schema.fields))
-    for name, data_type in STATUS_COLUMNS.items():
-        schema.add(name, data_type)
-    return in_order.mapInArrow(_judging(settings.burrow, settings.lag), schema)
+@dataclass(frozen=True, slots=True)
+class HistorySources:
+    """What a history is made of: log directories, the logs under them, and commits in ZooKeeper, as
+    rows of view `offset_commits`, with the id of their cluster; both None without any."""
+
+    paths: Sequence[str]
+    logs: Sequence[PartitionLog]
+    mode: str
+    in_zookeeper: DataFrame | None = None
+    cluster_id: str | None = None
 
 
-def _judging(
-    burrow: BurrowSettings, lag: LagSettings
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = StatusRows(burrow, lag)
-        for batch in batches:
-            if batch.num_rows:
-                yield rows.judged(batch)
+class HistoryRows:
+    """The rows of table `lag_history`, which tasks have still to make."""
 
-    return judge
+    def __init__(
+        self, spark: SparkSession, sources: HistorySources, settings: LagHistorySettings
+    ) -> None:
+        self._spark, self._settings = spark, settings
+        options = view_options(sources.paths, "offset_commits", mode=sources.mode)
+        offsets_logs = [log for log in sources.logs if log.topic == CONSUMER_OFFSETS]
+        self._options = options
+        self._reads = group_reads(options, offsets_logs)
+        self._places = _task_count(sources, offsets_logs, parallelism(spark))
+        self._sources = sources
+
+    def frame(self) -> DataFrame:
+        """Return the rows."""
+        make = self._rows()
+
+        def rows(batches: _Batches) -> _Batches:
+            for _, batch in make(batches):
+                yield batch
+
+        return self._blocks().mapInArrow(rows, spark_schema(TABLE))
+
+    def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
+        """Run the tasks, which write the rows to files and report these; return the files."""
+        make = self._rows()
+
+        def write(batches: _Batches) -> _Batches:
+            with removed_on_error(TableWriter(output)) as writer:
+                for key, batch in make(batches):
+                    writer.write(batch.replace_schema_metadata(file_metadata(TABLE)), key)
+                files = writer.close()
+            report(Report(0, tuple(files)))
+            yield pickled(files)
+
+        return list(chain.from_iterable(results(self._blocks().mapInArrow(write, RESULT))))
+
+    def _blocks(self) -> DataFrame:
+        """Return blocks of commits and places of logs, each in the partition of its task."""
+        until_ms, places = self._settings.moments.until_ms, self._places
+        is_chosen = _selection(self._settings.topics)
+        options, cluster_id = self._options, self._sources.cluster_id
+
+        def read(reads: Sequence[GroupsRead]) -> _Batches:
+            use_file_access(options.file_access)
+            blocks = CommitBlocks(until_ms, places, is_chosen)
+            with reported_work(READ, {"reads": str(len(reads))}):
+                for each in chain.from_iterable(read.copies for read in reads):
+                    for batch in read_commits(each, options, HISTORY_COLUMNS):
+                        yield from _passed_on(blocks.add(_of_cluster(batch, cluster_id)))
+            yield from _passed_on(blocks.last())
+
+        def take(batches: _Batches) -> _Batches:
+            blocks = CommitBlocks(until_ms, places, is_chosen)
+            for batch in batches:
+                yield from _passed_on(blocks.add(batch))
+            yield from _passed_on(blocks.last())
+
+        size = TaskSize(options.max_partition_bytes, cores=parallelism(self._spark))
+        rows = in_tasks(self._spark, packed(self._reads, size), read, _PASSED_ON)
+        rows = rows.unionAll(self._logs())
+        if self._sources.in_zookeeper is not None:
+            # One task, which knows all commits of a group.
+            given = self._sources.in_zookeeper.select(*HISTORY_COLUMNS).coalesce(1)
+            rows = rows.unionAll(given.mapInArrow(take, _PASSED_ON))
+        return rows.repartitionById(places, "place")
+
+    def _logs(self) -> DataFrame:
+        """Return where the logs are, for each task of its own."""
+        found: dict[int, _Places] = defaultdict(dict)
+        for log in best_logs(self._sources.logs):
+            place = place_of(log.topic, log.partition, self._places)
+            found[place][log.topic, log.partition] = log.path
+        rows = [(place, pickle.dumps(logs)) for place, logs in found.items()]
+        return local_rows(self._spark, rows, _PASSED_ON)
+
+    def _rows(self) -> Callable[[_Batches], Iterator[tuple[tuple[str, int], pa.RecordBatch]]]:
+        """Return a function that makes the rows of a task, given those of `_blocks`."""
+        settings, file_access = self._settings, self._options.file_access
+        questions = HistoryQuestions(
+            *(settings.moments, settings.burrow, settings.lag, settings.now_ms),
+            settings.read_committed,
+            _selection(settings.groups),
+        )
+
+        def make(batches: _Batches) -> Iterator[tuple[tuple[str, int], pa.RecordBatch]]:
+            use_file_access(file_access)
+            blocks, logs = _received(batches)
+            for commits in commits_by_log(blocks):
+                key = commits.topic, commits.partition
+                for batch in history_rows(commits, logs.get(key), questions):
+                    yield key, batch
+
+        return make
+
+
+def _task_count(sources: HistorySources, offsets_logs: Iterable[PartitionLog], cores: int) -> int:
+    """Return in how many tasks logs are read."""
+    of_commits = sum(sum(segment_sizes(log.segments)) for log in offsets_logs)
+    of_all = sum(sum(segment_sizes(log.segments)) for log in sources.logs)
+    for_cores = min(2 * cores, of_commits // _LEAST_BYTES)
+    for_logs = (of_all - of_commits) // _LOG_BYTES_PER_TASK
+    return 1 + max(of_commits // _BYTES_PER_TASK, for_cores) + for_logs
+
+
+def _selection(names: NameFilter) -> Callable[[str], bool] | None:
+    """Return a function that says whether a name is selected, None where all are. What it refers to
+    needs no Spark: workers import little."""
+    if not names.names and names.pattern is None:
+        return None
+    given, pattern = frozenset(names.names), names.pattern
+
+    def is_selected(name: str) -> bool:
+        return name in given or (pattern is not None and re.search(pattern, name) is not None)
+
+    return is_selected
+
+
+def _of_cluster(batch: pa.RecordBatch, cluster_id: str | None) -> pa.RecordBatch:
+    """Return rows with this cluster's id where they have none: old brokers do not write it into
+    their log directories."""
+    if cluster_id is None:
+        return batch
+    number = batch.schema.get_field_index("cluster_id")
+    known = pc.fill_null(batch.column(number), cluster_id)
+    return batch.set_column(number, "cluster_id", known)
+
+
+def _passed_on(blocks: Iterable[tuple[int, CommitBlock]]) -> _Batches:
+    for place, block in blocks:
+        yield pa.RecordBatch.from_arrays(
+            [
+                fixed_width(np.array([place]), pa.int32()),
+                of_values([pickle.dumps(block)], pa.binary()),
+            ],
+            names=["place", "data"],
+        )
+
+
+def _received(batches: _Batches) -> tuple[list[CommitBlock], _Places]:
+    blocks: list[CommitBlock] = []
+    logs: _Places = {}
+    for batch in batches:
+        for data in batch.column(1):
+            found = pickle.loads(data.as_buffer())
+            if isinstance(found, CommitBlock):
+                blocks.append(found)
+            else:
+                logs |= found
+    return blocks, logs

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.errors import LogDirError
-from kafkalog.spark.jobs.lag.lag_reading import log_places
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag
 from kafkalog.spark.tables import local_rows
 from kafkalog.spark.topic_views import commits_complete_from, topic_view
@@ -22,15 +21,14 @@ from kafkalog.storage.partition_log import PartitionLog
 
 @dataclass(frozen=True)
 class LagViews:
-    """Views `offset_commits`, with what is committed to ZooKeeper, and `group_metadata`; `places`
-    of the partitions' logs; `topics`, with cluster_id, topic, topic_id and is_deleted, by the
-    directories; `complete_from`, how far back the commits are complete, kept in memory.
-    `metadata` is view `messages` of `__cluster_metadata`, `zookeeper` has the views of ZooKeeper's
-    files: None where the input does not have them."""
+    """Views `offset_commits`, with what is committed to ZooKeeper, and `group_metadata`; `topics`,
+    with cluster_id, topic, topic_id and is_deleted, by the directories; `complete_from`, how far
+    back the commits are complete, kept in memory. `metadata` is view `messages` of
+    `__cluster_metadata`, `zookeeper` has the views of ZooKeeper's files: None where the input does
+    not have them."""
 
     commits: DataFrame
     group_metadata: DataFrame
-    places: DataFrame
     topics: DataFrame
     complete_from: DataFrame
     metadata: DataFrame | None
@@ -68,7 +66,6 @@ def lag_views(
     views = LagViews(
         view("offset_commits"),
         view("group_metadata"),
-        log_places(spark, logs),
         of_directories.withColumn("created_ms", F.lit(None).cast("long")),
         commits_complete_from(spark, logs),
         metadata_messages(spark, log_dirs, logs, mode),

@@ -11,7 +11,7 @@ from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
-from kafkalog.inspection.lag.lag_bounds import reached_by
+from kafkalog.inspection.lag.lag_bounds import KnownCommits
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.wire.compression import CompressionType
@@ -197,7 +197,7 @@ def test_what_was_committed_of_an_earlier_log_of_the_name_shows_nothing(
     # F312: 9,000 is above the end of today; the commit of 30 counts from its own time on.
     log = written(tmp_path, (0, b"".join(batches)))
     committed, at_ms = np.array([9000, 30, 4]), START_MS + np.array([1000, 5000, 6000])
-    assert reached_by(log, committed, at_ms).tolist() == [0, 30, 30]
+    assert KnownCommits.of(at_ms, committed).reached_by(log, at_ms).tolist() == [0, 30, 30]
 
 
 def test_of_a_large_log_the_batches_at_asked_offsets_are_decoded_and_no_more(
