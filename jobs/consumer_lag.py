@@ -35,7 +35,7 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     from kafkalog.analysis.lag.consumer_lag import most_behind
     from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
     from kafkalog.inspection.lag.lag_table import TABLE
-    from kafkalog.spark.jobs.inputs import announced_logs, is_small
+    from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.lag.group_lag import LagRows
     from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
     from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
@@ -51,9 +51,7 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     inputs = [*paths, *(zookeeper.inputs if zookeeper else ())]
     if zookeeper is None:
         refuse_without_commits(job.paths, logs)
-    with job_session(
-        "kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=is_small(logs)
-    ) as spark:
+    with job_session("kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=True) as spark:
         placed, facts, reaches = placed_commits(spark, job, logs, zookeeper, settings)
         rows = LagRows(placed, logs, facts, settings.question, job.show)
         path = replace_rows_by_tasks(spark, job, TABLE, inputs, rows)

@@ -26,7 +26,7 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     from kafkalog.analysis.lag.group_generations import group_generations
     from kafkalog.analysis.lag.lag_history import newest_statuses, status_totals
     from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
-    from kafkalog.spark.jobs.inputs import announced_logs, is_small
+    from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.lag.lag_history_reading import HistoryRows, HistorySources
     from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
     from kafkalog.spark.jobs.lag.lag_words import status_words
@@ -43,9 +43,7 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     inputs = [*paths, *(zookeeper.inputs if zookeeper else ())]
     if zookeeper is None:
         refuse_without_commits(job.paths, logs)
-    with job_session(
-        "kafkalog lag-history", with_delta=job.is_delta, compiles_less=is_small(logs)
-    ) as spark:
+    with job_session("kafkalog lag-history", with_delta=job.is_delta, compiles_less=True) as spark:
         views = lag_views(spark, job.paths, mode=job.mode, zookeeper=zookeeper)
         # Few among the records of their topic, and read several times.
         generations = group_generations(views.group_metadata.persist())

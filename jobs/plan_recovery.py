@@ -31,14 +31,14 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
     Findings are partitions that lose or have lost records, that keep damage, or that keep the
     broker from starting."""
     from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
-    from kafkalog.spark.jobs.inputs import announced_logs, is_small, print_absent
+    from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import local_rows, replace_rows, spark_schema
     from kafkalog.spark.topic_views import every_topic
 
     inputs, logs = announced_logs(job)
     with job_session(
-        "kafkalog plan-recovery", with_delta=job.is_delta, compiles_less=is_small(logs)
+        "kafkalog plan-recovery", with_delta=job.is_delta, compiles_less=True
     ) as spark:
 
         def view(name: str) -> DataFrame:

@@ -31,16 +31,16 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCod
     from pyspark.sql import functions as F
 
     from kafkalog.analysis.partitions.retention import retention_plan, topic_totals
-    from kafkalog.spark.jobs.inputs import announced_logs, is_small
+    from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import replace_rows
     from kafkalog.spark.topic_views import every_topic
 
     config = configs.options()
-    inputs, logs = announced_logs(job)
+    inputs, _ = announced_logs(job)
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     with job_session(
-        "kafkalog plan-retention", with_delta=job.is_delta, compiles_less=is_small(logs)
+        "kafkalog plan-retention", with_delta=job.is_delta, compiles_less=True
     ) as spark:
         reader = every_topic(spark, "retention_plan", job.mode).options(**config)
         plan = retention_plan(reader.option("asOf", as_of).load(inputs)).persist()

@@ -55,7 +55,9 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     options = request.options(job, inputs)
     sources = found_sources(options)
     with job_session(
-        "kafkalog reconstruct-state", with_delta=job.is_delta, compiles_less=is_small(logs)
+        "kafkalog reconstruct-state",
+        with_delta=job.is_delta,
+        compiles_less=not requests or is_small(logs),
     ) as spark:
         choices = format_choices(spark, requests)
         version = state_by_tasks.version_of(spark, job)

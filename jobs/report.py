@@ -32,7 +32,7 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None, show_keys:
     from kafkalog.report.findings import spoken
     from kafkalog.report.reading.report_reading import ReportRequest, read_report
     from kafkalog.report.writing import write_report
-    from kafkalog.spark.jobs.inputs import announced_logs, is_small
+    from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.report_views import SparkViews
     from kafkalog.spark.session import job_session
     from kafkalog.storage.files.output_files import refuse_unwritable
@@ -47,7 +47,7 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None, show_keys:
         *missing_replica_lines(inputs, logs, cluster_images(logs)),
     ]
     request = ReportRequest(inputs, logs, as_of, config, show_keys, absent)
-    with job_session("kafkalog report", with_delta=False, compiles_less=is_small(logs)) as spark:
+    with job_session("kafkalog report", with_delta=False, compiles_less=True) as spark:
         report = read_report(SparkViews(spark, inputs, job.mode), request)
     lines, has_findings = spoken(report)
     print(*lines, f"report: {write_report(report, job.output_dir)}", sep="\n")

@@ -26,7 +26,7 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     lost, what is doubtful, and what would keep a broker from starting."""
     from kafkalog.analysis.partitions.salvage import lost_ranges
     from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals
-    from kafkalog.spark.jobs.inputs import announced_logs, is_small, print_absent
+    from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.salvage import salvage_in_tasks
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import local_rows, refuse_other_inputs, replace_rows, spark_schema
@@ -40,9 +40,7 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     refuse_existing_directory("--to", target)
     logs = salvageable(found)
     settings = request.settings(logs, found, time.time_ns() // 1_000_000)
-    with job_session(
-        "kafkalog salvage", with_delta=job.is_delta, compiles_less=is_small(found)
-    ) as spark:
+    with job_session("kafkalog salvage", with_delta=job.is_delta, compiles_less=True) as spark:
         for table in ("salvage", "lost_ranges"):
             refuse_other_inputs(spark, job.output_dir, table, job.table_format, inputs)
         rows = salvage_in_tasks(spark, logs, target, settings)

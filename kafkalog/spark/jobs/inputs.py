@@ -45,7 +45,8 @@ def announced_logs(job: JobSettings) -> tuple[list[str], list[PartitionLog]]:
 
 
 def is_small(logs: Iterable[PartitionLog]) -> bool:
-    """Return whether a job on the logs ends before the JVM's optimized code pays."""
+    """Return whether a job that passes all records through the JVM ends before optimized code
+    pays."""
     return sum(sum(segment_sizes(log.segments)) for log in logs) <= _SMALL_BYTES
 
 
