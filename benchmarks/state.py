@@ -94,7 +94,10 @@ def _measured(name: str, options: argparse.Namespace) -> tuple[_Parts, int]:
 def _job(options: argparse.Namespace) -> _Parts:
     from kafkalog.spark.session import job_session
 
-    with job_session("state", with_delta=False) as spark, tempfile.TemporaryDirectory() as output:
+    with (
+        job_session("state", with_delta=False, compiles_less=True) as spark,
+        tempfile.TemporaryDirectory() as output,
+    ):
         _warm(spark, options)
         taken = _run(options, output, "parquet")
         if spark.read.parquet(f"{output}/state").count() > options.keys:
@@ -106,7 +109,10 @@ def _delta(options: argparse.Namespace) -> _Parts:
     from kafkalog.spark.session import job_session
 
     most = options.records * 99 // 100
-    with job_session("state", with_delta=True) as spark, tempfile.TemporaryDirectory() as output:
+    with (
+        job_session("state", with_delta=True, compiles_less=True) as spark,
+        tempfile.TemporaryDirectory() as output,
+    ):
         _warm(spark, options)
         first = _run(options, output, "delta", "--as-of-offset", str(most))
         rest = _run(options, output, "delta")
