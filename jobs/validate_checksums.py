@@ -16,15 +16,20 @@ _SHOWN = ("file", "position", "length", "severity", "kind", "detail")
 def main(job: JobSettings) -> ExitCode:
     """Check every batch of every segment: checksums, framing, offsets, records. Findings are what
     is wrong with them."""
-    from pyspark import StorageLevel
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructType
 
-    from kafkalog.analysis.partitions.checksums import checksum_report, checksum_totals, faults
-    from kafkalog.columns.batches.byte_ranges import CheckTotals
     from kafkalog.errors import KafkaLogError, LogDirError
-    from kafkalog.spark.jobs.inputs import announced_logs, is_small, print_absent
+    from kafkalog.inspection.partitions.segment_checks import (
+        FAULTS,
+        REPORT,
+        check_totals,
+        checked_segments,
+    )
+    from kafkalog.spark.jobs.inputs import announced_logs, print_absent
+    from kafkalog.spark.jobs.planned_views import reduced_view
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import replace_rows
-    from kafkalog.spark.topic_views import every_topic
+    from kafkalog.spark.tables import kept_rows, replace_rows, spark_schema
     from kafkalog.views.options.options import Mode
     from kafkalog.views.planning.lost_logs import lost_log_reads
 
@@ -33,18 +38,25 @@ def main(job: JobSettings) -> ExitCode:
     if not any(log.segments for log in logs) and not lost_log_reads(logs):
         raise LogDirError(f"{', '.join(inputs)}: there is no segment to check")
     with job_session(
-        "kafkalog validate-checksums", with_delta=job.is_delta, compiles_less=is_small(logs)
+        "kafkalog validate-checksums", with_delta=job.is_delta, compiles_less=True
     ) as spark:
-        ranges = every_topic(spark, "byte_ranges", job.mode).load(inputs)
-        ranges = ranges.persist(StorageLevel.MEMORY_AND_DISK)
-        report, found = checksum_report(ranges), faults(ranges)
-        (row,) = checksum_totals(report).collect()
-        totals = CheckTotals(**row.asDict())
+        schema = StructType()
+        for table in (REPORT, FAULTS):
+            schema.add(table, spark_schema(table))
+        mode = {"mode": job.mode}
+        checks = kept_rows(
+            reduced_view(spark, "byte_ranges", inputs, logs, mode, checked_segments, schema)
+        )
+        report, found = (
+            checks.where(F.col(table).isNotNull()).select(f"{table}.*")
+            for table in (REPORT, FAULTS)
+        )
+        totals = check_totals(row.asDict() for row in report.toLocalIterator())
         if job.mode == Mode.FAILFAST.value and totals.faults:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
         paths = [
-            replace_rows(report, job.output_dir, "checksum_report", job.table_format, inputs),
-            replace_rows(found, job.output_dir, "faults", job.table_format, inputs),
+            replace_rows(report, job.output_dir, REPORT, job.table_format, inputs),
+            replace_rows(found, job.output_dir, FAULTS, job.table_format, inputs),
         ]
         if job.show and not found.isEmpty():
             places = found.orderBy("topic", "partition", "segment_base_offset", "position")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
+from pyspark import StorageLevel
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -20,6 +21,8 @@ from kafkalog.schemas import table_json
 from kafkalog.spark.whole_tables import write_whole
 
 INPUT_COLUMN = "input_path"
+# So many rows are kept in the driver.
+_FEW_ROWS = 20_000
 
 
 def spark_schema(table: str) -> StructType:
@@ -41,6 +44,17 @@ def local_rows(
     ]
     table = pa.Table.from_pylist(values, schema=to_arrow_schema(fields))
     return spark.createDataFrame(table, fields)
+
+
+def kept_rows(frame: DataFrame) -> DataFrame:
+    """Return the rows of a frame that several actions need, computed once: few are in the driver,
+    where most of these actions run no job of Spark; more are persisted."""
+    persisted = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    rows = persisted.limit(_FEW_ROWS + 1).toArrow()
+    if rows.num_rows > _FEW_ROWS:
+        return persisted
+    persisted.unpersist()
+    return frame.sparkSession.createDataFrame(rows, frame.schema)
 
 
 def _parsed(schema: str) -> StructType:
