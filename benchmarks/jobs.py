@@ -2,7 +2,8 @@
 decodes every byte once: `python -m benchmarks.jobs`.
 
 Each runs in processes of its own, on local[2] with a driver of 2 GiB, and writes Delta tables.
-Spark's start is not in the time. Files are read once before, so that they are in memory.
+Spark's start is not in the time. Files are read once before, so that they are in memory. Input
+`segments` is a segment of 1 GiB as eight partitions; there the job also runs on one processor.
 """
 
 from __future__ import annotations
@@ -20,24 +21,28 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.inputs.lag_inputs import LagInput, write_lag_inputs
+from benchmarks.inputs.linked_segments import linked_log_dir, write_segment
 from benchmarks.inputs.state_inputs import write_inputs
 from benchmarks.measuring.processes import (
     Measured,
     busy_seconds,
     given_jars,
     measured_process,
+    on_one_processor,
     submit_arguments,
 )
 from benchmarks.measuring.report import inputs_argument, load, table
 from kafkalog.exit_codes import ExitCode
 
 CHECK, PAGE = "kafkalog check", "report"
-RECORDS, COMMITS = "records", "commits"
+RECORDS, COMMITS, SEGMENTS = "records", "commits", "segments"
+_CHECKSUMS = "validate_checksums"
+_ONE_PROCESSOR = " on one processor"
 # By input.
 _PARTS = {
     RECORDS: (
         CHECK,
-        "validate_checksums",
+        _CHECKSUMS,
         "ingest_topics",
         "reconstruct_state",
         "verify_compaction",
@@ -47,7 +52,9 @@ _PARTS = {
         PAGE,
     ),
     COMMITS: (CHECK, "consumer_lag", "lag_history"),
+    SEGMENTS: (CHECK, _CHECKSUMS, _CHECKSUMS + _ONE_PROCESSOR),
 }
+_NUMBER_OF_SEGMENTS = 8  # of a GiB each
 _COLUMNS = ("input", "what", "s", "processor s", "MB/s", "÷ check's rate", "peak MiB")
 
 
@@ -90,15 +97,30 @@ def _row(name: str, part: str, size: int, measured: Measured, check: Measured) -
 
 def _inputs(options: argparse.Namespace) -> dict[str, Path]:
     """The log directories, made once, by the name of the input."""
-    records, _ = write_inputs(options.inputs / RECORDS, options.records, options.keys)
-    commits = options.inputs / COMMITS
-    return {RECORDS: records, COMMITS: write_lag_inputs(commits, LagInput(commits=options.commits))}
+    makers: dict[str, Callable[[Path], Path]] = {
+        RECORDS: lambda place: write_inputs(place, options.records, options.keys)[0],
+        COMMITS: lambda place: write_lag_inputs(place, LagInput(commits=options.commits)),
+        SEGMENTS: lambda place: _segments(place, options.codec),
+    }
+    return {name: makers[name](options.inputs / name) for name in options.input_names}
+
+
+def _segments(place: Path, codec: str) -> Path:
+    segment = place / codec / "segment"
+    if not segment.exists():
+        segment.parent.mkdir(parents=True, exist_ok=True)
+        write_segment(segment, codec, 1024, place)
+    return linked_log_dir(segment, _NUMBER_OF_SEGMENTS)
 
 
 def _measured(part: str, logs: Path, memory: str) -> Measured:
     """One part in a fresh process. Raises CalledProcessError where it fails."""
-    command = [sys.executable, "-m", "benchmarks.jobs", "--part", part, "--logs", str(logs)]
-    return measured_process(command, submit_arguments(memory=memory, jars=given_jars()))
+    name = part.removesuffix(_ONE_PROCESSOR)
+    command = [sys.executable, "-m", "benchmarks.jobs", "--part", name, "--logs", str(logs)]
+    if part != name:
+        command = [*on_one_processor(), *command]
+    arguments = submit_arguments(cores=1 if part != name else 2, memory=memory, jars=given_jars())
+    return measured_process(command, arguments)
 
 
 def _run(part: str, logs: str) -> Measured:
@@ -106,6 +128,8 @@ def _run(part: str, logs: str) -> Measured:
         path.read_bytes()
     if part == CHECK:
         command = [sys.executable, "-m", "kafkalog", "check", logs]
+        # The first check compiles kernels.
+        subprocess.run([*command[:-1], str(next(Path(logs).rglob("*.log")))], check=False)
         return _timed(lambda: subprocess.run(command, check=False).returncode)
     from kafkalog.spark.session import job_session
 
@@ -141,6 +165,15 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         )
     parser.add_argument("--memory", default="2g", help="of the driver (default: %(default)s)")
     parser.add_argument("--only", nargs="+", metavar="JOB", help="measure these jobs")
+    parser.add_argument("--codec", default="none", help="of segments (default: %(default)s)")
+    parser.add_argument(
+        "--input-names",
+        nargs="+",
+        choices=_PARTS,
+        default=list(_PARTS),
+        metavar="NAME",
+        help="measure these of records, commits and segments",
+    )
     inputs_argument(parser, Path(tempfile.gettempdir()) / "kafkalog-jobs")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--logs", help=argparse.SUPPRESS)

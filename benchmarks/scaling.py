@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import tempfile
@@ -18,11 +17,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.inputs.prepared import prepare
-from benchmarks.inputs.segments import read_segment, write_repeated
-from benchmarks.inputs.wanted import GENERATED, MEGABYTE, Wanted
+from benchmarks.inputs.linked_segments import SEGMENT_BYTES, linked_log_dir, write_segment
 from benchmarks.measuring.processes import (
     busy_seconds,
+    on_one_processor,
     part_output,
     submit_arguments,
     worker_peak_bytes,
@@ -31,7 +29,6 @@ from benchmarks.measuring.report import inputs_argument, load, machine, progress
 
 _TARGET = 1.8
 _READS = 4  # of which the first is not counted: it starts Spark's workers
-_SEGMENT_BYTES = 2**30
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.inputs.mkdir(parents=True, exist_ok=True)
     before = load()
     with tempfile.TemporaryDirectory(dir=options.inputs.resolve()) as scratch:
-        segment = _segment(options, Path(scratch))
+        segment = Path(scratch) / "segment"
+        write_segment(segment, options.codec, options.record_size, options.inputs)
         scaling = _scaling(segment, options.rounds)
         memory = [_memory(segment, gigabytes) for gigabytes in options.gigabytes]
     on = machine(("kafkalog", "pyspark", "pyarrow", "numba"), "all")
@@ -56,29 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _segment(options: argparse.Namespace, scratch: Path) -> Path:
-    wanted = Wanted([options.codec], [options.record_size], 16 * MEGABYTE, options.inputs)
-    (made,) = prepare(wanted, GENERATED, progress)
-    path = scratch / "segment"
-    with path.open("wb") as file:
-        write_repeated(read_segment(made.path), _SEGMENT_BYTES, file)
-    return path
-
-
-def _log_dir(segment: Path, partitions: int) -> Path:
-    """A log directory whose partitions are the segment, so many times."""
-    log_dir = segment.parent / f"{partitions}-partitions"
-    for number in range(partitions):
-        partition = log_dir / f"topic-{number}"
-        partition.mkdir(parents=True, exist_ok=True)
-        name = partition / f"{0:020}.log"
-        if not name.exists():
-            name.hardlink_to(segment)
-    return log_dir
-
-
 def _scaling(segment: Path, rounds: int) -> tuple[str, ...]:
-    log_dir = _log_dir(segment, 4)
+    log_dir = linked_log_dir(segment, 4)
     size = 4 * segment.stat().st_size
     rates: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(rounds):
@@ -93,8 +70,8 @@ def _scaling(segment: Path, rounds: int) -> tuple[str, ...]:
 
 
 def _memory(segment: Path, gigabytes: int) -> tuple[str, ...]:
-    partitions = gigabytes * 2**30 // _SEGMENT_BYTES
-    seconds, worker_bytes, peak_bytes = _part(_log_dir(segment, partitions), 2, 1)
+    partitions = gigabytes * 2**30 // SEGMENT_BYTES
+    seconds, worker_bytes, peak_bytes = _part(linked_log_dir(segment, partitions), 2, 1)
     progress(f"{gigabytes} GiB: {worker_bytes / 2**20:,.0f} MiB")
     return (
         str(gigabytes),
@@ -109,7 +86,7 @@ def _part(log_dir: Path, cores: int, reads: int) -> tuple[float, int, int]:
     command = [sys.executable, "-m", "benchmarks.scaling", "--part", str(log_dir)]
     command += ["--reads", str(reads)]
     if cores == 1:
-        command = ["taskset", "-c", str(max(os.sched_getaffinity(0))), *command]
+        command = [*on_one_processor(), *command]
     (seconds, worker_bytes), peak_bytes = part_output(
         command, submit_arguments(cores=cores, memory="1g")
     )

@@ -48,6 +48,11 @@ def given_jars() -> str:
     return next((after for name, after in pairwise(given) if name == "--jars"), fetched)
 
 
+def on_one_processor() -> list[str]:
+    """What a command is put behind, to run on one processor."""
+    return ["taskset", "-c", str(max(os.sched_getaffinity(0)))]
+
+
 def measured_process(command: Sequence[str], submit: str) -> Measured:
     """What a part of a benchmark prints in its last line, run in a process of its own, and the
     memory of that and all it starts; `submit` are Spark's arguments. Raises CalledProcessError
