@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 _Element = TypeVar("_Element", bound=np.generic)
 
 _NO_BYTES = np.zeros(1, dtype=np.uint8)
+# The product of two numbers up to it fits into 64 bits.
+_MOST_CODES = 2**31
 
 
 def fixed_width(
@@ -170,21 +172,28 @@ def scalar(value: object, data_type: pa.DataType) -> pa.Scalar:
 
 
 def no_rows(schema: pa.Schema) -> pa.Table:
-    """Return a table without rows, of which Arrow's own function makes Python values first."""
+    """Return a table without rows. `pa.Schema.empty_table` would import pandas."""
     return pa.table([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
 def row_codes(table: pa.Table) -> NDArray[np.int64]:
     """Return a number for each row, the same for rows that are the same in all columns: from 0 on,
     and below how many there are."""
-    codes = np.zeros(len(table), dtype=np.int64)
+    return distinct_rows(table)[0]
+
+
+def distinct_rows(table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return `row_codes`, and the number of the first row that has each code."""
+    codes, count = np.zeros(len(table), dtype=np.int64), 1
     for column in table.columns:
-        encoded = column.combine_chunks().dictionary_encode()
-        of_column = integers(encoded.indices.fill_null(scalar(len(encoded.dictionary), pa.int32())))
-        codes = codes * (len(encoded.dictionary) + 1) + of_column
-        # So that the next column does not go beyond 64 bits.
-        codes = np.unique(codes, return_inverse=True)[1]
-    return codes
+        encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        if count * len(encoded.dictionary) > _MOST_CODES:
+            different, codes = np.unique(codes, return_inverse=True)
+            count = len(different)
+        codes = codes * len(encoded.dictionary) + integers(encoded.indices)
+        count *= len(encoded.dictionary)
+    _, firsts, codes = np.unique(codes, return_index=True, return_inverse=True)
+    return codes, firsts
 
 
 def record_batch(columns: Mapping[str, pa.Array], schema: pa.Schema, count: int) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import fixed_width, row_codes
+from kafkalog.columns.arrays import distinct_rows, fixed_width
 
 _DIGEST_BYTES = 16
 
@@ -46,7 +46,7 @@ class FoundNames(NamedTuple):
 def group_digests(rows: pa.Table) -> bytes:
     """Return the digests of the groups that rows are of, 16 bytes each."""
     keys = rows.select(["cluster_id", "group_id"])
-    _, firsts = np.unique(row_codes(keys), return_index=True)
+    _, firsts = distinct_rows(keys)
     found = keys.take(fixed_width(firsts, pa.int64())).to_pydict()
     return b"".join(
         blake2b(repr(key).encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()

@@ -7,14 +7,21 @@ commits each, with the few different groups and partitions that these are of.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import booleans, fixed_width, integers, of_values
+from kafkalog.columns.arrays import (
+    booleans,
+    distinct_rows,
+    fixed_width,
+    integers,
+    of_values,
+    row_codes,
+)
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.coordination.groups.group_records import GroupKey
 from kafkalog.inspection.lag.history_rows import EVENT_KEY
@@ -37,8 +44,6 @@ _GROUP_COMMIT_MS = "group_commit_ms"
 # In columns of offsets: there is none.
 NO_OFFSET = NO_TIME
 _ROWS_PER_BLOCK = 2**18
-# What two numbers below it are multiplied to still fits.
-_MOST_CODES = 2**31
 
 
 # The numbers of a commit: which row of a block's keys it is of, when and with which record it took
@@ -121,10 +126,10 @@ class CommitBlocks:
         if not self._keys:
             return
         keys = pa.concat_tables(self._keys)
-        groups, _ = _numbered(keys, GroupKey._fields)
+        groups = row_codes(keys.select(GroupKey._fields))
         last_ms = np.full(int(groups.max()) + 1, NO_TIME)
         np.maximum.at(last_ms, groups, _numbers(keys, _GROUP_COMMIT_MS))
-        _, firsts = _numbered(keys, EVENT_KEY)
+        _, firsts = distinct_rows(keys.select(EVENT_KEY))
         of_group = last_ms[groups[firsts]]
         keys = _with_group_commits(keys.take(fixed_width(firsts, pa.int64())), of_group)
         yield from self._placed(CommitBlock(keys, np.zeros((_NUMBERS, 0), dtype=np.int64)))
@@ -134,7 +139,7 @@ class CommitBlocks:
         found = self._of_chosen_topics(pa.concat_tables(rows)) if rows else None
         if not found:
             return
-        key, firsts = _numbered(found, (*EVENT_KEY, *_ORIGIN))
+        key, firsts = distinct_rows(found.select([*EVENT_KEY, *_ORIGIN]))
         keys = found.select([*EVENT_KEY, *_ORIGIN]).take(fixed_width(firsts, pa.int64()))
         commit_ms = _numbers(found, "commit_timestamp_ms")
         last_ms = np.full(len(firsts), NO_TIME)
@@ -186,7 +191,7 @@ def commits_by_log(blocks: Sequence[CommitBlock]) -> Iterator[LogCommits]:
     if not blocks:
         return
     keys = pa.concat_tables([block.keys for block in blocks])
-    sequences, firsts = _numbered(keys, EVENT_KEY)
+    sequences, firsts = distinct_rows(keys.select(EVENT_KEY))
     different = keys.select(_IN_ORDER).take(fixed_width(firsts, pa.int64()))
     order = integers(
         pc.sort_indices(different, sort_keys=[(name, "ascending") for name in _IN_ORDER]).cast(
@@ -220,23 +225,6 @@ def _logs(keys: pa.Table) -> Iterator[tuple[str, int, int, int]]:
         if end == len(names) or names[end] != names[begin]:
             yield *names[begin], begin, end
             begin = end
-
-
-def _numbered(rows: pa.Table, names: Iterable[str]) -> tuple[LongArray, LongArray]:
-    """Return a number for each row, the same for rows with the same values of these columns, and
-    of each number the first row."""
-    numbers, count = np.zeros(len(rows), dtype=np.int64), 1
-    for name in names:
-        column = rows[name].combine_chunks().dictionary_encode(null_encoding="encode")
-        if len(column.dictionary) == 1:
-            continue
-        if count * len(column.dictionary) > _MOST_CODES:
-            different, numbers = np.unique(numbers, return_inverse=True)
-            count = len(different)
-        numbers = numbers * len(column.dictionary) + integers(column.indices)
-        count *= len(column.dictionary)
-    _, firsts, found = np.unique(numbers, return_index=True, return_inverse=True)
-    return found, firsts
 
 
 def _numbers(rows: pa.Table, name: str) -> LongArray:

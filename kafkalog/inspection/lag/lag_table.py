@@ -66,7 +66,7 @@ class LagQuestion:
 
 @dataclass(frozen=True, slots=True)
 class KnownTopics:
-    """All known topics by cluster and name, and the clusters of which the number of partitions of
+    """All known topics by cluster and name, and the clusters whose number of partitions of
     `__consumer_offsets` `is_confirmed`."""
 
     by_name: Mapping[tuple[str | None, str], Sequence[KnownTopic]]

@@ -6,7 +6,6 @@ Rule: F530. Processes that are killed: test_ingest_survives_kills.py.
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,11 +18,11 @@ from kafkalog.spark.lake import spark_export
 from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.lake.delta_table import DeltaTarget
 from kafkalog.spark.lake.task_files import written_by_tasks
-from kafkalog.testing import LogDirectory
 from tests.support.golden.exported_topics import COLUMNS, check_exported_topics
 from tests.support.golden.fixture_sets import CONSUMERS
 from tests.support.jobs.ingest_runs import ingested, run_ingest
 from tests.support.jobs.job_runs import needs_delta
+from tests.support.lake.growing_topic import GrowingTopic
 from tests.support.repository import Unpack
 
 pytestmark = [pytest.mark.deep, needs_delta]
@@ -48,18 +47,8 @@ class Table:
     def __init__(self, spark: SparkSession, folder: Path, output: Path) -> None:
         self.logs, self.output = folder / "logs", output
         self._spark = spark
-        self._directory = LogDirectory(self.logs)
-        self._topic = self._directory.topic("orders", partitions=2)
-        self._values = Random(7)
-        self._sent = 0
-
-    def send(self, count: int, size: int = 10) -> None:
-        """Add records to both partitions, whose values do not compress."""
-        for partition in (0, 1):
-            values = [(None, self._values.randbytes(size)) for _ in range(count)]
-            self._topic.records(values, partition=partition)
-        self._sent += count
-        self._directory.write()
+        self._topic = GrowingTopic(self.logs)
+        self.send = self._topic.send
 
     def ingest(self) -> int:
         return run_ingest(self.logs, output=self.output)
@@ -73,7 +62,7 @@ class Table:
         return {path for path in found if path.suffix in (".parquet", ".json")}
 
     def is_complete(self) -> bool:
-        return self.rows() == [(key, offset) for key in (0, 1) for offset in range(self._sent)]
+        return self.rows() == self._topic.offsets()
 
 
 @pytest.fixture

@@ -8,14 +8,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
 from kafkalog.lake.iceberg.iceberg_maintenance import leftover_files
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
-from kafkalog.testing import LogDirectory
+from tests.support.lake.growing_topic import GrowingTopic
 from tests.support.lake.iceberg_tables import scanned
 from tests.support.lake.parquet_tables import listed, named, parquet_names
 from tests.support.repository import ROOT
@@ -53,18 +52,8 @@ class Exports:
     def __init__(self, folder: Path, table_format: str) -> None:
         self.folder, self.output = folder, folder / "tables"
         self.is_iceberg = table_format == "iceberg"
-        self._logs = LogDirectory(folder / "logs")
-        self._topic = self._logs.topic("orders", partitions=2)
-        self._values = Random(7)
-        self._sent = 0
-
-    def send(self, count: int, size: int = 10) -> None:
-        """Add records to both partitions, whose values do not compress."""
-        for partition in (0, 1):
-            values = [(None, self._values.randbytes(size)) for _ in range(count)]
-            self._topic.records(values, partition=partition)
-        self._sent += count
-        self._logs.write()
+        self._topic = GrowingTopic(folder / "logs")
+        self.send = self._topic.send
 
     def start(self, *program: str, **settings: Any) -> subprocess.Popen[str]:
         """The command in a process of its own."""
@@ -95,7 +84,7 @@ class Exports:
 
     def is_complete(self) -> bool:
         """Whether the table has every record that was sent once, and no file is left over."""
-        return self.offsets() == [(key, offset) for key in (0, 1) for offset in range(self._sent)]
+        return self.offsets() == self._topic.offsets()
 
     def offsets(self) -> list[tuple[int, int]]:
         """The partition and the offset of all rows, as other readers see them. Fails where a file
