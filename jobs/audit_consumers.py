@@ -46,6 +46,7 @@ def main(job: JobSettings, log_dirs: tuple[str, ...]) -> ExitCode:
     from kafkalog.coordination.zookeeper.ensemble_clusters import members_by_cluster
     from kafkalog.spark.jobs.inputs import announced_data_dirs
     from kafkalog.spark.jobs.lag.zookeeper_lag import found_clusters
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.jobs.zookeeper.consumer_auditing import (
         consumer_audit,
         given_log_dirs,
@@ -53,7 +54,6 @@ def main(job: JobSettings, log_dirs: tuple[str, ...]) -> ExitCode:
         with_logs,
     )
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import replace_rows
 
     data_dirs = announced_data_dirs(job)
     logs = given_log_dirs(log_dirs, job.output_dir)
@@ -76,7 +76,7 @@ def main(job: JobSettings, log_dirs: tuple[str, ...]) -> ExitCode:
             "ownership_history": claims,
         }
         for table, rows in tables.items():
-            replace_rows(rows, job.output_dir, table, job.table_format, inputs)
+            replace_rows(job, table, inputs, rows)
         (totals,) = analysis.ownership_totals(owned).collect()
         counts = analysis.finding_counts(found).orderBy("finding").collect()
         said = [*members_words(clusters), *verdict(totals, counts, claims.count())]

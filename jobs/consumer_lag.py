@@ -40,7 +40,7 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
     from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
     from kafkalog.spark.jobs.lag.zookeeper_lag import readable_zookeeper
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows_by_tasks
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
 
     settings = request.settings()
@@ -54,7 +54,7 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     with job_session("kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=True) as spark:
         placed, facts, reaches = placed_commits(spark, job, logs, zookeeper, settings)
         rows = LagRows(placed, logs, facts, settings.question, job.show)
-        path = replace_rows_by_tasks(spark, job, TABLE, inputs, rows)
+        path = replace_rows(job, TABLE, inputs, rows)
         summary = rows.summary
 
         def all_commits() -> DataFrame:

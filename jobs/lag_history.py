@@ -31,9 +31,9 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
     from kafkalog.spark.jobs.lag.lag_words import status_words
     from kafkalog.spark.jobs.lag.zookeeper_lag import readable_zookeeper
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows_by_tasks
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import read_table, replace_rows
+    from kafkalog.spark.tables import read_table
 
     settings = request.settings(burrow)
     zookeeper = readable_zookeeper(
@@ -54,10 +54,10 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
         )
         history = HistoryRows(spark, HistorySources(job.paths, logs, job.mode, *commits), settings)
         written = [
-            replace_rows_by_tasks(spark, job, "lag_history", inputs, history),
+            replace_rows(job, "lag_history", inputs, history),
             replace_rows(
+                *(job, "group_generations", inputs),
                 settings.groups.matching(generations, "group_id"),
-                *(job.output_dir, "group_generations", job.table_format, inputs),
             ),
         ]
         rows = read_table(spark, job.output_dir, "lag_history", job.table_format)

@@ -33,12 +33,12 @@ def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
     from kafkalog.analysis.zookeeper import offset_migration as migration
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.lag.lag_settings import NameFilter
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.jobs.zookeeper import migration_words as words
     from kafkalog.spark.jobs.zookeeper.migration_reading import offset_inputs, offset_stores
     from kafkalog.spark.jobs.zookeeper.migration_writing import written_moves
     from kafkalog.spark.jobs.zookeeper.offset_judgement import judged
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import replace_rows
 
     inputs = offset_inputs(job, request, announced_logs(job)[1])
     with job_session("kafkalog migrate-offsets", with_delta=job.is_delta) as spark:
@@ -52,10 +52,7 @@ def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
             "offset_migration": migration.offset_migration(found).persist(),
             "migration_phases": migration.migration_phases(found).persist(),
         }
-        paths = [
-            replace_rows(frame, job.output_dir, table, job.table_format, stores.inputs)
-            for table, frame in tables.items()
-        ]
+        paths = [replace_rows(job, table, stores.inputs, frame) for table, frame in tables.items()]
         rows, phases = tables.values()
         (totals,) = migration.migration_totals(rows).collect()
         if job.show and totals.groups:

@@ -32,8 +32,9 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
     broker from starting."""
     from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import local_rows, replace_rows, spark_schema
+    from kafkalog.spark.tables import local_rows, spark_schema
     from kafkalog.spark.topic_views import every_topic
 
     inputs, logs = announced_logs(job)
@@ -51,8 +52,8 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
         plan = local_rows(spark, rows, spark_schema("recovery_plan"))
         sequences = view("producer_sequences")
         paths = [
-            replace_rows(plan, job.output_dir, "recovery_plan", job.table_format, inputs),
-            replace_rows(sequences, job.output_dir, "producer_sequences", job.table_format, inputs),
+            replace_rows(job, "recovery_plan", inputs, plan),
+            replace_rows(job, "producer_sequences", inputs, sequences),
         ]
         if job.show and totals.findings:
             found = [row for row in rows if is_finding(row.asDict())]

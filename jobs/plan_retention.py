@@ -32,8 +32,8 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCod
 
     from kafkalog.analysis.partitions.retention import retention_plan, topic_totals
     from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import replace_rows
     from kafkalog.spark.topic_views import every_topic
 
     config = configs.options()
@@ -44,7 +44,7 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCod
     ) as spark:
         reader = every_topic(spark, "retention_plan", job.mode).options(**config)
         plan = retention_plan(reader.option("asOf", as_of).load(inputs)).persist()
-        path = replace_rows(plan, job.output_dir, "retention_plan", job.table_format, inputs)
+        path = replace_rows(job, "retention_plan", inputs, plan)
         totals = topic_totals(plan).persist()
         if job.show:
             totals.orderBy(F.desc("bytes_freed"), "topic").show(job.show, truncate=False)

@@ -30,9 +30,9 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
         transaction_words,
     )
     from kafkalog.spark.jobs.inputs import announced_logs, is_small
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.jobs.transaction_judgement import judged_transactions
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import replace_rows
     from kafkalog.spark.topic_views import transaction_views
 
     inputs, logs = announced_logs(job)
@@ -46,8 +46,8 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
         found = transactions_with_states(views.transactions, stable, views.states)
         report = judged_transactions(found, rule).persist()
         paths = [
-            replace_rows(report, job.output_dir, "transaction_report", job.table_format, inputs),
-            replace_rows(stable, job.output_dir, "stable_offsets", job.table_format, inputs),
+            replace_rows(job, "transaction_report", inputs, report),
+            replace_rows(job, "stable_offsets", inputs, stable),
         ]
         totals = {row.outcome: row.transactions for row in outcome_totals(report).collect()}
         if job.show and (totals.get("open") or totals.get("hanging")):

@@ -28,8 +28,9 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.salvage import salvage_in_tasks
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import local_rows, refuse_other_inputs, replace_rows, spark_schema
+    from kafkalog.spark.tables import local_rows, refuse_other_inputs, spark_schema
     from kafkalog.storage.files.output_files import refuse_existing_directory
     from kafkalog.storage.log_dir.read_directories import refuse_inside
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
@@ -48,8 +49,8 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
         salvaged = local_rows(spark, rows, spark_schema("salvage"))
         lost = lost_ranges(salvaged)
         paths = [
-            replace_rows(salvaged, job.output_dir, "salvage", job.table_format, inputs),
-            replace_rows(lost, job.output_dir, "lost_ranges", job.table_format, inputs),
+            replace_rows(job, "salvage", inputs, salvaged),
+            replace_rows(job, "lost_ranges", inputs, lost),
         ]
         if job.show and totals.lost_ranges:
             places = lost.orderBy("topic", "partition", "file", "position")

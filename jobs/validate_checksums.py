@@ -28,8 +28,9 @@ def main(job: JobSettings) -> ExitCode:
     )
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.planned_views import reduced_view
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import kept_rows, replace_rows, spark_schema
+    from kafkalog.spark.tables import kept_rows, spark_schema
     from kafkalog.views.options.options import Mode
     from kafkalog.views.planning.lost_logs import lost_log_reads
 
@@ -55,8 +56,8 @@ def main(job: JobSettings) -> ExitCode:
         if job.mode == Mode.FAILFAST.value and totals.faults:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
         paths = [
-            replace_rows(report, job.output_dir, REPORT, job.table_format, inputs),
-            replace_rows(found, job.output_dir, FAULTS, job.table_format, inputs),
+            replace_rows(job, REPORT, inputs, report),
+            replace_rows(job, FAULTS, inputs, found),
         ]
         if job.show and not found.isEmpty():
             places = found.orderBy("topic", "partition", "segment_base_offset", "position")

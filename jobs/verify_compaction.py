@@ -40,8 +40,8 @@ def main(
     Findings are keys and deletes for which it has not kept them."""
     from kafkalog.analysis.partitions.compaction import compaction_findings, compaction_totals
     from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import replace_rows
     from kafkalog.spark.topic_views import every_topic
     from kafkalog.storage.log_dir.log_dir import find_partitions
 
@@ -59,8 +59,8 @@ def main(
         findings = compaction_findings(report)
         (totals,) = compaction_totals(report).collect()
         paths = [
-            replace_rows(report, job.output_dir, "compaction_report", job.table_format, inputs),
-            replace_rows(findings, job.output_dir, "compaction_findings", job.table_format, inputs),
+            replace_rows(job, "compaction_report", inputs, report),
+            replace_rows(job, "compaction_findings", inputs, findings),
         ]
         if job.show and not findings.isEmpty():
             findings.select(*_SHOWN).show(job.show, truncate=False)

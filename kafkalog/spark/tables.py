@@ -21,6 +21,8 @@ from kafkalog.schemas import table_json
 from kafkalog.spark.whole_tables import write_whole
 
 INPUT_COLUMN = "input_path"
+# The name of Spark's plan of rows that are in the driver.
+_LOCAL_ROWS = "LocalRelation"
 # So many rows are kept in the driver.
 _FEW_ROWS = 20_000
 
@@ -55,6 +57,14 @@ def kept_rows(frame: DataFrame) -> DataFrame:
         return persisted
     persisted.unpersist()
     return frame.sparkSession.createDataFrame(rows, frame.schema)
+
+
+def rows_in_driver(frame: DataFrame) -> pa.Table | None:
+    """Return the rows of a frame if they are in the driver already, as those of `local_rows` and
+    `kept_rows` and a choice of these are; None if a job of Spark would have to bring them there."""
+    java: Any = frame._jdf
+    plan = java.queryExecution().optimizedPlan()
+    return frame.toArrow() if plan.nodeName() == _LOCAL_ROWS else None
 
 
 def _parsed(schema: str) -> StructType:
@@ -96,14 +106,11 @@ def read_table(spark: SparkSession, output: str, table: str, table_format: str) 
     return reader.load(os.path.join(output, table))
 
 
-def replace_rows(
+def replace_rows_by_spark(
     frame: DataFrame, output: str, table: str, table_format: str, inputs: Sequence[str]
 ) -> str:
-    """Write the rows of `inputs` into the table, in place of those it has of them; its path.
-
-    A Delta table keeps the rows of other inputs. Parquet and JSON tables are replaced as a whole,
-    and therefore refused where they hold rows of other inputs, or something else.
-    """
+    """Write the rows of `inputs` into the table by Spark's writer, in place of those it has of
+    them; its path."""
     path = os.path.join(output, table)
     frame = with_table_schema(frame, table)
     if table_format == "delta":
@@ -133,7 +140,8 @@ def write_derived(frame: DataFrame, output: str, table: str, table_format: str) 
 def refuse_other_inputs(
     spark: SparkSession, output: str, table: str, table_format: str, inputs: Sequence[str]
 ) -> None:
-    """Raise KafkaLogError where `replace_rows` would, for jobs that do much before they call it."""
+    """Raise KafkaLogError where a table that is written as a whole has rows of other inputs, or the
+    path something else."""
     if table_format == "delta":
         return
     path = os.path.join(output, table)

@@ -15,7 +15,11 @@ from kafkalog.lake.state.partition_rows import PARTITIONS, partition_rows, rows_
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.source_frames import sources_frame
-from kafkalog.spark.jobs.tables.written_tables import removed_where_refused, why_not_by_files
+from kafkalog.spark.jobs.tables.written_tables import (
+    removed_where_refused,
+    replace_rows,
+    why_not_by_files,
+)
 from kafkalog.spark.lake.delta_commit import (
     FileChanges,
     files_of,
@@ -24,7 +28,7 @@ from kafkalog.spark.lake.delta_commit import (
     table_version,
 )
 from kafkalog.spark.lake.delta_history import any_of
-from kafkalog.spark.tables import replace_rows, spark_schema, with_table_schema
+from kafkalog.spark.tables import spark_schema, with_table_schema
 from kafkalog.views.planning.state_positions import StateRun, StateSource
 
 
@@ -39,8 +43,7 @@ def write_partitions(
     path = os.path.join(job.output_dir, PARTITIONS)
     keys = {*run.ends, *(run.replaced or ())}
     if not job.is_delta:
-        frame = sources_frame(spark, sources)
-        replace_rows(frame, job.output_dir, PARTITIONS, job.table_format, inputs)
+        replace_rows(job, PARTITIONS, inputs, sources_frame(spark, sources))
     elif not is_remote() and why_not_by_files(spark, job, PARTITIONS, is_whole=False) is None:
         _write_file(spark, path, keys, sources)
     else:

@@ -18,9 +18,10 @@ from kafkalog.lake.state.partition_rows import PARTITIONS
 from kafkalog.lake.state.state_rows import STATE
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.state_request import StateRequest
+from kafkalog.spark.jobs.tables.written_tables import replace_rows
 from kafkalog.spark.lake.delta_commit import commit_text, row_count
 from kafkalog.spark.lake.delta_history import History, any_of, newest_positions
-from kafkalog.spark.tables import read_table, replace_rows, with_table_schema, write_derived
+from kafkalog.spark.tables import read_table, with_table_schema, write_derived
 from kafkalog.views.planning.state_positions import (
     StatePositions,
     StateRun,
@@ -90,7 +91,7 @@ def write_rows(rows: DataFrame, job: JobSettings, inputs: Sequence[str], run: St
     kept = rows if run.positions.settings.keep_tombstones else rows.where("NOT is_deleted")
     path = os.path.join(job.output_dir, STATE)
     if not job.is_delta:
-        replace_rows(kept, job.output_dir, STATE, job.table_format, inputs)
+        replace_rows(job, STATE, inputs, kept)
     elif run.replaced is not None:
         writer = with_table_schema(kept, STATE).write.format("delta").mode("overwrite")
         writer = writer.option("replaceWhere", any_of(run.replaced))

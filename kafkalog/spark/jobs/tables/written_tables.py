@@ -1,6 +1,7 @@
-"""Tables of jobs whose files tasks write: a run replaces the rows of its inputs, all at once.
+"""Tables of jobs: a run replaces the rows of its inputs, all at once. Tasks write the files of
+large tables, and the driver those of few rows that it has: Spark's writer would take seconds.
 
-Reasons: docs/decisions/0031 and 0046.
+Reasons: docs/decisions/0031, 0046 and 0047.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Protocol
 
+import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 from kafkalog.errors import StatePositionError
-from kafkalog.lake.file_schemas import write_no_rows
+from kafkalog.lake.file_schemas import file_schema, write_no_rows
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
+from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.lake.delta_commit import (
@@ -33,14 +36,16 @@ from kafkalog.spark.lake.delta_commit import (
     why_not_rewritten,
     why_rows_stay,
 )
-from kafkalog.spark.lake.task_groups import OnReport, reported_files
+from kafkalog.spark.lake.task_groups import OnReport, Report, reported_files
 from kafkalog.spark.tables import (
     INPUT_COLUMN,
     quoted,
     read_table,
     refuse_other_inputs,
-    replace_rows,
+    replace_rows_by_spark,
+    rows_in_driver,
     spark_schema,
+    with_table_schema,
 )
 from kafkalog.spark.whole_tables import is_in_local_files, replace_whole
 from kafkalog.storage.files import uris
@@ -49,36 +54,70 @@ from kafkalog.storage.files import uris
 _SUCCESS = "_SUCCESS"
 
 
-class RowsOfTasks(Protocol):
-    """Rows of a table that tasks make: as a DataFrame, or as files that these write and report."""
-
-    def frame(self) -> DataFrame: ...
+class _Writing(Protocol):
+    """Rows of a table as files, which are reported when they are written."""
 
     def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]: ...
 
 
-def replace_rows_by_tasks(
-    spark: SparkSession, job: JobSettings, table: str, inputs: Sequence[str], rows: RowsOfTasks
-) -> str:
-    """Write the rows of `inputs` into one of the job's tables as `tables.replace_rows` does, by
-    tasks where they can write it; return its path.
+class RowsOfTasks(_Writing, Protocol):
+    """Rows of a table that tasks make: as a DataFrame, or as files that these write and report."""
 
-    Raises StatePositionError where another run has written to the Delta table meanwhile: then it is
-    unchanged.
+    def frame(self) -> DataFrame: ...
+
+
+def replace_rows(
+    job: JobSettings, table: str, inputs: Sequence[str], rows: DataFrame | RowsOfTasks
+) -> str:
+    """Write the rows of `inputs` into one of the job's tables, in place of those it has of them;
+    return its path.
+
+    A Delta table keeps the rows of other inputs. Parquet and JSON tables are replaced as a whole,
+    and therefore refused where they hold rows of other inputs, or something else. Spark's writer
+    writes what neither the driver nor tasks can write. Raises StatePositionError where another run
+    has written to the Delta table meanwhile: then it is unchanged.
     """
     path = os.path.join(job.output_dir, table)
-    by_tasks = not is_remote() and job.table_format != "json"
-    if by_tasks and why_not_by_files(spark, job, table, is_whole=False) is None:
-        if not job.is_delta:
-            refuse_other_inputs(spark, job.output_dir, table, job.table_format, inputs)
-            write_directory(spark, path, table, rows.written)
-            return path
-        version = table_version(spark, path)
-        old = _files_of_inputs(spark, path, inputs) if version >= 0 else []
-        if old is not None:
-            _commit_to_delta(spark, path, table, (version, old, inputs), rows)
-            return path
-    return replace_rows(rows.frame(), job.output_dir, table, job.table_format, inputs)
+    files = None if is_remote() or job.table_format == "json" else _as_files(rows, table)
+    if files is not None:
+        spark = SparkSession.active()
+        if why_not_by_files(spark, job, table, is_whole=False) is None:
+            if not job.is_delta:
+                refuse_other_inputs(spark, job.output_dir, table, job.table_format, inputs)
+                write_directory(spark, path, table, files.written)
+                return path
+            version = table_version(spark, path)
+            old = _files_of_inputs(spark, path, inputs) if version >= 0 else []
+            if old is not None:
+                _commit_to_delta(spark, path, table, (version, old, inputs), files)
+                return path
+    frame = rows if isinstance(rows, DataFrame) else rows.frame()
+    return replace_rows_by_spark(frame, job.output_dir, table, job.table_format, inputs)
+
+
+class _RowsInDriver:
+    """Rows of a table that the driver has, and writes itself."""
+
+    def __init__(self, rows: pa.Table, table: str) -> None:
+        self._rows, self._table = rows, table
+
+    def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
+        """Write the rows to a file; return it, or none without rows."""
+        schema = file_schema(self._table)
+        with removed_on_error(TableWriter(output)) as writer:
+            for batch in self._rows.cast(schema).to_batches():
+                writer.write(batch, (self._table, 0))
+            files = writer.close()
+        report(Report(0, tuple(files)))
+        return files
+
+
+def _as_files(rows: DataFrame | RowsOfTasks, table: str) -> _Writing | None:
+    """Return what writes the rows to files without Spark's writer, None where that has to."""
+    if not isinstance(rows, DataFrame):
+        return rows
+    few = rows_in_driver(with_table_schema(rows, table))
+    return None if few is None else _RowsInDriver(few, table)
 
 
 def why_not_by_files(
@@ -144,7 +183,7 @@ def _commit_to_delta(
     path: str,
     table: str,
     replaced: tuple[int, Sequence[WrittenFile], Sequence[str]],
-    rows: RowsOfTasks,
+    rows: _Writing,
 ) -> None:
     """Write files, and replace those that the table has of the inputs, given with its version."""
     version, old, inputs = replaced
