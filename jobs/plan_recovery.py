@@ -26,10 +26,13 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
     """Show what a broker would do to log directories at its next start, and what could be saved.
     Findings are partitions that lose or have lost records, that keep damage, or that keep the
     broker from starting."""
+    from pyspark.sql.types import StructType
+
     from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
-    from kafkalog.spark.jobs.planned_views import PlannedViews, kept_together
+    from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.kept_rows import kept_together
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import local_rows
 
@@ -46,16 +49,15 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
         views = PlannedViews(spark, inputs, logs, options)
         tables = ("recovery_plan", "producer_sequences")
         plan, sequences = kept_together({name: views.view(name) for name in tables})
-        rows = plan.collect()
-        totals = RecoveryTotals.of(row.asDict() for row in rows)
+        totals = RecoveryTotals.of(plan)
         paths = [
             replace_rows(job, "recovery_plan", inputs, plan),
             replace_rows(job, "producer_sequences", inputs, sequences),
         ]
         if job.show and totals.findings:
-            found = [row for row in rows if is_finding(row.asDict())]
-            found.sort(key=lambda row: (row.topic or "", row.partition or 0))
-            shown = local_rows(spark, found, plan.schema).select(*_SHOWN)
+            found = list(filter(is_finding, plan))
+            found.sort(key=lambda row: (row["topic"] or "", row["partition"] or 0))
+            shown = local_rows(spark, found, StructType([plan.schema[name] for name in _SHOWN]))
             shown.show(job.show, truncate=False)
     print_absent(inputs, logs)
     print(totals.words())

@@ -34,12 +34,13 @@ _TOTALS = (
 def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCode:
     """Show which segments retention would delete and why. Findings are topics whose retention is
     blocked by a timestamp in the future."""
-    from kafkalog.analysis.partitions.retention import COLUMNS, topic_totals
+    from kafkalog.analysis.partitions.retention import topic_totals
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.kept_rows import kept_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import kept_rows, local_rows
+    from kafkalog.spark.tables import local_rows
 
     config = configs.options()
     inputs, logs = announced_logs(job)
@@ -50,7 +51,7 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCod
         views = PlannedViews(spark, inputs, logs, {"mode": job.mode, "asOf": as_of, **config})
         plan = kept_rows(views.view("retention_plan"))
         path = replace_rows(job, "retention_plan", inputs, plan)
-        topics = topic_totals(row.asDict() for row in plan.select(*COLUMNS).toLocalIterator())
+        topics = topic_totals(plan)
         if job.show:
             most_first = sorted(topics, key=lambda topic: topic.bytes_freed, reverse=True)
             shown = map(astuple, most_first)

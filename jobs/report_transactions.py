@@ -30,15 +30,16 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
     )
     from kafkalog.inspection.groups.transaction_states import STATES, newest_states
     from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.planned_views import PlannedViews, kept_together
+    from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.jobs.transaction_judgement import (
         REPORT,
         TransactionJudging,
         stable_offset_holders,
     )
+    from kafkalog.spark.kept_rows import kept_rows, kept_together
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import kept_rows, spark_schema
+    from kafkalog.spark.tables import spark_schema
     from kafkalog.storage.log_dir.absent_coordinators import clusters_without_all_coordinators
     from kafkalog.storage.names import TRANSACTION_STATE
 
@@ -49,29 +50,31 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
     ) as spark:
         views = PlannedViews(spark, inputs, logs, {"mode": job.mode, "asOf": at_ms})
         of_states = newest_states, from_arrow_schema(STATES)
-        states = views.reduced("transaction_states", *of_states, subscribe=TRANSACTION_STATE)
-        stable, states = kept_together({"stable": views.view("stable_offsets"), "states": states})
+        reads = {
+            "stable": views.view("stable_offsets"),
+            "states": views.reduced("transaction_states", *of_states, subscribe=TRANSACTION_STATE),
+        }
+        stable, states = kept_together(reads)
         ids = TransactionalIds()
-        for record in states.collect():
-            ids.add(record.asDict(recursive=True))
-        partitions = stable.collect()
+        for record in states:
+            ids.add(record)
         judging = TransactionJudging(
             OpenTransactionRule(
                 *(at_ms, max_transaction_timeout * 60_000), clusters_without_all_coordinators(logs)
             ),
             ids.by_producer(),
-            stable_offset_holders(row.asDict() for row in partitions),
+            stable_offset_holders(stable),
         )
         report = kept_rows(views.reduced("transactions", judging, spark_schema(REPORT)))
         paths = [
             replace_rows(job, "transaction_report", inputs, report),
             replace_rows(job, "stable_offsets", inputs, stable),
         ]
-        totals = Counter(report.select("outcome").toArrow().column("outcome").to_pylist())
+        totals = Counter(report.column("outcome").to_pylist())
         if job.show and (totals.get("open") or totals.get("hanging")):
             print("transactions that have not ended:")
-            open_transactions(report).show(job.show, truncate=False)
-    held_back = sum((row.offsets_held_back or 0) > 0 for row in partitions)
+            open_transactions(report.frame).show(job.show, truncate=False)
+        held_back = sum((row["offsets_held_back"] or 0) > 0 for row in stable)
     print(transaction_words(totals, held_back), f"tables: {' '.join(paths)}", sep="\n")
     return job.exit_code(has_findings=bool(totals.get("hanging")))
 

@@ -29,8 +29,9 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.salvage import salvage_in_tasks
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.kept_rows import KeptRows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import local_rows, refuse_other_inputs, spark_schema
+    from kafkalog.spark.tables import refuse_other_inputs, spark_schema
     from kafkalog.storage.files.output_files import refuse_existing_directory
     from kafkalog.storage.log_dir.read_directories import refuse_inside
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
@@ -44,16 +45,15 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     with job_session("kafkalog salvage", with_delta=job.is_delta, compiles_less=True) as spark:
         for table in ("salvage", "lost_ranges"):
             refuse_other_inputs(spark, job.output_dir, table, job.table_format, inputs)
-        rows = salvage_in_tasks(spark, logs, target, settings)
-        totals = SalvageTotals.of(row.asDict() for row in rows)
-        salvaged = local_rows(spark, rows, spark_schema("salvage"))
-        lost = lost_ranges(salvaged)
+        salvaged = salvage_in_tasks(spark, logs, target, settings)
+        totals = SalvageTotals.of(salvaged)
+        lost = KeptRows.of(spark, lost_ranges(salvaged), spark_schema("lost_ranges"))
         paths = [
             replace_rows(job, "salvage", inputs, salvaged),
             replace_rows(job, "lost_ranges", inputs, lost),
         ]
         if job.show and totals.lost_ranges:
-            places = lost.orderBy("topic", "partition", "file", "position")
+            places = lost.frame.orderBy("topic", "partition", "file", "position")
             places.select(*_SHOWN).show(job.show, truncate=False)
     print_absent(inputs, found)
     print(*left_out_lines(found), totals.words(target), sep="\n")

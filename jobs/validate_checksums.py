@@ -26,10 +26,11 @@ def main(job: JobSettings) -> ExitCode:
         checked_segments,
     )
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
-    from kafkalog.spark.jobs.planned_views import PlannedViews, separated
+    from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.kept_rows import kept_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import kept_rows, spark_schema
+    from kafkalog.spark.tables import spark_schema
     from kafkalog.views.options.options import Mode
     from kafkalog.views.planning.lost_logs import lost_log_reads
 
@@ -45,16 +46,16 @@ def main(job: JobSettings) -> ExitCode:
             schema.add(table, spark_schema(table))
         views = PlannedViews(spark, inputs, logs, {"mode": job.mode})
         checks = kept_rows(views.reduced("byte_ranges", checked_segments, schema))
-        report, found = separated(checks, (REPORT, FAULTS))
-        totals = check_totals(row.asDict() for row in report.toLocalIterator())
+        report, found = checks.of_table(REPORT), checks.of_table(FAULTS)
+        totals = check_totals(report)
         if job.mode == Mode.FAILFAST.value and totals.faults:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
         paths = [
             replace_rows(job, REPORT, inputs, report),
             replace_rows(job, FAULTS, inputs, found),
         ]
-        if job.show and not found.isEmpty():
-            places = found.orderBy("topic", "partition", "segment_base_offset", "position")
+        if job.show and totals.faults:
+            places = found.frame.orderBy("topic", "partition", "segment_base_offset", "position")
             places.select(*_SHOWN).show(job.show, truncate=False)
     print(totals.words())
     print("tables:", *paths)

@@ -42,8 +42,8 @@ def main(
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.kept_rows import kept_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import kept_rows
     from kafkalog.storage.log_dir.log_dir import find_partitions
 
     config = configs.options()
@@ -56,16 +56,16 @@ def main(
     ) as spark:
         views = PlannedViews(spark, inputs, logs, {"mode": job.mode, "asOf": as_of, **config})
         report = kept_rows(views.view("compaction_report", before=before))
-        findings = kept_rows(compaction_findings(report))
-        totals = compaction_totals(row.asDict() for row in report.drop("findings").collect())
+        findings = kept_rows(compaction_findings(report.frame))
+        totals = compaction_totals(report)
         paths = [
             replace_rows(job, "compaction_report", inputs, report),
             replace_rows(job, "compaction_findings", inputs, findings),
         ]
-        if job.show and not findings.isEmpty():
-            findings.select(*_SHOWN).show(job.show, truncate=False)
+        if job.show and (totals.errors or totals.warnings):
+            findings.frame.select(*_SHOWN).show(job.show, truncate=False)
         if job.show and totals.partitions:
-            due = report.orderBy("topic", "partition").select(*_DUE)
+            due = report.frame.orderBy("topic", "partition").select(*_DUE)
             due.show(job.show, truncate=False)
     print(verdict(totals, before), f"tables: {' '.join(paths)}", sep="\n")
     return job.exit_code(has_findings=bool(totals.faulty_partitions))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
-from pyspark import StorageLevel
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -21,10 +20,8 @@ from kafkalog.schemas import table_json
 from kafkalog.spark.whole_tables import write_whole
 
 INPUT_COLUMN = "input_path"
-# The name of Spark's plan of rows that are in the driver.
-_LOCAL_ROWS = "LocalRelation"
-# So many rows are kept in the driver.
-_FEW_ROWS = 20_000
+# A row: in the order of the schema, or by column.
+_Values = Sequence[Any] | Mapping[str, Any]
 
 
 def spark_schema(table: str) -> StructType:
@@ -32,39 +29,20 @@ def spark_schema(table: str) -> StructType:
     return StructType.fromJson(json.loads(table_json(table)))
 
 
-def local_rows(
-    spark: SparkSession, rows: Iterable[Sequence[Any]], schema: StructType | str
-) -> DataFrame:
+def local_rows(spark: SparkSession, rows: Iterable[_Values], schema: StructType | str) -> DataFrame:
     """Return rows of plain values as a DataFrame. From a list Spark makes one in Python workers,
     which takes a second where they have not started yet."""
     fields = schema if isinstance(schema, StructType) else _parsed(schema)
+    return spark.createDataFrame(arrow_rows(rows, fields), fields)
+
+
+def arrow_rows(rows: Iterable[_Values], schema: StructType) -> pa.Table:
+    """Return rows of plain values as Arrow's."""
     values = [
-        row.asDict(recursive=True)
-        if isinstance(row, Row)
-        else dict(zip(fields.names, row, strict=True))
+        row if isinstance(row, Mapping) else dict(zip(schema.names, row, strict=True))
         for row in rows
     ]
-    table = pa.Table.from_pylist(values, schema=to_arrow_schema(fields))
-    return spark.createDataFrame(table, fields)
-
-
-def kept_rows(frame: DataFrame) -> DataFrame:
-    """Return the rows of a frame that several actions need, computed once: few are in the driver,
-    where most of these actions run no job of Spark; more are persisted."""
-    persisted = frame.persist(StorageLevel.MEMORY_AND_DISK)
-    rows = persisted.limit(_FEW_ROWS + 1).toArrow()
-    if rows.num_rows > _FEW_ROWS:
-        return persisted
-    persisted.unpersist()
-    return frame.sparkSession.createDataFrame(rows, frame.schema)
-
-
-def rows_in_driver(frame: DataFrame) -> pa.Table | None:
-    """Return the rows of a frame if they are in the driver already, as those of `local_rows` and
-    `kept_rows` and a choice of these are; None if a job of Spark would have to bring them there."""
-    java: Any = frame._jdf
-    plan = java.queryExecution().optimizedPlan()
-    return frame.toArrow() if plan.nodeName() == _LOCAL_ROWS else None
+    return pa.Table.from_pylist(values, schema=to_arrow_schema(schema))
 
 
 def _parsed(schema: str) -> StructType:
@@ -78,14 +56,21 @@ def _parsed(schema: str) -> StructType:
 def with_table_schema(frame: DataFrame, table: str) -> DataFrame:
     """Return the frame with the comments of the table's schema. Raises SchemaError if it does not
     fit."""
-    schema = spark_schema(table)
-    found = [(field.name, field.dataType) for field in frame.schema]
-    wanted = [(field.name, field.dataType) for field in schema]
+    refuse_other_columns(frame.schema, table)
+    return frame.select(
+        *(
+            F.col(field.name).alias(field.name, metadata=field.metadata)
+            for field in spark_schema(table)
+        )
+    )
+
+
+def refuse_other_columns(schema: StructType, table: str) -> None:
+    """Raise SchemaError where columns are not those of a table's schema."""
+    found = [(field.name, field.dataType) for field in schema]
+    wanted = [(field.name, field.dataType) for field in spark_schema(table)]
     if found != wanted:
         raise SchemaError(f"table {table}: columns are {found}, its schema says {wanted}")
-    return frame.select(
-        *(F.col(field.name).alias(field.name, metadata=field.metadata) for field in schema)
-    )
 
 
 def described(frame: DataFrame) -> DataFrame:

@@ -14,7 +14,8 @@ from threading import Thread
 from pyspark.sql import SparkSession
 
 from kafkalog.lake.manifest_rows import TABLE
-from kafkalog.spark.tables import kept_rows, spark_schema
+from kafkalog.spark.kept_rows import kept_rows
+from kafkalog.spark.tables import spark_schema
 
 
 @contextmanager

@@ -4,19 +4,17 @@ reads what, without Spark's processes for planning, which would list them again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce as combined
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kafkalog.spark.lake.task_groups import in_tasks
 from kafkalog.spark.source.batch_reader import KafkaLogReader, ReadGroup
 from kafkalog.spark.source.projection import view_schema
-from kafkalog.spark.tables import kept_rows, local_rows, spark_schema
+from kafkalog.spark.tables import local_rows, spark_schema
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import Read, planned_groups
@@ -72,23 +70,3 @@ class PlannedViews:
             return reduce(reader.read(ReadGroup(reads)))
 
         return in_tasks(self.spark, planned_groups(parsed, list(self.logs)), read, schema)
-
-
-def kept_together(frames: Mapping[str, DataFrame]) -> list[DataFrame]:
-    """Return the rows of several frames, as `kept_rows` does: one job of Spark makes them, side by
-    side."""
-    rows = (
-        frame.select(*(_column(name, other, frames[other].schema) for other in frames))
-        for name, frame in frames.items()
-    )
-    return separated(kept_rows(combined(DataFrame.union, rows)), frames)
-
-
-def separated(rows: DataFrame, tables: Iterable[str]) -> list[DataFrame]:
-    """Return the rows of each table, from rows with a column for each of them, all null but one."""
-    return [rows.where(F.col(table).isNotNull()).select(f"{table}.*") for table in tables]
-
-
-def _column(own: str, name: str, schema: StructType) -> Column:
-    value = F.struct("*") if name == own else F.lit(None).cast(schema)
-    return value.alias(name)

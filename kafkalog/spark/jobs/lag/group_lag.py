@@ -167,6 +167,7 @@ class LagRows:
         # A task unpickles those of its own bucket.
         self._places = [pickle.dumps(each) for each in places]
 
+    @property
     def frame(self) -> DataFrame:
         """Return the rows, which are made now and kept by Spark."""
         make, show = self._making(), self._show

@@ -85,6 +85,7 @@ class HistoryRows:
         self._places = _task_count(sources, offsets_logs, parallelism(spark))
         self._sources = sources
 
+    @property
     def frame(self) -> DataFrame:
         """Return the rows."""
         make = self._rows()

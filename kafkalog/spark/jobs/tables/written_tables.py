@@ -25,6 +25,7 @@ from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.spark.jobs.job import JobSettings
+from kafkalog.spark.kept_rows import KeptRows
 from kafkalog.spark.lake.delta_commit import (
     FileChanges,
     files_of,
@@ -41,11 +42,10 @@ from kafkalog.spark.tables import (
     INPUT_COLUMN,
     quoted,
     read_table,
+    refuse_other_columns,
     refuse_other_inputs,
     replace_rows_by_spark,
-    rows_in_driver,
     spark_schema,
-    with_table_schema,
 )
 from kafkalog.spark.whole_tables import is_in_local_files, replace_whole
 from kafkalog.storage.files import uris
@@ -63,11 +63,12 @@ class _Writing(Protocol):
 class RowsOfTasks(_Writing, Protocol):
     """Rows of a table that tasks make: as a DataFrame, or as files that these write and report."""
 
+    @property
     def frame(self) -> DataFrame: ...
 
 
 def replace_rows(
-    job: JobSettings, table: str, inputs: Sequence[str], rows: DataFrame | RowsOfTasks
+    job: JobSettings, table: str, inputs: Sequence[str], rows: KeptRows | DataFrame | RowsOfTasks
 ) -> str:
     """Write the rows of `inputs` into one of the job's tables, in place of those it has of them;
     return its path.
@@ -91,7 +92,7 @@ def replace_rows(
             if old is not None:
                 _commit_to_delta(spark, path, table, (version, old, inputs), files)
                 return path
-    frame = rows if isinstance(rows, DataFrame) else rows.frame()
+    frame = rows if isinstance(rows, DataFrame) else rows.frame
     return replace_rows_by_spark(frame, job.output_dir, table, job.table_format, inputs)
 
 
@@ -112,12 +113,14 @@ class _RowsInDriver:
         return files
 
 
-def _as_files(rows: DataFrame | RowsOfTasks, table: str) -> _Writing | None:
+def _as_files(rows: KeptRows | DataFrame | RowsOfTasks, table: str) -> _Writing | None:
     """Return what writes the rows to files without Spark's writer, None where that has to."""
-    if not isinstance(rows, DataFrame):
+    if isinstance(rows, DataFrame):
+        return None
+    if not isinstance(rows, KeptRows):
         return rows
-    few = rows_in_driver(with_table_schema(rows, table))
-    return None if few is None else _RowsInDriver(few, table)
+    refuse_other_columns(rows.schema, table)
+    return None if rows.few is None else _RowsInDriver(rows.few, table)
 
 
 def why_not_by_files(

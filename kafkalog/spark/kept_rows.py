@@ -1,0 +1,94 @@
+"""Rows that several steps of a job need, made once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from functools import reduce as combined
+from typing import Any, cast
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from kafkalog.spark.tables import arrow_rows
+
+# So many rows are kept in the driver.
+_FEW_ROWS = 20_000
+
+
+class KeptRows:
+    """Rows that are in the driver, as `few`, or in Spark's memory: then `few` is None."""
+
+    def __init__(self, spark: SparkSession, schema: StructType, rows: pa.Table | DataFrame) -> None:
+        self.schema = schema
+        self.few = rows if isinstance(rows, pa.Table) else None
+        self._spark, self._rows = spark, rows
+
+    @classmethod
+    def of(
+        cls, spark: SparkSession, rows: Iterable[Mapping[str, Any]], schema: StructType
+    ) -> KeptRows:
+        """Return rows of plain values by column."""
+        return cls(spark, schema, arrow_rows(rows, schema))
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The rows as a DataFrame. Spark needs a moment to take those that are in the driver."""
+        if isinstance(self._rows, DataFrame):
+            return self._rows
+        return self._spark.createDataFrame(self._rows, self.schema)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield each row's values by column."""
+        if self.few is None:
+            yield from (row.asDict(recursive=True) for row in self.frame.toLocalIterator())
+        else:
+            for batch in self.few.to_batches():
+                yield from batch.to_pylist(maps_as_pydicts="strict")
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return the values of a column, all in the driver."""
+        few = self.frame.select(name).toArrow() if self.few is None else self.few
+        return few.column(name)
+
+    def of_table(self, name: str) -> KeptRows:
+        """Return the structs of a column that are not null, as rows."""
+        schema = cast(StructType, self.schema[name].dataType)
+        if self.few is None:
+            rows = self.frame.where(F.col(name).isNotNull()).select(f"{name}.*")
+            return KeptRows(self._spark, schema, rows)
+        structs = self.few.column(name).drop_null()
+        table = pa.Table.from_batches(
+            [pa.RecordBatch.from_struct_array(chunk) for chunk in structs.chunks],
+            pa.schema(list(structs.type)),
+        )
+        return KeptRows(self._spark, schema, table)
+
+
+def kept_rows(frame: DataFrame) -> KeptRows:
+    """Return the rows of a frame, made once. Few are then in the driver, where steps need no job of
+    Spark; more are persisted."""
+    persisted = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    rows = persisted.limit(_FEW_ROWS + 1).toArrow()
+    if rows.num_rows > _FEW_ROWS:
+        return KeptRows(frame.sparkSession, frame.schema, persisted)
+    persisted.unpersist()
+    return KeptRows(frame.sparkSession, frame.schema, rows)
+
+
+def kept_together(frames: Mapping[str, DataFrame]) -> list[KeptRows]:
+    """Return the rows of several frames: one job of Spark makes them, side by side."""
+    rows = (
+        frame.select(*(_column(name, other, frames[other].schema) for other in frames))
+        for name, frame in frames.items()
+    )
+    together = kept_rows(combined(DataFrame.union, rows))
+    return [together.of_table(name) for name in frames]
+
+
+def _column(own: str, name: str, schema: StructType) -> Column:
+    value = F.struct("*") if name == own else F.lit(None).cast(schema)
+    return value.alias(name)
