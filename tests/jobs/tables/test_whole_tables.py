@@ -122,7 +122,7 @@ def test_a_stopped_job_removes_what_it_half_wrote(
 ) -> None:
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    arguments = ["--format", "parquet"]
+    arguments = ["--format", "json"]
     given = ("validate_checksums", DAMAGED, tmp_path, arguments)
     assert killed_at(_report_begun, *given, number=number) == code
     said = (tmp_path / "said").read_text()
