@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from benchmarks.inputs.state_inputs import write_inputs
+from benchmarks.jobs import RECORDS, records_input
 from benchmarks.measuring.processes import Measured, given_jars, measured_process, own_seconds
 from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
 from tests.support.free_ports import free_ports
@@ -32,7 +32,7 @@ _COLUMNS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print the table."""
     options = _options(arguments)
-    logs, _ = write_inputs(options.inputs / "records", options.records, options.records // 20)
+    logs = records_input(options.inputs / RECORDS, options.records, options.records // 20)
     size = sum(path.stat().st_size for path in logs.rglob("*.log"))
     before, rows = load(), []
     for job in options.jobs:

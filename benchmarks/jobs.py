@@ -3,7 +3,8 @@ decodes every byte once: `python -m benchmarks.jobs`.
 
 Each runs in processes of its own, on local[2] with a driver of 2 GiB, and writes Delta tables.
 Spark's start is not in the time. Files are read once before, so that they are in memory. Input
-`segments` is a segment of 1 GiB as eight partitions; there the job also runs on one processor.
+`segments` is a segment of 1 GiB as eight partitions; there the job also runs on one processor, and
+`kafkalog report` beside `kafkalog check`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from benchmarks.measuring.processes import (
 from benchmarks.measuring.report import inputs_argument, load, table
 from kafkalog.exit_codes import ExitCode
 
-CHECK, PAGE = "kafkalog check", "report"
+CHECK, REPORT, PAGE = "kafkalog check", "kafkalog report", "report"
 RECORDS, COMMITS, SEGMENTS = "records", "commits", "segments"
 _CHECKSUMS = "validate_checksums"
 _ONE_PROCESSOR = " on one processor"
@@ -52,9 +53,8 @@ _PARTS = {
         PAGE,
     ),
     COMMITS: (CHECK, "consumer_lag", "lag_history"),
-    SEGMENTS: (CHECK, _CHECKSUMS, _CHECKSUMS + _ONE_PROCESSOR),
+    SEGMENTS: (CHECK, REPORT, _CHECKSUMS, _CHECKSUMS + _ONE_PROCESSOR),
 }
-_NUMBER_OF_SEGMENTS = 8  # of a GiB each
 _COLUMNS = ("input", "what", "s", "processor s", "MB/s", "÷ check's rate", "peak MiB")
 
 
@@ -98,19 +98,26 @@ def _row(name: str, part: str, size: int, measured: Measured, check: Measured) -
 def _inputs(options: argparse.Namespace) -> dict[str, Path]:
     """The log directories, made once, by the name of the input."""
     makers: dict[str, Callable[[Path], Path]] = {
-        RECORDS: lambda place: write_inputs(place, options.records, options.keys)[0],
-        COMMITS: lambda place: write_lag_inputs(place, LagInput(commits=options.commits)),
-        SEGMENTS: lambda place: _segments(place, options.codec),
+        RECORDS: lambda place: records_input(place, options.records, options.keys),
+        COMMITS: lambda place: write_lag_inputs(
+            place / str(options.commits), LagInput(commits=options.commits)
+        ),
+        SEGMENTS: lambda place: _segments(place, options.codec, options.segments),
     }
     return {name: makers[name](options.inputs / name) for name in options.input_names}
 
 
-def _segments(place: Path, codec: str) -> Path:
+def records_input(place: Path, records: int, keys: int) -> Path:
+    """A log directory with so many records of so many keys, made once."""
+    return write_inputs(place / f"{records}-of-{keys}-keys", records, keys)[0]
+
+
+def _segments(place: Path, codec: str, count: int) -> Path:
     segment = place / codec / "segment"
     if not segment.exists():
         segment.parent.mkdir(parents=True, exist_ok=True)
         write_segment(segment, codec, 1024, place)
-    return linked_log_dir(segment, _NUMBER_OF_SEGMENTS)
+    return linked_log_dir(segment, count)
 
 
 def _measured(part: str, logs: Path, memory: str) -> Measured:
@@ -126,11 +133,8 @@ def _measured(part: str, logs: Path, memory: str) -> Measured:
 def _run(part: str, logs: str) -> Measured:
     for path in Path(logs).rglob("*.log"):
         path.read_bytes()
-    if part == CHECK:
-        command = [sys.executable, "-m", "kafkalog", "check", logs]
-        # The first check compiles kernels.
-        subprocess.run([*command[:-1], str(next(Path(logs).rglob("*.log")))], check=False)
-        return _timed(lambda: subprocess.run(command, check=False).returncode)
+    if part in (CHECK, REPORT):
+        return _run_command(part, logs)
     from kafkalog.spark.session import job_session
 
     job = import_module(f"jobs.{part}").main
@@ -144,6 +148,16 @@ def _run(part: str, logs: str) -> Measured:
         spark.read.format("kafkalog").load(logs).limit(1).collect()
         given = [logs, "--output-dir", output, "--format", "delta", "--show", "0"]
         return _timed(lambda: job(given[:3] if part == PAGE else given))
+
+
+def _run_command(part: str, logs: str) -> Measured:
+    with tempfile.TemporaryDirectory() as output:
+        command = [sys.executable, "-m", *part.split()]
+        if part == REPORT:
+            command += ["--output-dir", output]
+        # The first run compiles kernels.
+        subprocess.run([*command, str(next(Path(logs).rglob("*.log")))], check=False)
+        return _timed(lambda: subprocess.run([*command, logs], check=False).returncode)
 
 
 def _timed(run: Callable[[], int]) -> Measured:
@@ -164,6 +178,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
             name, type=int, default=number, metavar="N", help="(default: %(default)s)"
         )
     parser.add_argument("--memory", default="2g", help="of the driver (default: %(default)s)")
+    parser.add_argument(
+        "--segments", type=int, default=8, metavar="N", help="of 1 GiB each (default: %(default)s)"
+    )
     parser.add_argument("--only", nargs="+", metavar="JOB", help="measure these jobs")
     parser.add_argument("--codec", default="none", help="of segments (default: %(default)s)")
     parser.add_argument(

@@ -105,7 +105,8 @@ def _name() -> str:
 
 
 def _end_jvm() -> None:
-    """End the JVM of a stopped session, which writes the archive."""
+    """End the JVM of a stopped session, which writes the archive; at once if that takes too long:
+    it would go on writing, and complain after the job that its folder is gone."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
@@ -115,4 +116,8 @@ def _end_jvm() -> None:
     SparkContext._gateway = SparkContext._jvm = None
     gateway.shutdown()
     process.stdin.close()  # The JVM of a session ends with its input.
-    process.wait(_WRITING_SECONDS)
+    try:
+        process.wait(_WRITING_SECONDS)
+    except TimeoutExpired:
+        process.kill()
+        raise

@@ -4,9 +4,6 @@ source goes on where the table ends. Against what Kafka's consumer received.
 Rules: F520, F522, F530, F534.
 """
 
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,11 +15,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.broker.kafka_server import KafkaServer
+from tests.support.broker.live_records import write_live_records
 from tests.support.broker.producer_perf import produce
 from tests.support.jobs.ingest_runs import run_ingest
 from tests.support.jobs.job_runs import needs_delta
 from tests.support.logs.streamed_logs import DrivenStream
-from tests.support.repository import ROOT
 
 pytestmark = [
     needs_delta,
@@ -113,7 +110,8 @@ def test_history_and_live_records_join_without_a_gap_or_a_duplicate(
         for _ in range(2):
             assert run_ingest(server.log_dir, output=output, arguments=asked) == 0
     live = tmp_path / "live"
-    _run_live_source(server, told, live)
+    live.mkdir()
+    write_live_records(server.bootstrap, told, live, seconds=_LIVE_S)
     frame = spark.read.format("delta").load(str(output / "ingested_records"))
     rows = frame.select("topic", "partition", "offset", "key", "value").toArrow().to_pylist()
     history = {tuple(row.values()) for row in rows}
@@ -124,14 +122,3 @@ def test_history_and_live_records_join_without_a_gap_or_a_duplicate(
         assert len(later) == len(later_rows) > 0
         assert history.isdisjoint(later)
         assert history | later == received(server, TOPIC)
-
-
-def _run_live_source(server: KafkaServer, told: Path, output: Path) -> None:
-    output.mkdir()
-    environment = {name: each for name, each in os.environ.items() if "SPARK" not in name}
-    command = [sys.executable, "-m", "tests.support.broker.live_records"]
-    command += [server.bootstrap, str(told), str(output)]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, timeout=_LIVE_S, check=False
-    )
-    assert done.returncode == 0, done.stderr.decode()[-3000:]

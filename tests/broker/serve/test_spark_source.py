@@ -1,8 +1,6 @@
 """Spark's own Kafka source reads from `kafkalog serve` what view `records` has."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkalog import serve
-from tests.support.repository import ROOT
+from tests.support.broker.live_records import write_live_records
 from tests.support.serve.clients import records_of_view
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]
@@ -36,10 +34,8 @@ def test_sparks_kafka_source_reads_as_from_a_cluster(unpacked: Unpacked, tmp_pat
         for topic, partitions in TOPICS.items()
     }
     offsets.write_text(json.dumps(starts))
-    module = "tests.support.broker.live_records"
     with serve(path) as running:
-        command = [sys.executable, "-m", module, running.bootstrap_servers, str(offsets)]
-        subprocess.run([*command, str(tmp_path)], cwd=ROOT, check=True, timeout=500)
+        write_live_records(running.bootstrap_servers, offsets, tmp_path, seconds=500)
     expected = [
         (topic, partition, offset, key, value)
         for topic, partition, offset, _, key, value, _ in records_of_view([path], "read_committed")

@@ -1,12 +1,8 @@
-"""Spark's own Kafka source, in a process of its own: what it reads from given offsets on.
-
-    python -m tests.support.broker.live_records BOOTSTRAP OFFSETS_FILE OUTPUT
-
-writes OUTPUT/batch and OUTPUT/stream.
-"""
+"""Spark's own Kafka source, in a process of its own: what it reads from given offsets on."""
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,8 +10,20 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from tests.support.broker.class_paths import class_path
+from tests.support.repository import ROOT
 
 _COLUMNS = ("topic", "partition", "offset", "key", "value")
+
+
+def write_live_records(bootstrap: str, offsets_file: Path, output: Path, seconds: int) -> None:
+    """Write OUTPUT/batch and OUTPUT/stream; it may take so many seconds."""
+    # Its jars would be left out for those that the environment names.
+    environment = {name: each for name, each in os.environ.items() if "SPARK" not in name}
+    command = [sys.executable, "-m", __name__, bootstrap, str(offsets_file), str(output)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, timeout=seconds, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
 
 
 def _session(scratch: Path) -> SparkSession:

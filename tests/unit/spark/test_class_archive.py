@@ -1,13 +1,17 @@
 """Where the archive of Spark's classes lies, and when a JVM starts from it."""
 
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from pyspark import SparkContext
 
 from kafkalog.spark import class_archive
-from kafkalog.spark.class_archive import archive_options, archived_classes
+from kafkalog.spark.class_archive import _end_jvm, archive_options, archived_classes
 
 
 @pytest.fixture
@@ -79,6 +83,20 @@ def test_a_failed_job_leaves_no_archive(folder: Path) -> None:
     with pytest.raises(KeyError), archived_classes() as options:
         Path(options.split("-XX:ArchiveClassesAtExit=")[1]).write_bytes(b"half of the classes")
         raise KeyError
+    assert not [*folder.iterdir()]
+
+
+def test_a_jvm_that_writes_for_too_long_is_ended(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jvm = subprocess.Popen(["sleep", "300"], stdin=subprocess.PIPE)
+    gateway = SimpleNamespace(proc=jvm, shutdown=lambda: None)
+    monkeypatch.setattr(SparkContext, "_gateway", gateway)
+    monkeypatch.setattr(SparkContext, "_jvm", None)
+    monkeypatch.setattr(class_archive, "_end_jvm", _end_jvm)
+    monkeypatch.setattr(class_archive, "_WRITING_SECONDS", 0.1)
+    _archived(b"half of the classes")
+    assert jvm.wait(60) == -signal.SIGKILL
     assert not [*folder.iterdir()]
 
 
