@@ -62,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.keys,
         value_bytes=options.value_bytes,
         has_every_key=options.every_key,
+        with_parquet="group-by" in options.only,
     )
     measured: dict[str, list[_Part]] = {}
     peaks: dict[str, list[int]] = {}

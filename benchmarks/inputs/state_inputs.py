@@ -20,6 +20,7 @@ VALUE_BYTES = 100
 _TIMESTAMP_MS = 1_700_000_000_000
 _CHECKSUM = slice(17, 21)
 _SEED = 7
+_WITH_PARQUET = " parquet"
 # A prime that divides no number of keys below it: a multiple of it for each key gives each once.
 _STRIDE = 2_147_483_647
 
@@ -31,17 +32,20 @@ def write_inputs(
     *,
     value_bytes: int = VALUE_BYTES,
     has_every_key: bool = False,
+    with_parquet: bool = True,
 ) -> tuple[Path, Path]:
-    """A log directory and a directory of Parquet files with the same records, made once. Keys are
-    random; with `has_every_key` the first records have each key once, in an order of their own.
+    """A log directory and a directory of Parquet files with the same records, made once; without
+    `with_parquet` the latter can have none. Keys are random; with `has_every_key` the first
+    records have each key once, in an order of their own.
 
     Raises ValueError where the directory has others.
     """
     logs, parquet = directory / "logs", directory / "parquet"
     done, wanted = directory / "done", f"{records} {keys} {value_bytes} {has_every_key}"
-    if done.exists():
-        if done.read_text() != wanted:
-            raise ValueError(f"{directory} has other records: remove it, or give another --inputs")
+    found = done.read_text() if done.exists() else ""
+    if found.removesuffix(_WITH_PARQUET) not in ("", wanted):
+        raise ValueError(f"{directory} has other records: remove it, or give another --inputs")
+    if found and found.endswith(_WITH_PARQUET) >= with_parquet:
         return logs, parquet
     partition = logs / "orders-0"
     partition.mkdir(parents=True, exist_ok=True)
@@ -56,8 +60,9 @@ def write_inputs(
             numbers = np.where(offsets < keys, offsets * _STRIDE % keys, numbers)
         values = random.integers(97, 123, (count, value_bytes), dtype=np.uint8)
         (partition / f"{first:020d}.log").write_bytes(_segment(first, numbers, values))
-        pq.write_table(_table(first, numbers, values), parquet / f"{first:020d}.parquet")
-    done.write_text(wanted)
+        if with_parquet:
+            pq.write_table(_table(first, numbers, values), parquet / f"{first:020d}.parquet")
+    done.write_text(wanted + _WITH_PARQUET * with_parquet)
     return logs, parquet
 
 
