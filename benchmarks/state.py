@@ -14,14 +14,16 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
+from operator import truediv
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from benchmarks.inputs.state_inputs import write_inputs
-from benchmarks.measuring.processes import given_jars, part_output, submit_arguments
+from benchmarks.inputs.state_inputs import VALUE_BYTES, write_inputs
+from benchmarks.measuring.processes import busy_seconds, given_jars, part_output, submit_arguments
 from benchmarks.measuring.report import inputs_argument, load, table
 from kafkalog.spark.jobs.job import ExitCode
 
@@ -32,10 +34,19 @@ JOB = "kafkalog: jobs/reconstruct_state.py"
 DELTA = "the same into a Delta table, of 99 % of the records"
 INCREMENT = "and the last 1 % merged into it"
 GROUP_BY = "Spark: groupBy and max_by over Parquet"
-_COLUMNS = ("what", "s", "M records/s", "times groupBy's rate", "peak MiB")
+_COLUMNS = ("what", "s", "processor s", "M records/s", "times groupBy's rate", "peak MiB")
 _MIB = 1024 * 1024
-# Seconds and records of each part of a contender.
-_Parts = Mapping[str, tuple[float, int]]
+
+
+class _Part(NamedTuple):
+    """What a contender has measured: seconds, those that processors were busy, and records."""
+
+    seconds: float
+    busy_seconds: float
+    records: int
+
+
+_Parts = Mapping[str, _Part]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,27 +56,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(json.dumps(_CONTENDERS[options.contender](options)))
         return 0
     before = load()
-    write_inputs(options.inputs, options.records, options.keys)
-    rates: dict[str, list[float]] = {}
-    seconds: dict[str, list[float]] = {}
+    write_inputs(
+        options.inputs,
+        options.records,
+        options.keys,
+        value_bytes=options.value_bytes,
+        has_every_key=options.every_key,
+        with_parquet="group-by" in options.only,
+    )
+    measured: dict[str, list[_Part]] = {}
     peaks: dict[str, list[int]] = {}
     for _ in range(options.rounds):
-        for contender in _CONTENDERS:
+        for contender in options.only:
             parts, peak = _measured(contender, options)
-            for name, (taken, records) in parts.items():
-                rates.setdefault(name, []).append(records / taken)
-                seconds.setdefault(name, []).append(taken)
+            for name, part in parts.items():
+                measured.setdefault(name, []).append(_Part(*part))
                 peaks.setdefault(name, []).append(peak)
-                print(f"{name}: {taken:.1f} s", file=sys.stderr)
+                print(f"{name}: {part[0]:.1f} s", file=sys.stderr)
+    rates = {
+        name: [each.records / each.seconds for each in parts] for name, parts in measured.items()
+    }
     rows = [
         (
             name,
-            f"{median(seconds[name]):.1f}",
+            f"{median(each.seconds for each in parts):.1f}",
+            f"{median(each.busy_seconds for each in parts):.1f}",
             f"{median(rates[name]) / 1e6:.2f}",
-            f"{median(map(_ratio, rates[name], rates[GROUP_BY])):.2f}",
+            f"{median(map(truediv, rates[name], rates[GROUP_BY])):.2f}"
+            if GROUP_BY in rates
+            else "",
             f"{median(peaks[name]) / _MIB:,.0f}",
         )
-        for name in seconds
+        for name, parts in measured.items()
     ]
     print(
         f"Python {platform.python_version()}, pyspark {version('pyspark')}, local[2], a driver of "
@@ -76,18 +98,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _ratio(one: float, other: float) -> float:
-    return one / other
-
-
-def _measured(name: str, options: argparse.Namespace) -> tuple[_Parts, int]:
+def _measured(name: str, options: argparse.Namespace) -> tuple[Mapping[str, Sequence[Any]], int]:
     """The parts of one run in a fresh process, and its peak of memory. Raises CalledProcessError
     where it fails."""
     command = [sys.executable, "-m", "benchmarks.state", "--contender", name]
     for option in ("inputs", "records", "keys"):
         command += [f"--{option}", str(getattr(options, option))]
     # Spark fetches the jars that the environment does not name.
-    jars = given_jars() if name == DELTA else ""
+    jars = given_jars() if name == "delta" else ""
     return part_output(command, submit_arguments(memory=options.memory, jars=jars))
 
 
@@ -102,7 +120,7 @@ def _job(options: argparse.Namespace) -> _Parts:
         taken = _run(options, output, "parquet")
         if spark.read.parquet(f"{output}/state").count() > options.keys:
             raise ValueError("not the state of these keys")
-        return {JOB: (taken, options.records)}
+        return {JOB: _Part(*taken, options.records)}
 
 
 def _delta(options: argparse.Namespace) -> _Parts:
@@ -116,7 +134,7 @@ def _delta(options: argparse.Namespace) -> _Parts:
         _warm(spark, options)
         first = _run(options, output, "delta", "--as-of-offset", str(most))
         rest = _run(options, output, "delta")
-        return {DELTA: (first, most), INCREMENT: (rest, options.records - most)}
+        return {DELTA: _Part(*first, most), INCREMENT: _Part(*rest, options.records - most)}
 
 
 def _warm(spark: SparkSession, options: argparse.Namespace) -> None:
@@ -124,16 +142,28 @@ def _warm(spark: SparkSession, options: argparse.Namespace) -> None:
     spark.read.format("kafkalog").load(str(options.inputs / "logs")).limit(1).collect()
 
 
-def _run(options: argparse.Namespace, output: str, table_format: str, *more: str) -> float:
-    """Seconds of a run of the job. Raises ValueError where it fails."""
+def _run(
+    options: argparse.Namespace, output: str, table_format: str, *more: str
+) -> tuple[float, float]:
+    """Seconds of a run of the job, and those that processors were busy. Raises ValueError where it
+    fails."""
     from jobs.reconstruct_state import main as run
 
     given = ["--format", table_format, "--show", "0", "--isolation-level", "read_committed"]
-    started = time.perf_counter()
-    code = run([str(options.inputs / "logs"), "--output-dir", output, *given, *more])
+    with _timed() as taken:
+        code = run([str(options.inputs / "logs"), "--output-dir", output, *given, *more])
     if code != ExitCode.DONE:
         raise ValueError(f"the job ended with exit code {code}")
-    return time.perf_counter() - started
+    return taken()
+
+
+@contextmanager
+def _timed() -> Iterator[Callable[[], tuple[float, float]]]:
+    """Yield what returns the seconds of the block, and those that processors were busy."""
+    started, busy = time.perf_counter(), busy_seconds()
+    taken = 0.0, 0.0
+    yield lambda: taken
+    taken = time.perf_counter() - started, busy_seconds() - busy
 
 
 def _group_by(options: argparse.Namespace) -> _Parts:
@@ -144,17 +174,17 @@ def _group_by(options: argparse.Namespace) -> _Parts:
     with job_session("state", with_delta=False) as spark, tempfile.TemporaryDirectory() as output:
         records = spark.read.parquet(str(options.inputs / "parquet"))
         records.limit(1).collect()
-        started = time.perf_counter()
         latest = F.max_by(F.struct("value", "offset", "timestampMs"), "offset").alias("latest")
         state = records.groupBy("topic", "partition", "key").agg(latest)
-        state.select("topic", "partition", "key", "latest.*").write.parquet(f"{output}/state")
-        return {GROUP_BY: (time.perf_counter() - started, options.records)}
+        with _timed() as taken:
+            state.select("topic", "partition", "key", "latest.*").write.parquet(f"{output}/state")
+        return {GROUP_BY: _Part(*taken(), options.records)}
 
 
 _CONTENDERS: dict[str, Callable[[argparse.Namespace], _Parts]] = {
-    JOB: _job,
-    DELTA: _delta,
-    GROUP_BY: _group_by,
+    "parquet": _job,
+    "delta": _delta,
+    "group-by": _group_by,
 }
 
 
@@ -165,6 +195,24 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
             name, type=int, default=number, metavar="N", help="(default: %(default)s)"
         )
     parser.add_argument("--memory", default="2g", help="of the driver (default: %(default)s)")
+    parser.add_argument(
+        "--value-bytes",
+        type=int,
+        default=VALUE_BYTES,
+        metavar="N",
+        help="of each record (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--every-key", action="store_true", help="let the first records have each key once"
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=tuple(_CONTENDERS),
+        default=list(_CONTENDERS),
+        metavar="NAME",
+        help=f"measure these of {', '.join(_CONTENDERS)}",
+    )
     inputs_argument(parser, Path(tempfile.gettempdir()) / "kafkalog-state")
     parser.add_argument("--contender", choices=tuple(_CONTENDERS), help=argparse.SUPPRESS)
     return parser.parse_args(arguments)

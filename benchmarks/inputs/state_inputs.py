@@ -16,36 +16,60 @@ from kafkalog.format.records import Record
 _BATCH_RECORDS = 500
 _SEGMENT_BATCHES = 2000  # a million records
 _KEY = b"key%09d"
-_VALUE_BYTES = 100
+VALUE_BYTES = 100
 _TIMESTAMP_MS = 1_700_000_000_000
 _CHECKSUM = slice(17, 21)
 _SEED = 7
+_WITH_PARQUET = " parquet"
+# A prime that divides no number of keys below it: a multiple of it for each key gives each once.
+_STRIDE = 2_147_483_647
 
 
-def write_inputs(directory: Path, records: int, keys: int) -> tuple[Path, Path]:
-    """A log directory and a directory of Parquet files with the same records, made once."""
+def write_inputs(
+    directory: Path,
+    records: int,
+    keys: int,
+    *,
+    value_bytes: int = VALUE_BYTES,
+    has_every_key: bool = False,
+    with_parquet: bool = True,
+) -> tuple[Path, Path]:
+    """A log directory and a directory of Parquet files with the same records, made once; without
+    `with_parquet` the latter can have none. Keys are random; with `has_every_key` the first
+    records have each key once, in an order of their own.
+
+    Raises ValueError where the directory has others.
+    """
     logs, parquet = directory / "logs", directory / "parquet"
-    done = directory / "done"
-    if not done.exists():
-        partition = logs / "orders-0"
-        partition.mkdir(parents=True, exist_ok=True)
-        parquet.mkdir(exist_ok=True)
-        random = np.random.default_rng(_SEED)
-        step = _BATCH_RECORDS * _SEGMENT_BATCHES
-        for first in range(0, records, step):
-            count = min(step, records - first) // _BATCH_RECORDS * _BATCH_RECORDS
-            numbers = random.integers(0, keys, count)
-            values = random.integers(97, 123, (count, _VALUE_BYTES), dtype=np.uint8)
-            (partition / f"{first:020d}.log").write_bytes(_segment(first, numbers, values))
+    done, wanted = directory / "done", f"{records} {keys} {value_bytes} {has_every_key}"
+    found = done.read_text() if done.exists() else ""
+    if found.removesuffix(_WITH_PARQUET) not in ("", wanted):
+        raise ValueError(f"{directory} has other records: remove it, or give another --inputs")
+    if found and found.endswith(_WITH_PARQUET) >= with_parquet:
+        return logs, parquet
+    partition = logs / "orders-0"
+    partition.mkdir(parents=True, exist_ok=True)
+    parquet.mkdir(exist_ok=True)
+    random = np.random.default_rng(_SEED)
+    step = _BATCH_RECORDS * _SEGMENT_BATCHES
+    for first in range(0, records, step):
+        count = min(step, records - first) // _BATCH_RECORDS * _BATCH_RECORDS
+        numbers = random.integers(0, keys, count)
+        if has_every_key:
+            offsets = np.arange(first, first + count)
+            numbers = np.where(offsets < keys, offsets * _STRIDE % keys, numbers)
+        values = random.integers(97, 123, (count, value_bytes), dtype=np.uint8)
+        (partition / f"{first:020d}.log").write_bytes(_segment(first, numbers, values))
+        if with_parquet:
             pq.write_table(_table(first, numbers, values), parquet / f"{first:020d}.parquet")
-        done.touch()
+    done.write_text(wanted + _WITH_PARQUET * with_parquet)
     return logs, parquet
 
 
 def _segment(first: int, numbers: np.ndarray, values: np.ndarray) -> bytes:
     """Batches that are all of one layout: one is written, the others are its copies with other
     keys, values, offsets and checksums."""
-    key, value = _KEY % 0, bytes(_VALUE_BYTES)
+    key, value = _KEY % 0, bytes(values.shape[1])
     pattern = [Record(each, _TIMESTAMP_MS, 0, key, value) for each in range(_BATCH_RECORDS)]
     template = write_batch(pattern, BatchFields())
     keys_at, position = [], 0
@@ -53,8 +77,9 @@ def _segment(first: int, numbers: np.ndarray, values: np.ndarray) -> bytes:
         position = template.index(key, position)
         keys_at.append(position)
         position += len(key)
-    # Behind the key stands the value's length in two bytes.
-    values_at = [place + len(key) + 2 for place in keys_at]
+    # Behind the key stands the value's length, a varint of one byte up to 63.
+    length_bytes = 1 if len(value) < 64 else 2
+    values_at = [place + len(key) + length_bytes for place in keys_at]
     batches = np.tile(np.frombuffer(template, dtype=np.uint8), (len(numbers) // _BATCH_RECORDS, 1))
     _put(batches, keys_at, _key_bytes(numbers))
     _put(batches, values_at, values)

@@ -25,13 +25,17 @@ def file_rows(
     file: WrittenFile,
     row_groups: Collection[int] | None = None,
     columns: Sequence[str] | None = None,
+    dictionaries: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file, or of some of its row groups, in batches of bounded size: all
-    columns or some, with the column `topic` also where it is in the file's path only."""
+    columns or some, with the column `topic` also where it is in the file's path only. Columns of
+    texts can be dictionaries."""
     with (
         directory.open(file.path) as source,
         # Spark writes times of nanoseconds unless told otherwise, and they end in 2262.
-        ParquetFile(source, coerce_int96_timestamp_unit="us") as parquet,
+        ParquetFile(
+            source, read_dictionary=list(dictionaries), coerce_int96_timestamp_unit="us"
+        ) as parquet,
     ):
         metadata = parquet.metadata
         for group in range(metadata.num_row_groups) if row_groups is None else row_groups:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -114,15 +116,17 @@ class KeyOffsets:
             self.merge(entries)
 
 
-def in_buckets(entries: LongArray, buckets: int) -> list[LongArray]:
-    """Return the entries by the bucket that their key is in, the same for equal keys; there are
+def in_buckets(entries: LongArray, buckets: int) -> Iterator[LongArray]:
+    """Yield the entries by the bucket that their key is in, the same for equal keys; there are
     MOST_BUCKETS at most."""
     if buckets == 1:
-        return [entries]
+        yield entries
+        return
     numbers = _bucket_numbers(entries[:, SECOND], buckets)
     order = np.argsort(numbers, kind="stable")
     borders = np.searchsorted(numbers[order], np.arange(1, buckets))
-    return np.split(entries[order], borders)
+    for places in np.split(order, borders):
+        yield entries[places]
 
 
 def _bucket_numbers(hashes: LongArray, buckets: int) -> NDArray[np.uint16]:

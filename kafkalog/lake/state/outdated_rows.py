@@ -5,7 +5,7 @@ Rules: docs/format.md F270, F276; reasons: docs/decisions/0031.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.file_rows import file_rows, rows_of_each_partition
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
-from kafkalog.lake.state.state_rows import as_written
+from kafkalog.lake.state.state_rows import TEXTS, as_written
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.storage.files.file_access import FileAccess, use_file_access
@@ -78,42 +78,47 @@ class OutdatedRows:
         done = FilesWithout([], [], {})
         with removed_on_error(TableWriter(self.output)) as writer:
             for file in files:
-                if self._is_any_in(directory, file, done):
-                    self._write_others(directory, file, writer, done)
+                is_outdated = self._outdated(directory, file, done)
+                if is_outdated.any():
+                    _write_others(directory, file, writer, is_outdated)
                     done.removed.append(file)
             done.written.extend(writer.close())
         return done
 
-    def _is_any_in(self, directory: OutputDirectory, file: WrittenFile, done: FilesWithout) -> bool:
-        return any(
-            is_outdated.any()
-            for batch in file_rows(directory, file, columns=_COLUMNS)
-            for _, _, is_outdated in self._marked(batch, done)
-        )
+    def _outdated(
+        self, directory: OutputDirectory, file: WrittenFile, done: FilesWithout
+    ) -> BoolArray:
+        """Return which rows of a file are outdated."""
+        found = [np.zeros(0, dtype=np.bool_)]
+        for batch in file_rows(directory, file, columns=_COLUMNS, dictionaries=TEXTS):
+            order = _by_partition(batch)
+            is_outdated = np.zeros(len(batch), dtype=np.bool_)
+            first = 0
+            for key, rows in rows_of_each_partition(_taken(batch, order)):
+                if key in self.of:
+                    own, overtaken = self.of[key].among(rows)
+                    is_outdated[first : first + len(rows)] = own
+                    if len(overtaken):
+                        known = done.overtaken.get(key, overtaken)
+                        done.overtaken[key] = np.union1d(known, overtaken)
+                first += len(rows)
+            if order is not None:
+                is_outdated[order] = is_outdated.copy()
+            found.append(is_outdated)
+        return np.concatenate(found)
 
-    def _write_others(
-        self, directory: OutputDirectory, file: WrittenFile, writer: TableWriter, done: FilesWithout
-    ) -> None:
-        for batch in file_rows(directory, file):
-            for key, rows, is_outdated in self._marked(as_written(batch), done):
-                stay = rows.filter(fixed_width(~is_outdated, pa.bool_()))
-                if len(stay):
-                    writer.write(stay, key)
 
-    def _marked(
-        self, batch: pa.RecordBatch, done: FilesWithout
-    ) -> Iterator[tuple[TopicPartition, pa.RecordBatch, BoolArray]]:
-        """Yield the rows of each partition in a batch, and which of them are outdated."""
-        for key, rows in rows_of_each_partition(_by_partition(batch)):
-            outdated = self.of.get(key)
-            if outdated is None:
-                yield key, rows, np.zeros(len(rows), dtype=np.bool_)
-                continue
-            is_outdated, overtaken = outdated.among(rows)
-            if len(overtaken):
-                known = done.overtaken.get(key, overtaken)
-                done.overtaken[key] = np.union1d(known, overtaken)
-            yield key, rows, is_outdated
+def _write_others(
+    directory: OutputDirectory, file: WrittenFile, writer: TableWriter, is_outdated: BoolArray
+) -> None:
+    """Write the other rows of a file."""
+    first = 0
+    for batch in file_rows(directory, file, dictionaries=TEXTS):
+        stays = ~is_outdated[first : first + len(batch)]
+        first += len(batch)
+        rows = as_written(batch.filter(fixed_width(stays, pa.bool_())))
+        for key, own in rows_of_each_partition(_taken(rows, _by_partition(rows))):
+            writer.write(own, key)
 
 
 def _may_have(file: WrittenFile, key: TopicPartition, outdated: Outdated) -> bool:
@@ -127,11 +132,15 @@ def _may_have(file: WrittenFile, key: TopicPartition, outdated: Outdated) -> boo
     return is_within and (outdated.newer is not None or has_lower)
 
 
-def _by_partition(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with those of a partition together, in their order."""
+def _by_partition(rows: pa.RecordBatch) -> LongArray | None:
+    """Return the order in which those of a partition are together, None where they are."""
     topics = rows.column("topic").dictionary_encode().indices.to_numpy()
     partitions = integers(rows.column("partition"))
     codes = topics.astype(np.int64) << 32 | partitions
     if np.all(codes[1:] >= codes[:-1]):
-        return rows
-    return rows.take(fixed_width(np.argsort(codes, kind="stable"), pa.int64()))
+        return None
+    return np.argsort(codes, kind="stable")
+
+
+def _taken(rows: pa.RecordBatch, order: LongArray | None) -> pa.RecordBatch:
+    return rows if order is None else rows.take(fixed_width(order, pa.int64()))

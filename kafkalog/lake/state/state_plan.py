@@ -88,8 +88,8 @@ def plan_state(
 ) -> StatePlan:
     """Plan the tasks of a run; `processes` is how many run at once.
 
-    A partition that has more than `most_keys` offsets, or more than an equal share of the bytes,
-    is read by several tasks, none for fewer than `least_bytes`.
+    A partition that can have more than `most_keys` records, or more than an equal share of the
+    bytes, is read by several tasks, none for fewer than `least_bytes`.
     """
     options = read_options(
         {
@@ -118,7 +118,7 @@ def plan_state(
             task_reads(reads),
             run.ends[key] - run.starts[key],
         )
-        if partition.size > task_bytes or partition.offsets > most_keys:
+        if partition.size > task_bytes or partition.records > most_keys:
             spread.append(_spread(partition, task_bytes, processes, most_keys))
         else:
             whole.append(partition)
@@ -129,11 +129,13 @@ def plan_state(
 def _spread(
     partition: PartitionReads, task_bytes: int, processes: int, most_keys: int
 ) -> SpreadPartition:
-    shares = -(-partition.size // task_bytes)
+    shares = max(-(-partition.size // task_bytes), -(-partition.records // (2 * most_keys)))
     tasks = -(-shares // processes) * processes
     reads = pieces(partition.reads)
     cost = sum(read_cost(read) for read in reads)
     groups = packed(reads, TaskSize(-(-cost // tasks), cores=1))
     parts = tuple(replace(partition, reads=task_reads(group)) for group in groups)
-    buckets = max(-(-partition.offsets // most_keys), min(processes, len(parts)))
+    # A task has a bucket's keys several times: as it receives them, and while its table grows.
+    bucket_keys = max(1, most_keys // 4)
+    buckets = max(-(-partition.records // bucket_keys), min(processes, len(parts)))
     return SpreadPartition(parts, min(buckets, MOST_BUCKETS))

@@ -27,6 +27,9 @@ STATE_COLUMNS = (
 )
 # And all that rows are made of.
 STATE_RECORD_COLUMNS = ("topic", "partition", *STATE_COLUMNS)
+# The columns of the table that have few texts: as dictionaries, none is made for each row.
+TEXTS = ("cluster_id", "input_path", "topic", "timestamp_type")
+_TEXT = pa.dictionary(pa.int32(), pa.string())
 _AS_IN_RECORDS = {"key", "value", "headers", "offset", "timestamp"}
 _TIMESTAMP_TYPES = ["CreateTime", "LogAppendTime"]
 
@@ -58,8 +61,11 @@ class StateRows:
 def as_written(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Return rows of one of the table's files, which Spark can have written, as StateRows makes
     them."""
-    types = arrow_schema(STATE)
-    return rows.select(types.names).cast(types).replace_schema_metadata(file_metadata(STATE))
+    types = pa.schema(
+        [field.with_type(_TEXT) if field.name in TEXTS else field for field in arrow_schema(STATE)],
+        metadata=file_metadata(STATE),
+    )
+    return rows.select(types.names).cast(types)
 
 
 def _column(records: pa.RecordBatch, name: str) -> pa.Array:

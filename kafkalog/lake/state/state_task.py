@@ -29,8 +29,8 @@ from kafkalog.views.reading.reading import read_segment
 
 # So many keys of a partition a task keeps at once: 100 MB.
 MOST_KEYS = 3 * 2**20
-# And so many it passes on at once: 3 MB.
-_PART_KEYS = 2**17
+# And so many it passes on at once, 400 KB: the JVM has a row as a whole, several times.
+_PART_KEYS = 2**14
 
 
 class ReadAgainError(KafkaLogError):
@@ -51,6 +51,12 @@ class PartitionReads:
     def size(self) -> int:
         """About how many bytes are read."""
         return sum(read.size for read in pieces(self.reads))
+
+    @property
+    def records(self) -> int:
+        """How many records there are at most: each takes a byte or more, also compressed, and a
+        cleaner removes records from a range of offsets."""
+        return min(self.offsets, self.size)
 
 
 class StateFiles(NamedTuple):
@@ -91,7 +97,9 @@ class StateTask:
                 for records in self._keys(partition):
                     keys.add(records)
                 keyless += keys.keyless
-                self._write(writer, partition, keys.offsets())
+                survivors = keys.offsets()
+                keys.clear()
+                self._write(writer, partition, survivors)
             return StateFiles(writer.close(), keyless)
 
     def key_parts(self, partition: PartitionReads, buckets: int) -> Iterator[KeyPart | int]:
@@ -100,24 +108,24 @@ class StateTask:
         use_file_access(self.options.file_access)
         keys = KeyOffsets(self.secret)
         for records in self._keys(partition):
-            keys.add(records)
-            if len(keys) > MOST_KEYS:
+            if len(keys) and len(keys) + len(records) > MOST_KEYS:
                 yield from _parts(keys, buckets)
-                keys.clear()
+            keys.add(records)
         yield from _parts(keys, buckets)
         yield keys.keyless
 
     def surviving_files(
         self, partitions: Iterable[tuple[PartitionReads, LongArray]]
     ) -> list[WrittenFile]:
-        """Write those of some partitions' records whose offsets survive, and return the new files.
+        """Write those of some partitions' records whose offsets, which are in order, survive, and
+        return the new files.
 
         Raises as `whole_partitions` does.
         """
         use_file_access(self.options.file_access)
         with removed_on_error(TableWriter(self.output)) as writer:
             for partition, survivors in partitions:
-                self._write(writer, partition, np.sort(survivors))
+                self._write(writer, partition, survivors)
             return writer.close()
 
     def rows(self, partition: PartitionReads, survivors: LongArray) -> Iterator[pa.RecordBatch]:
@@ -166,7 +174,10 @@ def divided(offsets: LongArray, firsts: Sequence[int]) -> list[LongArray]:
 
 
 def _parts(keys: KeyOffsets, buckets: int) -> Iterator[KeyPart]:
-    for bucket, entries in enumerate(in_buckets(keys.entries(), buckets)):
+    """Yield the keys by bucket, and forget them."""
+    found = keys.entries()
+    keys.clear()
+    for bucket, entries in enumerate(in_buckets(found, buckets)):
         for start in range(0, len(entries), _PART_KEYS):
             yield KeyPart(bucket, entries[start : start + _PART_KEYS].tobytes())
 

@@ -137,8 +137,7 @@ def replace_all_files(
         transaction.updateMetadataForNewTable(created)
     else:
         # All files are read here, so that one which another run adds is a conflict.
-        old = transaction.filterFiles()
-        actions += [old.apply(number).remove() for number in range(old.size())]
+        actions += [file.remove() for file in _elements(transaction.filterFiles())]
     _commit(jvm, transaction, actions, _write(jvm, "Overwrite", user_metadata), location)
 
 
@@ -296,9 +295,14 @@ def newest_commits(table: DeltaTable, count: int) -> Iterator[Row]:
 
 def _files_in_log(spark: SparkSession, location: str) -> list[Row]:
     """Return path, size, stats and deletionVector of a table's files."""
-    files = _snapshot(_log_at(spark, location)).allFiles().toDF()
+    snapshot = _snapshot(_log_at(spark, location))
     columns = "path", "size", "stats", "deletionVector"
-    return DataFrame(files, spark).select(*columns).collect()
+    known = _in_checksum(snapshot, "allFiles")
+    if known is None:
+        # Spark jobs read the whole log.
+        return DataFrame(snapshot.allFiles().toDF(), spark).select(*columns).collect()
+    files = [json.loads(file.json())["add"] for file in known]
+    return [Row(**{name: file.get(name) for name in columns}) for file in files]
 
 
 def _write(jvm: Any, mode: str, user_metadata: str | None, predicate: str | None = None) -> Any:
@@ -330,14 +334,24 @@ def _log_at(spark: SparkSession, location: str) -> Any:
 def _last_version(jvm: Any, transaction: Any, writer: str) -> int:
     """Return the number of a writer's last commit, which no other one must change until the
     transaction commits."""
-    checksum = transaction.snapshot().checksumOpt()
-    known = checksum.get().setTransactions() if checksum.isDefined() else checksum
-    if not known.isDefined():
+    known = _in_checksum(transaction.snapshot(), "setTransactions")
+    if known is None:
         # Spark jobs read the whole log.
         return int(transaction.txnVersion(writer))
     transaction.readTxn().addOne(writer)
-    found = jvm.scala.jdk.javaapi.CollectionConverters.asJava(known.get())
-    return max((int(each.version()) for each in found if each.appId() == writer), default=-1)
+    return max((int(each.version()) for each in known if each.appId() == writer), default=-1)
+
+
+def _in_checksum(snapshot: Any, name: str) -> list[Any] | None:
+    """Return a list that the checksum file of a version can have, None where it has none: of the
+    files there are up to 50."""
+    checksum = snapshot.checksumOpt()
+    known = getattr(checksum.get(), name)() if checksum.isDefined() else checksum
+    return _elements(known.get()) if known.isDefined() else None
+
+
+def _elements(sequence: Any) -> list[Any]:
+    return [sequence.apply(number) for number in range(sequence.size())]
 
 
 def _log(table: DeltaTable) -> Any:

@@ -23,11 +23,15 @@ from kafkalog.lake.state.outdated_rows import FilesWithout, OutdatedRows
 from kafkalog.lake.state.state_plan import SpreadPartition, StatePlan
 from kafkalog.lake.state.state_task import KeyPart, PartitionReads, StateFiles, StateTask, divided
 from kafkalog.lake.written_file import WrittenFile
+from kafkalog.spark.lake.delta_commit import session_setting
 from kafkalog.spark.lake.task_groups import RESULT, OnReport, Report, in_tasks, pickled, results
 from kafkalog.views.reading.work_log import READ, reported_work
 
 # The number of the task that a row is for, what it is to know, and records without a key.
 _PASSED_ON = "place int, data binary, keyless bigint"
+
+# What the JVM gives a task at once of what others passed on; its own limit is 64 MiB.
+_SMALL_BATCHES = "spark.sql.execution.arrow.maxBytesPerBatch", str(4 * 1024 * 1024)
 
 _Batches = Iterator[pa.RecordBatch]
 
@@ -48,7 +52,10 @@ def written_state(
         frames.append(in_tasks(spark, plan.whole, whole))
     if plan.spread:
         frames.append(_spread(spark, task, plan.spread, report))
-    return _together(results(reduce(DataFrame.unionAll, frames))) if frames else StateFiles([], 0)
+    if not frames:
+        return StateFiles([], 0)
+    with session_setting(spark, *_SMALL_BATCHES):
+        return _together(results(reduce(DataFrame.unionAll, frames)))
 
 
 def found_keys(
@@ -158,10 +165,12 @@ def _spread(
         for number, offsets, count in _received(rows):
             found[number].append(np.frombuffer(offsets, dtype=np.int64))
             keyless += count
-        for number, own in found.items():
+        for number in list(found):
             part: PartitionReads = pickle.loads(packed[number])
+            survivors = np.concatenate(found.pop(number))
+            survivors.sort()
             with reported_work(READ, {"reads": str(len(part.reads))}):
-                files = task.surviving_files([(part, np.concatenate(own))])
+                files = task.surviving_files([(part, survivors)])
             yield _reported(StateFiles(files, keyless), report)
             keyless = 0
 

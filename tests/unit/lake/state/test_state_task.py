@@ -72,7 +72,7 @@ def done(plan: StatePlan, task: StateTask) -> StateFiles:
                 offsets[number].append(own)
         for number, found_offsets in offsets.items():
             files += task.surviving_files(
-                [(partition.parts[number], np.concatenate(found_offsets))]
+                [(partition.parts[number], np.sort(np.concatenate(found_offsets)))]
             )
     return StateFiles(files, keyless)
 
