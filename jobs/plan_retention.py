@@ -49,7 +49,8 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCod
         views = PlannedViews(spark, inputs, logs, {"mode": job.mode, "asOf": as_of, **config})
         plan = kept_rows(views.view("retention_plan"))
         path = replace_rows(plan, job.output_dir, "retention_plan", job.table_format, inputs)
-        topics = topic_totals(row.asDict() for row in plan.select(*COLUMNS).toLocalIterator())
+        found = plan.select(*COLUMNS).toArrow().to_batches()
+        topics = topic_totals(row for batch in found for row in batch.to_pylist())
         if job.show:
             most_first = sorted(topics, key=lambda topic: topic.bytes_freed, reverse=True)
             shown = map(astuple, most_first)

@@ -42,7 +42,7 @@ def main(
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import kept_rows, replace_rows
+    from kafkalog.spark.tables import kept_rows, local_rows, replace_rows
     from kafkalog.storage.log_dir.log_dir import find_partitions
 
     config = configs.options()
@@ -56,7 +56,8 @@ def main(
         views = PlannedViews(spark, inputs, logs, {"mode": job.mode, "asOf": as_of, **config})
         report = kept_rows(views.view("compaction_report", before=before))
         findings = kept_rows(compaction_findings(report))
-        totals = compaction_totals(row.asDict() for row in report.drop("findings").collect())
+        partitions = report.drop("findings").collect()
+        totals = compaction_totals(row.asDict() for row in partitions)
         paths = [
             replace_rows(report, job.output_dir, "compaction_report", job.table_format, inputs),
             replace_rows(findings, job.output_dir, "compaction_findings", job.table_format, inputs),
@@ -64,8 +65,10 @@ def main(
         if job.show and not findings.isEmpty():
             findings.select(*_SHOWN).show(job.show, truncate=False)
         if job.show and totals.partitions:
-            due = report.orderBy("topic", "partition").select(*_DUE)
-            due.show(job.show, truncate=False)
+            partitions.sort(key=lambda row: (row.topic or "", row.partition or 0))
+            due = [[row[name] for name in _DUE] for row in partitions]
+            schema = report.select(*_DUE).schema
+            local_rows(spark, due, schema).show(job.show, truncate=False)
     print(verdict(totals, before), f"tables: {' '.join(paths)}", sep="\n")
     return job.exit_code(has_findings=bool(totals.faulty_partitions))
 
