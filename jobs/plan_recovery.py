@@ -26,15 +26,12 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
     """Show what a broker would do to log directories at its next start, and what could be saved.
     Findings are partitions that lose or have lost records, that keep damage, or that keep the
     broker from starting."""
-    from pyspark.sql.types import StructType
-
     from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.kept_rows import kept_together
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import local_rows
 
     inputs, logs = announced_logs(job)
     with job_session(
@@ -55,10 +52,8 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
             replace_rows(job, "producer_sequences", inputs, sequences),
         ]
         if job.show and totals.findings:
-            found = list(filter(is_finding, plan))
-            found.sort(key=lambda row: (row["topic"] or "", row["partition"] or 0))
-            shown = local_rows(spark, found, StructType([plan.schema[name] for name in _SHOWN]))
-            shown.show(job.show, truncate=False)
+            found = filter(is_finding, plan)
+            plan.sorted_frame(found, _SHOWN).show(job.show, truncate=False)
     print_absent(inputs, logs)
     print(totals.words())
     print("tables:", *paths)

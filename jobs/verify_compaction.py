@@ -65,8 +65,7 @@ def main(
         if job.show and (totals.errors or totals.warnings):
             findings.frame.select(*_SHOWN).show(job.show, truncate=False)
         if job.show and totals.partitions:
-            due = report.frame.orderBy("topic", "partition").select(*_DUE)
-            due.show(job.show, truncate=False)
+            report.sorted_frame(report, _DUE).show(job.show, truncate=False)
     print(verdict(totals, before), f"tables: {' '.join(paths)}", sep="\n")
     return job.exit_code(has_findings=bool(totals.faulty_partitions))
 

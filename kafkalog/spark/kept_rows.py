@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from functools import reduce as combined
 from typing import Any, cast
@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from kafkalog.spark.tables import arrow_rows
+from kafkalog.spark.tables import arrow_rows, local_rows
 
 # So many rows are kept in the driver.
 _FEW_ROWS = 20_000
@@ -53,6 +53,12 @@ class KeptRows:
         """Return the values of a column, all in the driver."""
         few = self.frame.select(name).toArrow() if self.few is None else self.few
         return few.column(name)
+
+    def sorted_frame(self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> DataFrame:
+        """Return some of the rows as a DataFrame of some columns, by topic and partition. Spark
+        takes longer to sort a few."""
+        found = sorted(rows, key=lambda row: (row["topic"] or "", row["partition"] or 0))
+        return local_rows(self._spark, found, StructType([self.schema[name] for name in columns]))
 
     def of_table(self, name: str) -> KeptRows:
         """Return the structs of a column that are not null, as rows."""
