@@ -106,7 +106,7 @@ def _name() -> str:
 
 def _end_jvm() -> None:
     """End the JVM of a stopped session, which writes the archive; at once if that takes too long:
-    it would go on writing, and complain after the job that its folder is gone."""
+    it would go on writing, and complain after the job that its folder is missing."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
