@@ -39,6 +39,7 @@ _INPUTS = {
     "report_transactions": _ALL,
     "plan_recovery": _ALL,
     "plan_retention": _ALL,
+    "report": _SHOP,
     "consumer_lag": _SHOP,
     "lag_history": _SHOP,
     "salvage": _ALL[:1],

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _SHOWN = (
     "topic", "partition", "log_end_offset", "cut_file", "cut_position", "cut_kind",
@@ -32,33 +28,35 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
     broker from starting."""
     from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
+    from kafkalog.spark.jobs.planned_views import PlannedViews, kept_together
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import local_rows, spark_schema
-    from kafkalog.spark.topic_views import every_topic
+    from kafkalog.spark.tables import local_rows
 
     inputs, logs = announced_logs(job)
     with job_session(
         "kafkalog plan-recovery", with_delta=job.is_delta, compiles_less=True
     ) as spark:
-
-        def view(name: str) -> DataFrame:
-            reader = every_topic(spark, name, job.mode).option("shutdown", shutdown)
-            reader = reader.option("indexIntervalBytes", index_interval_bytes)
-            return reader.option("asOf", time.time_ns() // 1_000_000).load(inputs)
-
-        rows = view("recovery_plan").collect()
+        options: dict[str, str | int] = {
+            "mode": job.mode,
+            "shutdown": shutdown,
+            "indexIntervalBytes": index_interval_bytes,
+            "asOf": time.time_ns() // 1_000_000,
+        }
+        views = PlannedViews(spark, inputs, logs, options)
+        tables = ("recovery_plan", "producer_sequences")
+        plan, sequences = kept_together({name: views.view(name) for name in tables})
+        rows = plan.collect()
         totals = RecoveryTotals.of(row.asDict() for row in rows)
-        plan = local_rows(spark, rows, spark_schema("recovery_plan"))
-        sequences = view("producer_sequences")
         paths = [
             replace_rows(job, "recovery_plan", inputs, plan),
             replace_rows(job, "producer_sequences", inputs, sequences),
         ]
         if job.show and totals.findings:
             found = [row for row in rows if is_finding(row.asDict())]
-            shown = local_rows(spark, found, spark_schema("recovery_plan"))
-            shown.orderBy("topic", "partition").select(*_SHOWN).show(job.show, truncate=False)
+            found.sort(key=lambda row: (row.topic or "", row.partition or 0))
+            shown = local_rows(spark, found, plan.schema).select(*_SHOWN)
+            shown.show(job.show, truncate=False)
     print_absent(inputs, logs)
     print(totals.words())
     print("tables:", *paths)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
@@ -16,7 +17,12 @@ from kafkalog.views.options.config_files import ConfigSources
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row
+    from kafkalog.analysis.partitions.retention import TopicTotals
+
+_TOTALS = (
+    "topic string, segments bigint, segments_going bigint, bytes bigint, bytes_freed bigint, "
+    "bytes_unknown bigint, blocked_partitions bigint, blocked_by_ms bigint"
+)
 
 
 @job_command(
@@ -28,34 +34,34 @@ if TYPE_CHECKING:
 def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCode:
     """Show which segments retention would delete and why. Findings are topics whose retention is
     blocked by a timestamp in the future."""
-    from pyspark.sql import functions as F
-
-    from kafkalog.analysis.partitions.retention import retention_plan, topic_totals
+    from kafkalog.analysis.partitions.retention import COLUMNS, topic_totals
     from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.topic_views import every_topic
+    from kafkalog.spark.tables import kept_rows, local_rows
 
     config = configs.options()
-    inputs, _ = announced_logs(job)
+    inputs, logs = announced_logs(job)
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     with job_session(
         "kafkalog plan-retention", with_delta=job.is_delta, compiles_less=True
     ) as spark:
-        reader = every_topic(spark, "retention_plan", job.mode).options(**config)
-        plan = retention_plan(reader.option("asOf", as_of).load(inputs)).persist()
+        views = PlannedViews(spark, inputs, logs, {"mode": job.mode, "asOf": as_of, **config})
+        plan = kept_rows(views.view("retention_plan"))
         path = replace_rows(job, "retention_plan", inputs, plan)
-        totals = topic_totals(plan).persist()
+        topics = topic_totals(row.asDict() for row in plan.select(*COLUMNS).toLocalIterator())
         if job.show:
-            totals.orderBy(F.desc("bytes_freed"), "topic").show(job.show, truncate=False)
-        topics = totals.orderBy("topic").collect()
+            most_first = sorted(topics, key=lambda topic: topic.bytes_freed, reverse=True)
+            shown = map(astuple, most_first)
+            local_rows(spark, shown, _TOTALS).show(job.show, truncate=False)
     print(*verdict(topics), f"tables: {path}", sep="\n")
     return job.exit_code(has_findings=any(row.blocked_partitions for row in topics))
 
 
-def verdict(topics: Sequence[Row]) -> list[str]:
+def verdict(topics: Sequence[TopicTotals]) -> list[str]:
     """Say what would be deleted, which topics are blocked, and whose limits are unknown."""
-    going, freed = (sum(row[name] for row in topics) for name in ("segments_going", "bytes_freed"))
+    going, freed = sum(row.segments_going for row in topics), sum(row.bytes_freed for row in topics)
     whole = counted(sum(row.segments for row in topics), "segment")
     lines = [f"{going:,} of {whole} would go, {counted(freed, 'byte')} freed"]
     blocked = [row.topic or "?" for row in topics if row.blocked_partitions]

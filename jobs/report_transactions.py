@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
@@ -19,41 +20,58 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
     """Report each transaction: how it ended, when, what it wrote, and who holds back the last
     stable offset of a partition. Findings are hanging transactions, which no coordinator will
     end."""
-    from kafkalog.analysis.partitions.transactions import (
-        open_transactions,
-        outcome_totals,
-        stable_offset_table,
-        transactions_with_states,
-    )
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from kafkalog.analysis.partitions.transactions import open_transactions
     from kafkalog.coordination.groups.transactional_ids import (
         OpenTransactionRule,
+        TransactionalIds,
         transaction_words,
     )
-    from kafkalog.spark.jobs.inputs import announced_logs, is_small
+    from kafkalog.inspection.groups.transaction_states import STATES, newest_states
+    from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.planned_views import PlannedViews, kept_together
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
-    from kafkalog.spark.jobs.transaction_judgement import judged_transactions
+    from kafkalog.spark.jobs.transaction_judgement import (
+        REPORT,
+        TransactionJudging,
+        stable_offset_holders,
+    )
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.topic_views import transaction_views
+    from kafkalog.spark.tables import kept_rows, spark_schema
+    from kafkalog.storage.log_dir.absent_coordinators import clusters_without_all_coordinators
+    from kafkalog.storage.names import TRANSACTION_STATE
 
     inputs, logs = announced_logs(job)
     at_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
     with job_session(
-        "kafkalog report-transactions", with_delta=job.is_delta, compiles_less=is_small(logs)
+        "kafkalog report-transactions", with_delta=job.is_delta, compiles_less=True
     ) as spark:
-        views = transaction_views(spark, inputs, mode=job.mode, at_ms=at_ms)
-        stable = stable_offset_table(views.stable_offsets).persist()
-        rule = OpenTransactionRule(at_ms, max_transaction_timeout * 60_000, views.incomplete)
-        found = transactions_with_states(views.transactions, stable, views.states)
-        report = judged_transactions(found, rule).persist()
+        views = PlannedViews(spark, inputs, logs, {"mode": job.mode, "asOf": at_ms})
+        of_states = newest_states, from_arrow_schema(STATES)
+        states = views.reduced("transaction_states", *of_states, subscribe=TRANSACTION_STATE)
+        stable, states = kept_together({"stable": views.view("stable_offsets"), "states": states})
+        ids = TransactionalIds()
+        for record in states.collect():
+            ids.add(record.asDict(recursive=True))
+        partitions = stable.collect()
+        judging = TransactionJudging(
+            OpenTransactionRule(
+                *(at_ms, max_transaction_timeout * 60_000), clusters_without_all_coordinators(logs)
+            ),
+            ids.by_producer(),
+            stable_offset_holders(row.asDict() for row in partitions),
+        )
+        report = kept_rows(views.reduced("transactions", judging, spark_schema(REPORT)))
         paths = [
             replace_rows(job, "transaction_report", inputs, report),
             replace_rows(job, "stable_offsets", inputs, stable),
         ]
-        totals = {row.outcome: row.transactions for row in outcome_totals(report).collect()}
+        totals = Counter(report.select("outcome").toArrow().column("outcome").to_pylist())
         if job.show and (totals.get("open") or totals.get("hanging")):
             print("transactions that have not ended:")
             open_transactions(report).show(job.show, truncate=False)
-        held_back = stable.where("offsets_held_back > 0").count()
+    held_back = sum((row.offsets_held_back or 0) > 0 for row in partitions)
     print(transaction_words(totals, held_back), f"tables: {' '.join(paths)}", sep="\n")
     return job.exit_code(has_findings=bool(totals.get("hanging")))
 

@@ -16,7 +16,6 @@ _SHOWN = ("file", "position", "length", "severity", "kind", "detail")
 def main(job: JobSettings) -> ExitCode:
     """Check every batch of every segment: checksums, framing, offsets, records. Findings are what
     is wrong with them."""
-    from pyspark.sql import functions as F
     from pyspark.sql.types import StructType
 
     from kafkalog.errors import KafkaLogError, LogDirError
@@ -27,7 +26,7 @@ def main(job: JobSettings) -> ExitCode:
         checked_segments,
     )
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
-    from kafkalog.spark.jobs.planned_views import reduced_view
+    from kafkalog.spark.jobs.planned_views import PlannedViews, separated
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import kept_rows, spark_schema
@@ -44,14 +43,9 @@ def main(job: JobSettings) -> ExitCode:
         schema = StructType()
         for table in (REPORT, FAULTS):
             schema.add(table, spark_schema(table))
-        mode = {"mode": job.mode}
-        checks = kept_rows(
-            reduced_view(spark, "byte_ranges", inputs, logs, mode, checked_segments, schema)
-        )
-        report, found = (
-            checks.where(F.col(table).isNotNull()).select(f"{table}.*")
-            for table in (REPORT, FAULTS)
-        )
+        views = PlannedViews(spark, inputs, logs, {"mode": job.mode})
+        checks = kept_rows(views.reduced("byte_ranges", checked_segments, schema))
+        report, found = separated(checks, (REPORT, FAULTS))
         totals = check_totals(row.asDict() for row in report.toLocalIterator())
         if job.mode == Mode.FAILFAST.value and totals.faults:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")

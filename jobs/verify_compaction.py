@@ -18,7 +18,7 @@ from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row
+    from kafkalog.analysis.partitions.compaction import CompactionTotals
 
 _SHOWN = ("topic", "partition", "severity", "kind", "offset", "other_offset", "key", "detail")
 _DUE = ("topic", "partition", "dirty_ratio", "is_due", "why_not")
@@ -40,24 +40,24 @@ def main(
     Findings are keys and deletes for which it has not kept them."""
     from kafkalog.analysis.partitions.compaction import compaction_findings, compaction_totals
     from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.topic_views import every_topic
+    from kafkalog.spark.tables import kept_rows
     from kafkalog.storage.log_dir.log_dir import find_partitions
 
     config = configs.options()
-    inputs, _ = announced_logs(job)
+    inputs, logs = announced_logs(job)
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     if before is not None:
         find_partitions([before], strict=job.mode == "FAILFAST")
     with job_session(
         "kafkalog verify-compaction", with_delta=job.is_delta, compiles_less=True
     ) as spark:
-        reader = every_topic(spark, "compaction_report", job.mode).option("asOf", as_of)
-        reader = reader if before is None else reader.option("before", before)
-        report = reader.options(**config).load(inputs).persist()
-        findings = compaction_findings(report)
-        (totals,) = compaction_totals(report).collect()
+        views = PlannedViews(spark, inputs, logs, {"mode": job.mode, "asOf": as_of, **config})
+        report = kept_rows(views.view("compaction_report", before=before))
+        findings = kept_rows(compaction_findings(report))
+        totals = compaction_totals(row.asDict() for row in report.drop("findings").collect())
         paths = [
             replace_rows(job, "compaction_report", inputs, report),
             replace_rows(job, "compaction_findings", inputs, findings),
@@ -71,7 +71,7 @@ def main(
     return job.exit_code(has_findings=bool(totals.faulty_partitions))
 
 
-def verdict(totals: Row, before: str | None) -> str:
+def verdict(totals: CompactionTotals, before: str | None) -> str:
     """Say whether the promises are kept, how much a cleaning would free, what was not checked."""
     said = [counted(totals.partitions, "compacted partition")]
     kept = f"{counted(totals.cleaned_records, 'cleaned record')} as the cleaner promises"

@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from kafkalog.spark.frames import read, register, write
     from kafkalog.spark.jobs.lag.lag_reading import log_places, with_lag
     from kafkalog.spark.lake.export import export
+    from kafkalog.spark.log_rows import commits_complete_from
     from kafkalog.spark.session import job_session, notebook_session
     from kafkalog.spark.tables import described
-    from kafkalog.spark.topic_views import commits_complete_from
     from kafkalog.storage.files.files import InputFile
     from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.reading.log_reader import LogReader
@@ -168,7 +168,7 @@ _PUBLIC_NAMES = {
     "spark.lake.export": ("export",),
     "spark.session": ("job_session", "notebook_session"),
     "spark.tables": ("described",),
-    "spark.topic_views": ("commits_complete_from",),
+    "spark.log_rows": ("commits_complete_from",),
     "storage.files.files": ("InputFile",),
     "storage.log_dir.log_dir": ("find_partitions",),
     "storage.reading.log_reader": ("LogReader",),

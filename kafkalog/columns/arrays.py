@@ -26,7 +26,7 @@ def fixed_width(
     """Return an array of numbers, null where `nulls` says so."""
     present = _validity(nulls)
     if pa.types.is_boolean(data_type):
-        data = pa.py_buffer(np.packbits(values, bitorder="little"))
+        data = pa.py_buffer(np.packbits(values.astype(np.bool_, copy=False), bitorder="little"))
     else:
         data = pa.py_buffer(np.ascontiguousarray(values, dtype=data_type.to_pandas_dtype()))
     return pa.Array.from_buffers(data_type, len(values), [present, data])

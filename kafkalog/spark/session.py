@@ -21,6 +21,7 @@ from kafkalog.spark.frames import register
 from kafkalog.spark.interrupts import end_at_interrupt, interrupt_postponed
 from kafkalog.spark.ivy_output import without_ivy_output
 from kafkalog.spark.packing import write_zip
+from kafkalog.spark.warm_up import warm_up
 from kafkalog.storage.files.unreadable_input import shared_variables
 
 # What only tables in Delta's format need; the other formats start without Delta's jar.
@@ -98,6 +99,8 @@ def job_session(
         else:
             # A JVM that was there before, such as spark-submit's, has them not in its environment.
             spark.sparkContext.environment.update(shared_variables())
+            if is_new and is_on_this_machine() and parallelism(spark) > 1:
+                ending.enter_context(warm_up(spark, Path(warehouse), with_delta=with_delta))
         register(spark)
         yield spark
 

@@ -2,10 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 _PARTITION = ("cluster_id", "broker_id", "input_path", "topic", "partition")
+
+
+@dataclass
+class CompactionTotals:
+    """Partitions, those with findings, due, of which that is unknown, and compared with an earlier
+    copy; and sums."""
+
+    partitions: int = 0
+    faulty_partitions: int = 0
+    due_partitions: int = 0
+    unknown_partitions: int = 0
+    compared: int = 0
+    errors: int = 0
+    warnings: int = 0
+    cleaned_records: int = 0
+    freeable_bytes: int = 0
+    unread_bytes: int = 0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a partition, a row of the view."""
+        self.partitions += 1
+        self.faulty_partitions += bool(row["errors"] or row["warnings"])
+        self.due_partitions += bool(row["is_due"])
+        self.unknown_partitions += row["is_due"] is None and row["dirty_bytes"] is not None
+        self.compared += row["before_directory"] is not None
+        for name in ("errors", "warnings", "cleaned_records", "freeable_bytes", "unread_bytes"):
+            setattr(self, name, getattr(self, name) + (row[name] or 0))
 
 
 def compaction_findings(report: DataFrame) -> DataFrame:
@@ -13,25 +44,9 @@ def compaction_findings(report: DataFrame) -> DataFrame:
     return report.select(*_PARTITION, F.inline("findings"))
 
 
-def compaction_totals(report: DataFrame) -> DataFrame:
-    """Return one row: partitions, those with findings, due, compared with an earlier copy; and
-    sums."""
-    is_faulty = (F.col("errors") > 0) | (F.col("warnings") > 0)
-    return report.agg(
-        F.count("*").alias("partitions"),
-        F.count_if(is_faulty).alias("faulty_partitions"),
-        F.count_if("is_due").alias("due_partitions"),
-        F.count_if(F.isnull("is_due") & F.isnotnull("dirty_bytes")).alias("unknown_partitions"),
-        F.count("before_directory").alias("compared"),
-        *(
-            F.coalesce(F.sum(name), F.lit(0)).alias(name)
-            for name in (
-                "errors",
-                "warnings",
-                "cleaned_records",
-                "expired_tombstones",
-                "freeable_bytes",
-                "unread_bytes",
-            )
-        ),
-    )
+def compaction_totals(report: Iterable[Mapping[str, Any]]) -> CompactionTotals:
+    """Return what the rows come to."""
+    totals = CompactionTotals()
+    for row in report:
+        totals.add(row)
+    return totals

@@ -1,42 +1,48 @@
-"""What a retention plan comes to, from view `retention_plan`."""
+"""What a retention plan comes to, from rows of view `retention_plan`."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from kafkalog.schemas import table_fields
-
-
-def retention_plan(segments: DataFrame) -> DataFrame:
-    """Return a row per segment: schemas/tables/retention_plan.json."""
-    return segments.select(*(field["name"] for field in table_fields("retention_plan")))
+COLUMNS = ("topic", "bytes", "goes", "reason", "largest_timestamp_ms")
 
 
-def topic_totals(plan: DataFrame) -> DataFrame:
-    """Return a row per topic: segments and bytes, those deleted, those undecided, and the
-    partitions whose retention a timestamp in the future blocks."""
-    is_blocked = F.col("reason") == "future_timestamp"
-    topics = plan.groupBy("topic").agg(
-        F.count("*").alias("segments"),
-        F.count_if("goes").alias("segments_going"),
-        F.sum("bytes").alias("bytes"),
-        _bytes_where(F.col("goes")).alias("bytes_freed"),
-        _bytes_where(F.col("goes").isNull()).alias("bytes_unknown"),
-        F.count_if(is_blocked).alias("blocked_partitions"),
-        F.max(F.when(is_blocked, F.col("largest_timestamp_ms"))).alias("blocked_by_ms"),
-    )
-    return topics.select(
-        "topic",
-        "segments",
-        "segments_going",
-        "bytes",
-        "bytes_freed",
-        "bytes_unknown",
-        "blocked_partitions",
-        "blocked_by_ms",
-    )
+@dataclass
+class TopicTotals:
+    """Segments and bytes of a topic, those deleted, those undecided, and the partitions whose
+    retention a timestamp in the future blocks."""
+
+    topic: str | None
+    segments: int = 0
+    segments_going: int = 0
+    bytes: int = 0
+    bytes_freed: int = 0
+    bytes_unknown: int = 0
+    blocked_partitions: int = 0
+    blocked_by_ms: int | None = None
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a segment, a row with COLUMNS."""
+        size = row["bytes"] or 0
+        self.segments += 1
+        self.bytes += size
+        if row["goes"]:
+            self.segments_going += 1
+            self.bytes_freed += size
+        if row["goes"] is None:
+            self.bytes_unknown += size
+        if row["reason"] == "future_timestamp":
+            self.blocked_partitions += 1
+            times = (self.blocked_by_ms, row["largest_timestamp_ms"])
+            self.blocked_by_ms = max((time for time in times if time is not None), default=None)
 
 
-def _bytes_where(condition: Column) -> Column:
-    return F.sum(F.when(condition, F.col("bytes")).otherwise(0))
+def topic_totals(plan: Iterable[Mapping[str, Any]]) -> list[TopicTotals]:
+    """Return what each topic comes to, sorted by name."""
+    found: dict[str | None, TopicTotals] = {}
+    for row in plan:
+        topic = row["topic"]
+        found.setdefault(topic, TopicTotals(topic)).add(row)
+    return sorted(found.values(), key=lambda totals: totals.topic or "")

@@ -13,7 +13,7 @@ from kafkalog.analysis.cluster_metadata import metadata_in_force, metadata_topic
 from kafkalog.analysis.lag.offsets_partitions import offsets_partition
 from kafkalog.coordination.groups.group_records import GroupKey
 from kafkalog.coordination.groups.offsets_partitions import offsets_partitions
-from kafkalog.spark.topic_views import commits_complete_from
+from kafkalog.spark.log_rows import commits_complete_from
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from tests.support.golden.described_groups import printed_states

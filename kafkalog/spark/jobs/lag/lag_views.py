@@ -10,8 +10,9 @@ from pyspark.sql import functions as F
 
 from kafkalog.errors import LogDirError
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag
+from kafkalog.spark.jobs.planned_views import PlannedViews
+from kafkalog.spark.log_rows import commits_complete_from
 from kafkalog.spark.tables import local_rows
-from kafkalog.spark.topic_views import commits_complete_from, topic_view
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
 from kafkalog.storage.log_dir.topic_directories import topic_directories
@@ -23,9 +24,8 @@ from kafkalog.storage.partition_log import PartitionLog
 class LagViews:
     """Views `offset_commits`, with what is committed to ZooKeeper, and `group_metadata`; `topics`,
     with cluster_id, topic, topic_id and is_deleted, by the directories; `complete_from`, how far
-    back the commits are complete, kept in memory. `metadata` is view `messages` of
-    `__cluster_metadata`, `zookeeper` has the views of ZooKeeper's files: None where the input does
-    not have them."""
+    back the commits are complete. `metadata` is view `messages` of `__cluster_metadata`,
+    `zookeeper` has the views of ZooKeeper's files: None where the input does not have them."""
 
     commits: DataFrame
     group_metadata: DataFrame
@@ -58,14 +58,12 @@ def lag_views(
     if zookeeper is None:
         refuse_without_commits(log_dirs, logs)
 
-    def view(name: str) -> DataFrame:
-        return topic_view(spark, name, CONSUMER_OFFSETS, logs, log_dirs, {"mode": mode})
-
+    planned = PlannedViews(spark, log_dirs, logs, {"mode": mode, "subscribe": CONSUMER_OFFSETS})
     schema = "cluster_id string, topic string, topic_id string, is_deleted boolean"
     of_directories = local_rows(spark, sorted(set(topic_directories(logs)), key=str), schema)
     views = LagViews(
-        view("offset_commits"),
-        view("group_metadata"),
+        planned.view("offset_commits"),
+        planned.view("group_metadata"),
         of_directories.withColumn("created_ms", F.lit(None).cast("long")),
         commits_complete_from(spark, logs),
         metadata_messages(spark, log_dirs, logs, mode),
@@ -74,7 +72,7 @@ def lag_views(
     if zookeeper is not None:
         cluster_ids = {log.log_dir.cluster_id for log in logs}
         views = _with_zookeeper(views, ZookeeperLag(spark, zookeeper, cluster_ids))
-    return replace(views, complete_from=views.complete_from.persist())
+    return views
 
 
 def _with_zookeeper(views: LagViews, zookeeper: ZookeeperLag) -> LagViews:
@@ -97,7 +95,8 @@ def metadata_messages(
     of_metadata = [log for log in logs if log.topic == CLUSTER_METADATA]
     if not of_metadata:
         return None
-    messages = topic_view(spark, "messages", CLUSTER_METADATA, logs, log_dirs, {"mode": mode})
+    planned = PlannedViews(spark, log_dirs, logs, {"mode": mode})
+    messages = planned.view("messages", subscribe=CLUSTER_METADATA)
     paths = [path for log in of_metadata if (path := snapshot_before(log)) is not None]
     if not paths:
         return messages

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
 from kafkalog.inspection.zookeeper.zookeeper_commits import history_begin
-from kafkalog.spark.topic_views import REACH, one_row
+from kafkalog.spark.log_rows import REACH, one_row
 from kafkalog.storage.files.files import matching_paths
 from kafkalog.storage.log_dir.read_directories import refuse_tables
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs

@@ -24,8 +24,9 @@ from kafkalog.errors import OptionError
 from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag, zookeeper_input
+from kafkalog.spark.jobs.planned_views import PlannedViews
 from kafkalog.spark.jobs.zookeeper.migration_request import MigrationRequest
-from kafkalog.spark.topic_views import rows_of_logs, topic_view
+from kafkalog.spark.log_rows import rows_of_logs
 from kafkalog.storage.files.output_files import refuse_existing_directory, refuse_unwritable_file
 from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_inside, refuse_tables
@@ -108,8 +109,9 @@ def offset_stores(
         allow_unknown=request.allow_unknown_cluster,
     )
     topics = zookeeper.view(TOPIC_REGISTRY).persist()
-    of_offsets_topic = (*(CONSUMER_OFFSETS, logs, job.paths), {"mode": job.mode, "latest": "true"})
-    commits = topic_view(spark, "offset_commits", *of_offsets_topic)
+    options = {"mode": job.mode, "latest": "true", "subscribe": CONSUMER_OFFSETS}
+    views = PlannedViews(spark, job.paths, logs, options)
+    commits = views.view("offset_commits")
     return OffsetStores(
         zookeeper.cluster._replace(cluster_id=zookeeper.cluster_id),
         given.inputs,
@@ -121,7 +123,7 @@ def offset_stores(
         topics,
         zookeeper.paths(),
         commits,
-        group_metadata=topic_view(spark, "group_metadata", *of_offsets_topic),
+        group_metadata=views.view("group_metadata"),
         log_ends=log_ends(spark, logs),
     )
 
