@@ -1,8 +1,9 @@
-"""Generations of groups over time, from rows of view `group_metadata`. Rule: docs/format.md F339."""
+"""Generations of groups over time, from rows of view `group_metadata`. Rule: F339 of
+docs/format.md.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
