@@ -92,7 +92,7 @@ def group_members(latest: DataFrame) -> DataFrame:
             row = {**member.group._asdict(), **member._asdict()}
             yield row | {"subscribed_topics": None if topics is None else sorted(topics)}
 
-    return latest.groupBy(*_OFFSETS_PARTITION).applyInArrow(_by_rows(rows, schema), schema)
+    return latest.groupBy(*_OFFSETS_PARTITION).applyInArrow(by_rows(rows, schema), schema)
 
 
 def groups(
@@ -118,14 +118,14 @@ def groups(
 
     committing = commits.select(*GROUP_KEY).distinct()
     known = latest.unionByName(committing, allowMissingColumns=True)
-    return known.groupBy(*_OFFSETS_PARTITION).applyInArrow(_by_rows(rows, schema), schema)
+    return known.groupBy(*_OFFSETS_PARTITION).applyInArrow(by_rows(rows, schema), schema)
 
 
 def _schema(columns: str) -> StructType:
     return cast(StructType, StructType.fromDDL(columns))
 
 
-def _by_rows(
+def by_rows(
     make: Callable[[list[dict[str, Any]]], Iterator[dict[str, Any]]], schema: StructType
 ) -> Callable[[pa.Table], pa.Table]:
     """Return a function of Arrow tables that makes rows of rows."""

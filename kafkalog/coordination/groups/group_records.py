@@ -21,6 +21,7 @@ GROUP_RECORD_COLUMNS = (
 GROUP_RECORDS = (2, 3, 11, 17)
 MEMBER_RECORDS = (5, 10, 19)
 TARGET_RECORDS = (6, 12, 20)
+TARGET_MEMBER_RECORDS = (7, 13, 21)
 CURRENT_ASSIGNMENT_RECORDS = (8, 14, 22)
 CLASSIC_RECORD, REGEX_RECORD, TOPOLOGY_RECORD = 2, 16, 23
 # What members of a group that assigns on the broker ask for is the group's assignor; of those that

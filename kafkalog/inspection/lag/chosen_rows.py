@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ class ChosenNames(NamedTuple):
         by_group = _by_name(rows, "group_id", self.groups, self.group_pattern)
         return _by_name(by_group, "topic", self.topics, self.topic_pattern)
 
-    def found_in(self, rows: pa.Table) -> FoundNames:
+    def found_in(self, rows: pa.Table | pa.RecordBatch) -> FoundNames:
         """Return which of the names rows have."""
         return FoundNames(
             *(_found(rows, "group_id", self.groups), _found(rows, "topic", self.topics))
@@ -41,6 +42,15 @@ class FoundNames(NamedTuple):
 
     groups: frozenset[str] = frozenset()
     topics: frozenset[str] = frozenset()
+
+
+def all_names(found: Iterable[FoundNames]) -> FoundNames:
+    """Return the names that some rows have."""
+    each = list(found)
+    return FoundNames(
+        frozenset().union(*(names.groups for names in each)),
+        frozenset().union(*(names.topics for names in each)),
+    )
 
 
 def group_digests(rows: pa.Table) -> bytes:
@@ -74,5 +84,5 @@ def _by_name(rows: pa.Table, column: str, names: frozenset[str], pattern: str | 
     return rows.filter(fixed_width(is_chosen, pa.bool_()).take(coded.indices))
 
 
-def _found(rows: pa.Table, column: str, names: frozenset[str]) -> frozenset[str]:
+def _found(rows: pa.Table | pa.RecordBatch, column: str, names: frozenset[str]) -> frozenset[str]:
     return names & set(pc.unique(rows[column]).to_pylist()) if names else frozenset()

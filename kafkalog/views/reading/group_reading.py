@@ -7,6 +7,7 @@ task knows everything about a group. Rules: docs/format.md F300 to F303 and F320
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -54,15 +55,25 @@ def read_groups(read: GroupsRead, options: ReadOptions, at_ms: int | None) -> Pa
     """Return the groups of one partition, now or at a past time. Raises what reading raises."""
     in_effect, latest = CommitsInEffect(at_ms), LatestRecords(at_ms)
     for copy in read.copies:
-        rows = CommitRows(
-            copy.segments[0].high_watermark, copy.constants, COMMIT_COLUMNS, LastCommits(at_ms)
-        )
-        for records in commit_records(copy, options):
-            for row in group_rows(records):
-                latest.add({**copy.constants, **row})
-            for batch in rows.batches([records]):
-                in_effect.add(batch)
-        for batch in rows.last_batches():
+        last = LastCommits(at_ms)
+        for batch in read_group_records(copy, options, COMMIT_COLUMNS, latest.add, last):
             in_effect.add(batch)
     kept = in_effect.rows()
     return PartitionGroups(None if kept is None else commits_that_count(kept), latest.records())
+
+
+def read_group_records(
+    copy: CommitsRead,
+    options: ReadOptions,
+    columns: tuple[str, ...],
+    take: Callable[[GroupRecord], None],
+    last: LastCommits | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a copy in view `offset_commits`, as `CommitRows` does; `take` gets those of
+    view `group_metadata` one by one, in the order of their offsets. Raises what reading raises."""
+    commits = CommitRows(copy.segments[0].high_watermark, copy.constants, columns, last)
+    for records in commit_records(copy, options):
+        for row in group_rows(records):
+            take({**copy.constants, **row})
+        yield from commits.batches([records])
+    yield from commits.last_batches()

@@ -24,7 +24,13 @@ from kafkalog.columns.arrays import fixed_width, of_values
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.offsets_partitions import is_confirmed
 from kafkalog.inspection.groups.placed_commits import of_placed_schema
-from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames, group_count, group_digests
+from kafkalog.inspection.lag.chosen_rows import (
+    ChosenNames,
+    FoundNames,
+    all_names,
+    group_count,
+    group_digests,
+)
 from kafkalog.inspection.lag.lag_table import (
     TABLE,
     KnownTopics,
@@ -80,8 +86,7 @@ class PlacedRows:
     @property
     def names(self) -> FoundNames:
         """Which of the given names rows have."""
-        found = [each.names for each in self.summaries]
-        return FoundNames(*(frozenset().union(*names) for names in zip(*found, strict=True)))
+        return all_names(each.names for each in self.summaries)
 
     def confirmed(self) -> frozenset[str | None]:
         """Return the clusters of which the number of partitions of `__consumer_offsets`

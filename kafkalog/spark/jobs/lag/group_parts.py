@@ -35,6 +35,10 @@ class GroupsPart:
         """The bytes that are read of groups."""
         return 0 if self.read is None else self.read.size
 
+    def reaches(self) -> tuple[LogReach, ...]:
+        """Return how far back the commits in each log reach. Reads all batches of the logs."""
+        return tuple(LogReach(log.partition, *complete_from(log)[1:]) for log in self.logs)
+
 
 class RowsSummary(NamedTuple):
     """What is known of placed commits as a whole: the cluster, how many groups it has in the
@@ -78,7 +82,7 @@ def placed_part(
 ) -> tuple[pa.Table, RowsSummary]:
     """Return the chosen commits of a partition's groups, now or at a past time, with
     PLACED_SCHEMA."""
-    reaches = tuple(LogReach(log.partition, *complete_from(log)[1:]) for log in part.logs)
+    reaches = part.reaches()
     times = [reach.complete_from_ms for reach in reaches if reach.complete_from_ms is not None]
     facts = facts._replace(complete_from_ms=max(times, default=None))
     commits, records = (None, []) if part.read is None else read_groups(part.read, options, at_ms)

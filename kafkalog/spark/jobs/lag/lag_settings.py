@@ -12,7 +12,7 @@ from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.coordination.groups.lag_status import LagSettings
-from kafkalog.inspection.lag.chosen_rows import ChosenNames
+from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames
 from kafkalog.inspection.lag.lag_table import LagQuestion
 from kafkalog.words import name_suggestions
 
@@ -41,8 +41,12 @@ class NameFilter:
     ) -> list[str]:
         """Return a line for each given name that no row has, with the names that there are in
         `everything`."""
+        return self.words_without(option, self.found_in(rows, column), everything, column)
+
+    def found_in(self, rows: DataFrame, column: str) -> frozenset[str]:
+        """Return the given names that rows have."""
         found = rows.select(column).distinct().collect() if self.names else []
-        return self.words_without(option, {row[0] for row in found}, everything, column)
+        return frozenset(self.names) & {row[0] for row in found}
 
     def words_without(
         self, option: str, found: Collection[str], everything: Callable[[], DataFrame], column: str
@@ -87,10 +91,7 @@ class ConsumerLagSettings:
     @property
     def chosen(self) -> ChosenNames:
         """The rows that tasks leave out, and which of the given names they look for."""
-        return ChosenNames(
-            *(frozenset(self.groups.names), self.groups.pattern),
-            *(frozenset(self.topics.names), self.topics.pattern),
-        )
+        return _chosen(self.groups, self.topics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +106,20 @@ class LagHistorySettings:
     read_committed: bool = False
     burrow: BurrowSettings = field(default_factory=BurrowSettings)
     lag: LagSettings = field(default_factory=LagSettings)
+
+    @property
+    def chosen(self) -> ChosenNames:
+        """The names that tasks look for."""
+        return _chosen(self.groups, self.topics)
+
+    def names_in(self, rows: DataFrame) -> FoundNames:
+        """Return which of them rows of the table have."""
+        return FoundNames(
+            *(self.groups.found_in(rows, "group_id"), self.topics.found_in(rows, "topic"))
+        )
+
+
+def _chosen(groups: NameFilter, topics: NameFilter) -> ChosenNames:
+    return ChosenNames(
+        *(frozenset(groups.names), groups.pattern), *(frozenset(topics.names), topics.pattern)
+    )
