@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kafkalog.spark.jobs.lag.history_summary import HistorySummary
     from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings
     from kafkalog.spark.jobs.lag.lag_views import LagViews
+    from kafkalog.spark.kept_rows import KeptRows
 
 
 @job_command("lag-history", "/var/lib/kafka/data --output-dir /tmp/history --every 5m")
@@ -39,9 +40,9 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     from kafkalog.spark.jobs.lag.lag_words import status_words
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag, readable_zookeeper
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.kept_rows import kept_rows
     from kafkalog.spark.log_rows import commits_complete_from
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import kept_rows
 
     settings = request.settings(burrow)
     zookeeper = readable_zookeeper(
@@ -65,7 +66,7 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
         generations = generation_rows(summary, spark, settings, views)
         written.append(replace_rows(job, "group_generations", inputs, generations))
         rows = history_rows(summary, spark, job, inputs)
-        newest = kept_rows(newest_statuses(rows))
+        newest = kept_rows(newest_statuses(rows)).frame
         totals = {row.status: row.groups for row in status_totals(newest.coalesce(1)).collect()}
         found = settings.names_in(rows) if summary.names is None else summary.names
         missing = [
@@ -97,7 +98,7 @@ def generation_rows(
     spark: SparkSession,
     settings: LagHistorySettings,
     views: Callable[[], LagViews],
-) -> DataFrame:
+) -> KeptRows | DataFrame:
     """Return the rows of table group_generations: those that tasks have returned, or where that
     would be too many, from another reading of the offsets topic."""
     from kafkalog.analysis.lag.group_generations import group_generations

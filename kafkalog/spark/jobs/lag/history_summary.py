@@ -18,6 +18,7 @@ from kafkalog.coordination.groups.group_generations import GroupGenerations
 from kafkalog.inspection.groups.commit_reach import LogCompleteness, LogReach
 from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames, all_names
 from kafkalog.inspection.lag.lag_history import END, TABLE
+from kafkalog.spark.kept_rows import KeptRows
 from kafkalog.spark.tables import spark_schema
 
 GENERATIONS = "group_generations"
@@ -67,13 +68,13 @@ class HistorySummary(NamedTuple):
         """Return the rows at the end, with the columns that statuses of groups are made of."""
         return None if self.ends is None else spark.createDataFrame(self.ends).coalesce(1)
 
-    def generations(self, spark: SparkSession) -> DataFrame | None:
+    def generations(self, spark: SparkSession) -> KeptRows | None:
         """Return the rows of table `group_generations`."""
         found = [read.generations for read in self.reads or () if read.generations is not None]
         if self.reads is None or len(found) < len(self.reads):
             return None
         rows = pa.Table.from_batches(found, arrow_schema(GENERATIONS))
-        return spark.createDataFrame(rows, spark_schema(GENERATIONS))
+        return KeptRows(spark, spark_schema(GENERATIONS), rows)
 
 
 class RowsSeen:
