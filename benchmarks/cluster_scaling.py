@@ -4,7 +4,7 @@
 Each job writes Delta tables from a driver of its own, which is not one of the executors. Files are
 read once before, so that they are in memory. More executors than processors share these: then the
 processor seconds say what a cluster's machines would do, and the elapsed ones do not. Those of
-executors include the start of each, 11 to 17 s whatever the input. Linux only.
+executors include the start of each. Linux only.
 """
 
 from __future__ import annotations
