@@ -50,7 +50,7 @@ def _start_worker(spark: SparkSession) -> None:
 
 def _commit_to_delta(spark: SparkSession, location: str) -> None:
     # Here, for sessions without Delta start without its package.
-    from kafkalog.spark.lake.delta_commit import replace_all_files, table_version
+    from kafkalog.spark.delta_commit import replace_all_files, table_version
 
     version = table_version(spark, location)
     schema = spark_schema(TABLE).json()

@@ -103,7 +103,7 @@ class _GroupWithEpochs:
         self._type = group_type
         self._rows: list[_Row] = []
         # What is counted of the members since the last generation, by their ids: whether each
-        # has gone in the end, and whether it did nothing else.
+        # is missing in the end, and whether it did nothing else.
         self._changed: dict[str, tuple[bool, bool]] = {}
         self._members: dict[str, bool] = {}
         self._count = 0

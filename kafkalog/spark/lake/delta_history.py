@@ -9,7 +9,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Row
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.spark.lake.delta_commit import newest_commits
+from kafkalog.spark.delta_commit import newest_commits
 
 # Commits to look at before all that there are: each is a file.
 _NEWEST = 20

@@ -16,7 +16,7 @@ from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.manifest_rows import TABLE as MANIFEST
 from kafkalog.lake.manifest_rows import manifest_rows
 from kafkalog.lake.table_writer import TableWriter
-from kafkalog.spark.lake.delta_commit import (
+from kafkalog.spark.delta_commit import (
     append_files,
     last_version,
     no_files_in_checksum,

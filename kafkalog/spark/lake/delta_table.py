@@ -21,7 +21,7 @@ from kafkalog.lake.decoded_columns import DECODED_COLUMNS, Field, refuse_other_c
 from kafkalog.lake.layout import RECORDS, PartitionBy, TableLayout, TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
-from kafkalog.spark.lake.delta_commit import (
+from kafkalog.spark.delta_commit import (
     append_files,
     commit_text,
     newest_commits,

@@ -23,7 +23,7 @@ from kafkalog.lake.state.outdated_rows import FilesWithout, OutdatedRows
 from kafkalog.lake.state.state_plan import SpreadPartition, StatePlan
 from kafkalog.lake.state.state_task import KeyPart, PartitionReads, StateFiles, StateTask, divided
 from kafkalog.lake.written_file import WrittenFile
-from kafkalog.spark.lake.delta_commit import session_setting
+from kafkalog.spark.delta_commit import session_setting
 from kafkalog.spark.lake.task_groups import RESULT, OnReport, Report, in_tasks, pickled, results
 from kafkalog.views.reading.work_log import READ, reported_work
 

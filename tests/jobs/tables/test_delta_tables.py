@@ -18,8 +18,8 @@ from kafkalog.lake.iceberg.iceberg_table import IcebergTable
 from kafkalog.lake.layout import TableLayout, TableOutput
 from kafkalog.lake.table_writer import TableWriter
 from kafkalog.lake.written_file import WrittenFile
+from kafkalog.spark.delta_commit import append_files
 from kafkalog.spark.jobs.job import ExitCode
-from kafkalog.spark.lake.delta_commit import append_files
 from tests.support.jobs.ingest_runs import ingested, manifest, run_ingest
 from tests.support.jobs.job_runs import needs_delta, written_schema
 from tests.support.lake.iceberg_tables import configure_catalog
@@ -28,7 +28,7 @@ from tests.support.logs.streamed_logs import StreamedLog
 pytestmark = [pytest.mark.spark, needs_delta]
 
 _UPGRADE = (
-    "delta-spark's transaction is not what kafkalog/spark/lake/delta_commit.py expects: see "
+    "delta-spark's transaction is not what kafkalog/spark/delta_commit.py expects: see "
     "docs/decisions/0027"
 )
 

@@ -1,4 +1,4 @@
-"""What tasks that make a history of lag tell of it besides: what the job would have to read again
+"""What tasks that make a history of lag return beside it: what the job would have to read again
 otherwise. Each part is limited in size, and None where there is more.
 """
 

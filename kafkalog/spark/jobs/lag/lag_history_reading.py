@@ -75,8 +75,8 @@ class HistorySources:
 
 
 class HistoryRows:
-    """The rows of table `lag_history`, which tasks have still to make. `summary` tells of them once
-    tasks have written them to files, and nothing where these do not."""
+    """The rows of table `lag_history`, which tasks have still to make. `summary` sums them up once
+    tasks have written them to files, and is empty where these do not."""
 
     def __init__(
         self, spark: SparkSession, sources: HistorySources, settings: LagHistorySettings

@@ -22,19 +22,19 @@ from kafkalog.lake.state.state_plan import StatePlan, plan_state
 from kafkalog.lake.state.state_rows import STATE
 from kafkalog.lake.state.state_task import MOST_KEYS, StateFiles, StateTask
 from kafkalog.lake.written_file import WrittenFile
+from kafkalog.spark.delta_commit import (
+    FileChanges,
+    files_of,
+    replace_all_files,
+    replace_files,
+    table_version,
+)
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.written_tables import (
     discarded_on_error,
     removed_where_refused,
     why_not_by_files,
     write_directory,
-)
-from kafkalog.spark.lake.delta_commit import (
-    FileChanges,
-    files_of,
-    replace_all_files,
-    replace_files,
-    table_version,
 )
 from kafkalog.spark.lake.delta_history import any_of
 from kafkalog.spark.lake.state_files import (

@@ -13,19 +13,19 @@ from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.state.partition_rows import PARTITIONS, partition_rows, rows_of_others
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
+from kafkalog.spark.delta_commit import (
+    FileChanges,
+    files_of,
+    replace_all_files,
+    replace_files,
+    table_version,
+)
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.source_frames import sources_frame
 from kafkalog.spark.jobs.tables.written_tables import (
     removed_where_refused,
     replace_rows,
     why_not_by_files,
-)
-from kafkalog.spark.lake.delta_commit import (
-    FileChanges,
-    files_of,
-    replace_all_files,
-    replace_files,
-    table_version,
 )
 from kafkalog.spark.lake.delta_history import any_of
 from kafkalog.spark.tables import spark_schema, with_table_schema

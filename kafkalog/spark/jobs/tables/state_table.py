@@ -16,10 +16,10 @@ from pyspark.sql.utils import is_remote
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.state.partition_rows import PARTITIONS
 from kafkalog.lake.state.state_rows import STATE
+from kafkalog.spark.delta_commit import commit_text, row_count
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.state_request import StateRequest
 from kafkalog.spark.jobs.tables.written_tables import replace_rows
-from kafkalog.spark.lake.delta_commit import commit_text, row_count
 from kafkalog.spark.lake.delta_history import History, any_of, newest_positions
 from kafkalog.spark.tables import read_table, with_table_schema, write_derived
 from kafkalog.views.planning.state_positions import (

@@ -24,9 +24,7 @@ from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import WrittenFile
-from kafkalog.spark.jobs.job import JobSettings
-from kafkalog.spark.kept_rows import KeptRows
-from kafkalog.spark.lake.delta_commit import (
+from kafkalog.spark.delta_commit import (
     FileChanges,
     files_of,
     replace_all_files,
@@ -37,6 +35,8 @@ from kafkalog.spark.lake.delta_commit import (
     why_not_rewritten,
     why_rows_stay,
 )
+from kafkalog.spark.jobs.job import JobSettings
+from kafkalog.spark.kept_rows import KeptRows
 from kafkalog.spark.lake.task_groups import OnReport, Report, reported_files
 from kafkalog.spark.tables import (
     INPUT_COLUMN,
