@@ -24,6 +24,7 @@ from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.delta_actions import add_action, file_in_log
 from kafkalog.lake.layout import TableOutput
+from kafkalog.lake.state import outdated_rows
 from kafkalog.lake.state.outdated_rows import (
     FoundRows,
     Outdated,
@@ -209,6 +210,29 @@ def test_only_files_with_outdated_rows_are_written_again(tmp_path: Path) -> None
     # Without a row there is no file.
     assert not table.without({("orders", 1): Outdated(LARGEST_OFFSET)}).written
     assert len(table.files) == len(rows) - 1
+
+
+def test_all_parts_of_a_file_are_written_again_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = GrowingLog("orders", 0, 4)
+    log.grow(60)
+    write_logs(tmp_path / "logs", [log])
+    table = Table(tmp_path / "state", "read_uncommitted", keep=True)
+    table.grow(tmp_path / "logs")
+    (file,) = table.files
+    rows = table.rows(file)
+    # Of 3 rows each, and one more part than there are row groups.
+    pq.write_table(pq.read_table(tmp_path / "state" / file.path), tmp_path / "groups", 3)
+    shutil.move(tmp_path / "groups", tmp_path / "state" / file.path)
+    parts = -(-len(rows) // 3) + 1
+    monkeypatch.setattr(outdated_rows, "_LEAST_PART_BYTES", -(-file.size // parts))
+    assert len(file_parts([file], cores=10**6)) == parts > 3
+    done = table.without({("orders", 0): Outdated(rows[1]["offset"])})
+    assert sum(any(each.bits) for each in done.found) == 1
+    (written,) = done.written
+    assert table.rows(written) == rows[1:]
+    assert not table.without({("orders", 0): Outdated(rows[1]["offset"])}).removed
 
 
 def test_a_file_that_spark_wrote_keeps_its_rows_and_their_times(tmp_path: Path) -> None:
