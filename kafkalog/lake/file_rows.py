@@ -26,10 +26,12 @@ def file_rows(
     row_groups: Collection[int] | None = None,
     columns: Sequence[str] | None = None,
     dictionaries: Sequence[str] = (),
+    part: tuple[int, int] = (0, 1),
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file, or of some of its row groups, in batches of bounded size: all
     columns or some, with the column `topic` also where it is in the file's path only. Columns of
-    texts can be dictionaries."""
+    texts can be dictionaries. A `part`, such as (0, 2), is one of so many equal parts of the row
+    groups."""
     with (
         directory.open(file.path) as source,
         # Spark writes times of nanoseconds unless told otherwise, and they end in 2262.
@@ -38,7 +40,8 @@ def file_rows(
         ) as parquet,
     ):
         metadata = parquet.metadata
-        for group in range(metadata.num_row_groups) if row_groups is None else row_groups:
+        first, end = ((part[0] + more) * metadata.num_row_groups // part[1] for more in (0, 1))
+        for group in range(first, end) if row_groups is None else row_groups:
             found = metadata.row_group(group)
             rows = max(1, found.num_rows * _BATCH_BYTES // max(1, found.total_byte_size))
             for batch in parquet.iter_batches(

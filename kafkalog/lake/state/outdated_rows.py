@@ -5,7 +5,7 @@ Rules: docs/format.md F270, F276; reasons: docs/decisions/0031.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.storage.files.file_access import FileAccess, use_file_access
 
+# Of a file, for a task that shares it with others.
+_LEAST_PART_BYTES = 8 * 1024 * 1024
 # What tells whether a row is outdated.
 _COLUMNS = ("topic", "partition", "key", "offset")
 
@@ -47,13 +49,31 @@ class Outdated:
         return is_outdated | (highest > offsets), highest[(highest >= 0) & (highest <= offsets)]
 
 
-class FilesWithout(NamedTuple):
-    """Files that had outdated rows, the new ones with their other rows, and of each partition the
-    offsets of new records that the table has outdated already."""
+class FilePart(NamedTuple):
+    """Some of a file's row groups: one of so many equal parts."""
 
-    removed: list[WrittenFile]
-    written: list[WrittenFile]
-    overtaken: dict[TopicPartition, LongArray]
+    file: WrittenFile
+    number: int
+    of_parts: int
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it has."""
+        return self.file.size // self.of_parts
+
+
+class FoundRows(NamedTuple):
+    """A part of a file, which of its rows are outdated, as bits, and of each partition the offsets
+    of new records that the part has outdated already."""
+
+    part: FilePart
+    bits: bytes
+    overtaken: Mapping[TopicPartition, LongArray]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the part has."""
+        return self.part.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,57 +88,81 @@ class OutdatedRows:
         """Return whether a file can have such rows, as its statistics say."""
         return any(_may_have(file, key, outdated) for key, outdated in self.of.items())
 
-    def left_out_of(self, files: Sequence[WrittenFile]) -> FilesWithout:
-        """Write those files again, without these rows, that have any.
-
-        Raises OSError as reading and writing do; then nothing new is left.
-        """
+    def found_in(self, part: FilePart) -> FoundRows:
+        """Find those of a part. Raises OSError as reading does."""
         use_file_access(self.file_access)
-        directory = OutputDirectory(self.output.path)
-        done = FilesWithout([], [], {})
-        with removed_on_error(TableWriter(self.output)) as writer:
-            for file in files:
-                is_outdated = self._outdated(directory, file, done)
-                if is_outdated.any():
-                    _write_others(directory, file, writer, is_outdated)
-                    done.removed.append(file)
-            done.written.extend(writer.close())
-        return done
-
-    def _outdated(
-        self, directory: OutputDirectory, file: WrittenFile, done: FilesWithout
-    ) -> BoolArray:
-        """Return which rows of a file are outdated."""
         found = [np.zeros(0, dtype=np.bool_)]
-        for batch in file_rows(directory, file, columns=_COLUMNS, dictionaries=TEXTS):
+        all_overtaken: dict[TopicPartition, LongArray] = {}
+        for batch in _part_rows(OutputDirectory(self.output.path), part, _COLUMNS):
             order = _by_partition(batch)
             is_outdated = np.zeros(len(batch), dtype=np.bool_)
             first = 0
             for key, rows in rows_of_each_partition(_taken(batch, order)):
                 if key in self.of:
-                    own, overtaken = self.of[key].among(rows)
+                    own, not_newer = self.of[key].among(rows)
                     is_outdated[first : first + len(rows)] = own
-                    if len(overtaken):
-                        known = done.overtaken.get(key, overtaken)
-                        done.overtaken[key] = np.union1d(known, overtaken)
+                    if len(not_newer):
+                        known = all_overtaken.get(key, not_newer)
+                        all_overtaken[key] = np.union1d(known, not_newer)
                 first += len(rows)
             if order is not None:
                 is_outdated[order] = is_outdated.copy()
             found.append(is_outdated)
-        return np.concatenate(found)
+        bits = np.packbits(np.concatenate(found), bitorder="little")
+        return FoundRows(part, bits.tobytes(), all_overtaken)
 
 
-def _write_others(
-    directory: OutputDirectory, file: WrittenFile, writer: TableWriter, is_outdated: BoolArray
-) -> None:
-    """Write the other rows of a file."""
-    first = 0
-    for batch in file_rows(directory, file, dictionaries=TEXTS):
-        stays = ~is_outdated[first : first + len(batch)]
-        first += len(batch)
-        rows = as_written(batch.filter(fixed_width(stays, pa.bool_())))
-        for key, own in rows_of_each_partition(_taken(rows, _by_partition(rows))):
-            writer.write(own, key)
+def file_parts(files: Sequence[WrittenFile], cores: int) -> list[FilePart]:
+    """Return the files in parts, so that each core has some, and a large file is not one's."""
+    share = max(_LEAST_PART_BYTES, sum(file.size for file in files) // cores)
+    counts = [-(-file.size // share) or 1 for file in files]
+    return [
+        FilePart(file, number, count)
+        for file, count in zip(files, counts, strict=True)
+        for number in range(count)
+    ]
+
+
+def changed(found: Sequence[FoundRows]) -> list[FoundRows]:
+    """Return all parts of the files that have outdated rows."""
+    paths = {each.part.file.path for each in found if any(each.bits)}
+    return [each for each in found if each.part.file.path in paths]
+
+
+def overtaken(found: Sequence[FoundRows], key: TopicPartition) -> LongArray:
+    """Return the offsets of a partition's new records that the table has outdated already."""
+    every = [each.overtaken[key] for each in found if key in each.overtaken]
+    return np.unique(np.concatenate(every)) if every else np.zeros(0, dtype=np.int64)
+
+
+def written_without(
+    output: TableOutput, access: FileAccess, parts: Sequence[FoundRows]
+) -> list[WrittenFile]:
+    """Write the rows of parts that are not outdated to new files.
+
+    Raises OSError as reading and writing do; then nothing new is left.
+    """
+    use_file_access(access)
+    directory = OutputDirectory(output.path)
+    with removed_on_error(TableWriter(output)) as writer:
+        for part, bits, _ in parts:
+            is_outdated = np.unpackbits(np.frombuffer(bits, dtype=np.uint8), bitorder="little")
+            first = 0
+            for batch in _part_rows(directory, part):
+                stays = is_outdated[first : first + len(batch)] == 0
+                first += len(batch)
+                rows = as_written(batch.filter(fixed_width(stays, pa.bool_())))
+                for key, own in rows_of_each_partition(_taken(rows, _by_partition(rows))):
+                    writer.write(own, key)
+        return writer.close()
+
+
+def _part_rows(
+    directory: OutputDirectory, part: FilePart, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    return file_rows(
+        directory, part.file, columns=columns, dictionaries=TEXTS, part=(part.number, part.of_parts)
+    )
 
 
 def _may_have(file: WrittenFile, key: TopicPartition, outdated: Outdated) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import accumulate
 
@@ -19,7 +19,7 @@ from kafkalog.columns.arrays import fixed_width, of_values
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.keys.key_offsets import KeyOffsets
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.lake.state.outdated_rows import FilesWithout, OutdatedRows
+from kafkalog.lake.state.outdated_rows import FilePart, FoundRows, OutdatedRows, written_without
 from kafkalog.lake.state.state_plan import SpreadPartition, StatePlan
 from kafkalog.lake.state.state_task import KeyPart, PartitionReads, StateFiles, StateTask, divided
 from kafkalog.lake.written_file import WrittenFile
@@ -83,43 +83,41 @@ def found_keys(
     return keys, sum(row.keyless for row in rows)
 
 
-def files_without(
-    spark: SparkSession,
-    outdated: OutdatedRows,
-    groups: Sequence[Sequence[WrittenFile]],
-    report: OnReport,
-) -> FilesWithout:
-    """Write the files again that have outdated rows, without these; each group is a task's."""
+def found_outdated(
+    spark: SparkSession, outdated: OutdatedRows, groups: Sequence[Sequence[FilePart]]
+) -> list[FoundRows]:
+    """Find the outdated rows of parts of files; each group is a task's."""
 
-    def left_out(files: Sequence[WrittenFile]) -> _Batches:
-        done = outdated.left_out_of(files)
-        report(Report(0, tuple(done.written)))
-        yield pickled(done)
+    def find(parts: Sequence[FilePart]) -> _Batches:
+        for part in parts:
+            yield pickled(outdated.found_in(part))
 
-    every = FilesWithout([], [], {})
-    for found in results(in_tasks(spark, groups, left_out)):
-        every.removed.extend(found.removed)
-        every.written.extend(found.written)
-        for key, offsets in found.overtaken.items():
-            every.overtaken[key] = np.union1d(every.overtaken.get(key, offsets), offsets)
-    return every
+    return results(in_tasks(spark, groups, find))
 
 
-def written_survivors(
+def written_changes(
     spark: SparkSession,
     task: StateTask,
-    plan: StatePlan,
-    survivors: Mapping[TopicPartition, LongArray],
+    changed: Sequence[Sequence[FoundRows]],
+    survivors: Sequence[Sequence[tuple[PartitionReads, LongArray]]],
     report: OnReport,
 ) -> list[WrittenFile]:
-    """Write the records of what is planned whose offsets, which are in order, survive."""
+    """Write what is left of parts of files, and the records whose offsets, which are in order,
+    survive; each group is a task's."""
 
-    def write(partitions: Sequence[tuple[PartitionReads, LongArray]]) -> _Batches:
+    def write_others(parts: Sequence[FoundRows]) -> _Batches:
+        files = written_without(task.output, task.options.file_access, parts)
+        yield _reported(StateFiles(files, 0), report)
+
+    def write_records(partitions: Sequence[tuple[PartitionReads, LongArray]]) -> _Batches:
         with reported_work(READ, {"reads": str(sum(len(each.reads) for each, _ in partitions))}):
             files = task.surviving_files(partitions)
         yield _reported(StateFiles(files, 0), report)
 
-    return _together(results(in_tasks(spark, plan.with_survivors(survivors), write))).files
+    if not changed and not survivors:
+        return []
+    others = in_tasks(spark, changed, write_others)
+    return _together(results(others.unionAll(in_tasks(spark, survivors, write_records)))).files
 
 
 def _spread(

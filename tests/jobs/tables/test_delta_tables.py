@@ -18,7 +18,8 @@ from kafkalog.lake.iceberg.iceberg_table import IcebergTable
 from kafkalog.lake.layout import TableLayout, TableOutput
 from kafkalog.lake.table_writer import TableWriter
 from kafkalog.lake.written_file import WrittenFile
-from kafkalog.spark.delta_commit import append_files
+from kafkalog.spark import delta_commit
+from kafkalog.spark.delta_commit import append_files, files_of
 from kafkalog.spark.jobs.job import ExitCode
 from tests.support.jobs.ingest_runs import ingested, manifest, run_ingest
 from tests.support.jobs.job_runs import needs_delta, written_schema
@@ -55,6 +56,21 @@ def _written(spark: SparkSession, table: Path, number: int) -> WrittenFile:
     writer.write(pa.record_batch({"number": pa.array([number], pa.int64())}), ("orders", 0))
     (file,) = writer.close()
     return file
+
+
+def test_files_are_listed_alike_with_a_checksum_file_and_without(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "table"
+    files = [_written(spark, table, number) for number in (1, 2)]
+    append_files(spark, str(table), files, writer="a test", version=1)
+    listed = files_of(spark, str(table))
+    assert {file.path for file in listed} == {file.path for file in files}, _UPGRADE
+    assert {file.least["number"] for file in listed} == {1, 2}
+    # As the log has them, in a Spark job.
+    monkeypatch.setattr(delta_commit, "_in_checksum", lambda snapshot, name: None)
+    again = files_of(spark, str(table))
+    assert sorted(again, key=repr) == sorted(listed, key=repr)
 
 
 def test_a_commit_by_deltas_own_transaction(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 from pyspark.sql import SparkSession
@@ -17,7 +18,15 @@ from kafkalog.columns.keys.key_hashes import SECRET_BYTES
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.layout import TARGET_FILE_BYTES, TableOutput
-from kafkalog.lake.state.outdated_rows import FilesWithout, Outdated, OutdatedRows
+from kafkalog.lake.state.outdated_rows import (
+    FilePart,
+    FoundRows,
+    Outdated,
+    OutdatedRows,
+    changed,
+    file_parts,
+    overtaken,
+)
 from kafkalog.lake.state.state_plan import StatePlan, plan_state
 from kafkalog.lake.state.state_rows import STATE
 from kafkalog.lake.state.state_task import MOST_KEYS, StateFiles, StateTask
@@ -38,10 +47,10 @@ from kafkalog.spark.jobs.tables.written_tables import (
 )
 from kafkalog.spark.lake.delta_history import any_of
 from kafkalog.spark.lake.state_files import (
-    files_without,
     found_keys,
+    found_outdated,
+    written_changes,
     written_state,
-    written_survivors,
 )
 from kafkalog.spark.lake.task_groups import OnReport
 from kafkalog.spark.session import parallelism
@@ -51,6 +60,9 @@ from kafkalog.views.planning.state_positions import StateRun, StateSource
 
 # Whose keys the driver keeps at most, for a run that merges: 150 MB.
 MOST_NEW_OFFSETS = 2 * MOST_KEYS
+
+
+_Part = TypeVar("_Part", FilePart, FoundRows)
 
 
 def version_of(spark: SparkSession, job: JobSettings) -> int | None:
@@ -141,41 +153,49 @@ def _written_changes(
 ) -> tuple[StateFiles, list[WrittenFile]]:
     """Write what changes in a table of which other rows stay. Return the new files, and those that
     they take the place of."""
-    if run.replaced is None:
-        keys, keyless = found_keys(spark, task, plan)
-        starts = run.raised_log_starts
-        outdated = {
-            # No keys are None.
-            key: Outdated(starts.get(key, 0), keys.get(key) or None)
-            for key in {*keys, *starts}
-        }
-        without = _files_without(spark, task, plan, outdated, report)
-        survivors = {
-            key: np.setdiff1d(found.offsets(), without.overtaken.get(key, ()))
-            for key, found in keys.items()
-        }
-        files = written_survivors(spark, task, plan, survivors, report)
-        done = StateFiles(files, keyless)
-    else:
-        without = _files_without(
-            spark, task, plan, dict.fromkeys(run.replaced, Outdated(LARGEST_OFFSET)), report
-        )
+    if run.replaced is not None:
+        outdated = dict.fromkeys(run.replaced, Outdated(LARGEST_OFFSET))
+        found = changed(_found_outdated(spark, task, plan, outdated))
+        others = written_changes(spark, task, _by_task(spark, found), [], report)
         done = written_state(spark, task, plan, report)
-    return StateFiles([*without.written, *done.files], done.keyless), without.removed
+        return StateFiles([*others, *done.files], done.keyless), _files_of(found)
+    keys, keyless = found_keys(spark, task, plan)
+    starts = run.raised_log_starts
+    outdated = {
+        # No keys are None.
+        key: Outdated(starts.get(key, 0), keys.get(key) or None)
+        for key in {*keys, *starts}
+    }
+    found = _found_outdated(spark, task, plan, outdated)
+    survivors = {
+        key: np.setdiff1d(own.offsets(), overtaken(found, key), assume_unique=True)
+        for key, own in keys.items()
+    }
+    found = changed(found)
+    files = written_changes(
+        spark, task, _by_task(spark, found), plan.with_survivors(survivors), report
+    )
+    return StateFiles(files, keyless), _files_of(found)
 
 
-def _files_without(
+def _found_outdated(
     spark: SparkSession,
     task: StateTask,
     plan: StatePlan,
     outdated: Mapping[TopicPartition, Outdated],
-    report: OnReport,
-) -> FilesWithout:
+) -> list[FoundRows]:
     rows = OutdatedRows(task.output, plan.options.file_access, outdated)
     files = [file for file in files_of(spark, task.output.path) if rows.may_be_in(file)]
     files.sort(key=lambda file: (file.least.get("topic", ""), file.least.get("partition", 0)))
-    groups = packed(files, TaskSize(TARGET_FILE_BYTES, cores=parallelism(spark)))
-    return files_without(spark, rows, groups, report)
+    return found_outdated(spark, rows, _by_task(spark, file_parts(files, parallelism(spark))))
+
+
+def _by_task(spark: SparkSession, parts: Sequence[_Part]) -> list[tuple[_Part, ...]]:
+    return packed(parts, TaskSize(TARGET_FILE_BYTES, cores=parallelism(spark)))
+
+
+def _files_of(found: Sequence[FoundRows]) -> list[WrittenFile]:
+    return list({each.part.file.path: each.part.file for each in found}.values())
 
 
 def _task(plan: StatePlan, run: StateRun, path: str) -> StateTask:

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,16 @@ from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.delta_actions import add_action, file_in_log
 from kafkalog.lake.layout import TableOutput
-from kafkalog.lake.state.outdated_rows import FilesWithout, Outdated, OutdatedRows
+from kafkalog.lake.state import outdated_rows
+from kafkalog.lake.state.outdated_rows import (
+    FoundRows,
+    Outdated,
+    OutdatedRows,
+    changed,
+    file_parts,
+    overtaken,
+    written_without,
+)
 from kafkalog.lake.state.state_plan import StatePlan, plan_state
 from kafkalog.lake.state.state_task import KeyPart, StateTask
 from kafkalog.lake.written_file import WrittenFile
@@ -41,6 +50,19 @@ from tests.support.jobs.state_runs import State
 from tests.support.logs.growing_logs import GrowingLog, write_logs
 
 SECRET = bytes(SECRET_BYTES)
+
+
+class FilesWithout(NamedTuple):
+    """Paths of files that had outdated rows, those that have their other rows, and what was
+    found."""
+
+    removed: set[str]
+    written: list[WrittenFile]
+    found: list[FoundRows]
+
+    @property
+    def overtaken(self) -> bool:
+        return any(each.overtaken for each in self.found)
 
 
 class Table:
@@ -75,7 +97,7 @@ class Table:
             {key: Outdated(below.get(key, 0), keys.get(key)) for key in {*keys, *below}}
         )
         survivors = {
-            key: np.setdiff1d(own.offsets(), without.overtaken.get(key, ()))
+            key: np.setdiff1d(own.offsets(), overtaken(without.found, key))
             for key, own in keys.items()
         }
         for group in plan.with_survivors(survivors):
@@ -84,12 +106,16 @@ class Table:
 
     def without(self, outdated: dict[TopicPartition, Outdated]) -> FilesWithout:
         """Leave rows out of all files at once."""
-        rows = OutdatedRows(TableOutput(str(self.path), 0), file_access(), outdated)
-        done = rows.left_out_of([file for file in self.files if rows.may_be_in(file)])
-        removed = {file.path for file in done.removed}
+        output = TableOutput(str(self.path), 0)
+        rows = OutdatedRows(output, file_access(), outdated)
+        files = [file for file in self.files if rows.may_be_in(file)]
+        found = [rows.found_in(part) for part in file_parts(files, cores=2)]
+        parts = changed(found)
+        removed = {each.part.file.path for each in parts}
+        written = written_without(output, file_access(), parts)
         self.files = [file for file in self.files if file.path not in removed]
-        self.add(done.written)
-        return done
+        self.add(written)
+        return FilesWithout(removed, written, found)
 
     def add(self, files: Sequence[WrittenFile]) -> None:
         for file in files:
@@ -184,6 +210,29 @@ def test_only_files_with_outdated_rows_are_written_again(tmp_path: Path) -> None
     # Without a row there is no file.
     assert not table.without({("orders", 1): Outdated(LARGEST_OFFSET)}).written
     assert len(table.files) == len(rows) - 1
+
+
+def test_all_parts_of_a_file_are_written_again_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = GrowingLog("orders", 0, 4)
+    log.grow(60)
+    write_logs(tmp_path / "logs", [log])
+    table = Table(tmp_path / "state", "read_uncommitted", keep=True)
+    table.grow(tmp_path / "logs")
+    (file,) = table.files
+    rows = table.rows(file)
+    # Of 3 rows each, and one more part than there are row groups.
+    pq.write_table(pq.read_table(tmp_path / "state" / file.path), tmp_path / "groups", 3)
+    shutil.move(tmp_path / "groups", tmp_path / "state" / file.path)
+    parts = -(-len(rows) // 3) + 1
+    monkeypatch.setattr(outdated_rows, "_LEAST_PART_BYTES", -(-file.size // parts))
+    assert len(file_parts([file], cores=10**6)) == parts > 3
+    done = table.without({("orders", 0): Outdated(rows[1]["offset"])})
+    assert sum(any(each.bits) for each in done.found) == 1
+    (written,) = done.written
+    assert table.rows(written) == rows[1:]
+    assert not table.without({("orders", 0): Outdated(rows[1]["offset"])}).removed
 
 
 def test_a_file_that_spark_wrote_keeps_its_rows_and_their_times(tmp_path: Path) -> None:

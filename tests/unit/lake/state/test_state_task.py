@@ -125,6 +125,16 @@ def test_state_is_that_of_a_plain_replay(
     assert files.keyless > 0
 
 
+def test_a_partition_has_no_more_records_than_bytes(tmp_path: Path) -> None:
+    # A cleaner has left two batches of a billion offsets.
+    batches = [write_batch([Record(offset, 0, 0, b"k", b"v")]) for offset in (0, 10**9)]
+    write_log(tmp_path / "logs", "orders-0", {0: batches})
+    (partition,) = planned(tmp_path / "logs", most_keys=100, least_bytes=1).spread
+    assert sum(part.offsets > 10**9 for part in partition.parts) == len(partition.parts)
+    # A quarter of the keys each.
+    assert partition.buckets <= -(-sum(map(len, batches)) // 25)
+
+
 def test_a_record_that_is_gone_when_it_is_read_again_ends_the_run(tmp_path: Path) -> None:
     records = [Record(offset, 0, 0, b"k%d" % offset, b"v") for offset in range(4)]
     write_log(tmp_path / "logs", "orders-0", {0: [write_batch(records[:2])]})
