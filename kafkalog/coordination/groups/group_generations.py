@@ -102,8 +102,8 @@ class _GroupWithEpochs:
     def __init__(self, group_type: str) -> None:
         self._type = group_type
         self._rows: list[_Row] = []
-        # What is counted of the members since the last generation, by their ids: whether each
-        # is missing in the end, and whether it did nothing else.
+        # Members with records since the last generation, by their ids: whether the last one is a
+        # tombstone, and whether all are.
         self._changed: dict[str, tuple[bool, bool]] = {}
         self._members: dict[str, bool] = {}
         self._count = 0
