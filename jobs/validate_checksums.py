@@ -54,7 +54,7 @@ def main(job: JobSettings) -> ExitCode:
             replace_rows(job, REPORT, inputs, report),
             replace_rows(job, FAULTS, inputs, found),
         ]
-        if job.show and totals.faults:
+        if job.show and not found.is_empty:
             places = found.frame.orderBy("topic", "partition", "segment_base_offset", "position")
             places.select(*_SHOWN).show(job.show, truncate=False)
     print(totals.words())

@@ -62,7 +62,7 @@ def main(
             replace_rows(job, "compaction_report", inputs, report),
             replace_rows(job, "compaction_findings", inputs, findings),
         ]
-        if job.show and (totals.errors or totals.warnings):
+        if job.show and not findings.is_empty:
             findings.frame.select(*_SHOWN).show(job.show, truncate=False)
         if job.show and totals.partitions:
             report.sorted_frame(report, _DUE).show(job.show, truncate=False)

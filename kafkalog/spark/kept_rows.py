@@ -34,6 +34,11 @@ class KeptRows:
         """Return rows of plain values by column."""
         return cls(spark, schema, arrow_rows(rows, schema))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no row."""
+        return self.frame.isEmpty() if self.few is None else not len(self.few)
+
     @cached_property
     def frame(self) -> DataFrame:
         """The rows as a DataFrame. Spark needs a moment to take those that are in the driver."""

@@ -77,7 +77,11 @@ def test_what_a_stopped_broker_leaves_is_not_a_finding(
     assert (row.segment_base_offset, row.verdict, row.is_last_segment) == (2663, "remarks", True)
     assert (row.valid_bytes, row.trailing_bytes) == (15954, size - 15954)
     said = f"sound, {size - 15954} bytes unfinished: checked 7 segments of 1 partition, "
-    assert said in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert said in out
+    # A remark is shown too.
+    (shown,) = [line for line in out.splitlines() if ".log|" in line]
+    assert [int(each) for each in shown.split("|")[2:4]] == [15954, size - 15954]
 
 
 @pytest.mark.deep
