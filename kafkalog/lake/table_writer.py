@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
@@ -129,6 +129,17 @@ def removed_on_error(writer: TableWriter) -> Iterator[TableWriter]:
     except BaseException:
         writer.abort()
         raise
+
+
+def written_rows(
+    output: TableOutput, table: str, batches: Iterable[pa.RecordBatch]
+) -> list[WrittenFile]:
+    """Write the rows of a table of no topic to a new file; return it, or none without rows."""
+    with removed_on_error(TableWriter(output)) as writer:
+        for batch in batches:
+            if len(batch):
+                writer.write(batch, (table, 0))
+        return writer.close()
 
 
 class _OpenFile:

@@ -31,17 +31,11 @@ from kafkalog.lake.state.state_plan import StatePlan, plan_state
 from kafkalog.lake.state.state_rows import STATE
 from kafkalog.lake.state.state_task import MOST_KEYS, StateFiles, StateTask
 from kafkalog.lake.written_file import WrittenFile
-from kafkalog.spark.delta_commit import (
-    FileChanges,
-    files_of,
-    replace_all_files,
-    replace_files,
-    table_version,
-)
+from kafkalog.spark.delta_commit import FileChanges, files_of, table_version
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.written_tables import (
+    commit_files,
     discarded_on_error,
-    removed_where_refused,
     why_not_by_files,
     write_directory,
 )
@@ -54,7 +48,7 @@ from kafkalog.spark.lake.state_files import (
 )
 from kafkalog.spark.lake.task_groups import OnReport
 from kafkalog.spark.session import parallelism
-from kafkalog.spark.tables import refuse_other_inputs, spark_schema
+from kafkalog.spark.tables import refuse_other_inputs
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.planning.state_positions import StateRun, StateSource
 
@@ -104,32 +98,21 @@ def write_state(
     path = os.path.join(job.output_dir, STATE)
     if version is None:
         return _written_directory(spark, path, plan, run)
+    is_whole = _is_whole(run)
+    old: list[WrittenFile] = []
     with discarded_on_error(spark, path) as report:
         task = _task(plan, run, path)
-        if _is_whole(run):
-            done, old = written_state(spark, task, plan, report), None
+        if is_whole:
+            done = written_state(spark, task, plan, report)
         else:
             done, old = _written_changes(spark, task, plan, run, report)
-    text = run.positions.to_json()
-    with removed_where_refused(path, done.files):
-        if old is None:
-            replace_all_files(
-                spark,
-                path,
-                done.files,
-                version=version,
-                schema=spark_schema(STATE).json(),
-                user_metadata=text,
-            )
-        else:
-            replace_files(
-                spark,
-                path,
-                FileChanges(old, done.files),
-                version=version,
-                user_metadata=text,
-                replaced_rows=None if run.replaced is None else any_of(run.replaced),
-            )
+    commit_files(
+        *(spark, job, STATE, FileChanges(old, done.files)),
+        version=version,
+        is_whole=is_whole,
+        replaced_rows=None if run.replaced is None else any_of(run.replaced),
+        user_metadata=run.positions.to_json(),
+    )
     return done
 
 

@@ -12,23 +12,13 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.state.partition_rows import PARTITIONS, partition_rows, rows_of_others
-from kafkalog.lake.table_writer import TableWriter, removed_on_error
-from kafkalog.spark.delta_commit import (
-    FileChanges,
-    files_of,
-    replace_all_files,
-    replace_files,
-    table_version,
-)
+from kafkalog.lake.table_writer import written_rows
+from kafkalog.spark.delta_commit import FileChanges, files_of, table_version
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.source_frames import sources_frame
-from kafkalog.spark.jobs.tables.written_tables import (
-    removed_where_refused,
-    replace_rows,
-    why_not_by_files,
-)
+from kafkalog.spark.jobs.tables.written_tables import commit_files, replace_rows, why_not_by_files
 from kafkalog.spark.lake.delta_history import any_of
-from kafkalog.spark.tables import spark_schema, with_table_schema
+from kafkalog.spark.tables import with_table_schema
 from kafkalog.views.planning.state_positions import StateRun, StateSource
 
 
@@ -45,7 +35,7 @@ def write_partitions(
     if not job.is_delta:
         replace_rows(job, PARTITIONS, inputs, sources_frame(spark, sources))
     elif not is_remote() and why_not_by_files(spark, job, PARTITIONS, is_whole=False) is None:
-        _write_file(spark, path, keys, sources)
+        _write_file(spark, job, path, keys, sources)
     else:
         frame = with_table_schema(sources_frame(spark, sources), PARTITIONS)
         writer = frame.write.format("delta").mode("overwrite")
@@ -54,20 +44,18 @@ def write_partitions(
 
 
 def _write_file(
-    spark: SparkSession, path: str, keys: set[TopicPartition], sources: Sequence[StateSource]
+    spark: SparkSession,
+    job: JobSettings,
+    path: str,
+    keys: set[TopicPartition],
+    sources: Sequence[StateSource],
 ) -> None:
     """Make the table one file, which this process writes: no Spark job takes as short."""
     version = table_version(spark, path)
     old = files_of(spark, path) if version >= 0 else []
-    with removed_on_error(TableWriter(TableOutput(path, ingest_run=0))) as writer:
-        for rows in (*rows_of_others(OutputDirectory(path), old, keys), partition_rows(sources)):
-            if len(rows):
-                writer.write(rows, (PARTITIONS, 0))
-        files = writer.close()
-    with removed_where_refused(path, files):
-        if version < 0:
-            schema = spark_schema(PARTITIONS).json()
-            replace_all_files(spark, path, files, version=version, schema=schema)
-        else:
-            changes, rows_of = FileChanges(old, files), any_of(keys)
-            replace_files(spark, path, changes, version=version, replaced_rows=rows_of)
+    others = rows_of_others(OutputDirectory(path), old, keys)
+    files = written_rows(
+        TableOutput(path, ingest_run=0), PARTITIONS, [*others, partition_rows(sources)]
+    )
+    changes, rows_of = FileChanges(old, files), any_of(keys)
+    commit_files(spark, job, PARTITIONS, changes, version=version, replaced_rows=rows_of)

@@ -7,8 +7,8 @@ Reasons: docs/decisions/0031, 0046 and 0047.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Protocol
 
@@ -22,7 +22,7 @@ from kafkalog.errors import StatePositionError
 from kafkalog.lake.file_schemas import file_schema, write_no_rows
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
-from kafkalog.lake.table_writer import TableWriter, removed_on_error
+from kafkalog.lake.table_writer import written_rows
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.spark.delta_commit import (
     FileChanges,
@@ -90,7 +90,11 @@ def replace_rows(
             version = table_version(spark, path)
             old = _files_of_inputs(spark, path, inputs) if version >= 0 else []
             if old is not None:
-                _commit_to_delta(spark, path, table, (version, old, inputs), files)
+                with discarded_on_error(spark, path) as report:
+                    new = files.written(TableOutput(path, ingest_run=0), report)
+                own = f"{INPUT_COLUMN} IN ({', '.join(map(quoted, inputs))})"
+                changes = FileChanges(old, new)
+                commit_files(spark, job, table, changes, version=version, replaced_rows=own)
                 return path
     frame = rows if isinstance(rows, DataFrame) else rows.frame
     return replace_rows_by_spark(frame, job.output_dir, table, job.table_format, inputs)
@@ -104,11 +108,8 @@ class _RowsInDriver:
 
     def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
         """Write the rows to a file; return it, or none without rows."""
-        schema = file_schema(self._table)
-        with removed_on_error(TableWriter(output)) as writer:
-            for batch in self._rows.cast(schema).to_batches():
-                writer.write(batch, (self._table, 0))
-            files = writer.close()
+        batches = self._rows.cast(file_schema(self._table)).to_batches()
+        files = written_rows(output, self._table, batches)
         report(Report(0, tuple(files)))
         return files
 
@@ -166,40 +167,48 @@ def write_directory(
     replace_whole(spark, path, write_to)
 
 
-@contextmanager
-def removed_where_refused(path: str, files: Sequence[WrittenFile]) -> Iterator[None]:
-    """Remove the files that a commit refuses. After any other error the table can have them."""
+def commit_files(
+    spark: SparkSession,
+    job: JobSettings,
+    table: str,
+    files: FileChanges,
+    *,
+    version: int,
+    is_whole: bool = False,
+    replaced_rows: str | None = None,
+    user_metadata: str | None = None,
+) -> None:
+    """Make files part of one of the job's Delta tables, in place of others or, if `is_whole`, of
+    all that it has; create the table if `version`, from which the others were known, is -1.
+    `replaced_rows` and `user_metadata` as in `replace_files`.
+
+    Raises StatePositionError where the table has another version: then it is as it was, and the
+    new files are removed. After any other error the table can have them.
+    """
+    path = os.path.join(job.output_dir, table)
     try:
-        yield
+        if is_whole or version < 0:
+            replace_all_files(
+                *(spark, path, files.added),
+                version=version,
+                schema=spark_schema(table).json(),
+                user_metadata=user_metadata,
+            )
+        else:
+            replace_files(
+                *(spark, path, files),
+                version=version,
+                user_metadata=user_metadata,
+                replaced_rows=replaced_rows,
+            )
     except StatePositionError:
-        _discard(path, files)
+        _discard(path, files.added)
         raise
 
 
 def discarded_on_error(spark: SparkSession, path: str) -> AbstractContextManager[OnReport]:
     """Yield what tasks report their files to, which are removed if the block fails."""
     return reported_files(spark, partial(_discard, path))
-
-
-def _commit_to_delta(
-    spark: SparkSession,
-    path: str,
-    table: str,
-    replaced: tuple[int, Sequence[WrittenFile], Sequence[str]],
-    rows: _Writing,
-) -> None:
-    """Write files, and replace those that the table has of the inputs, given with its version."""
-    version, old, inputs = replaced
-    with discarded_on_error(spark, path) as report:
-        files = rows.written(TableOutput(path, ingest_run=0), report)
-    with removed_where_refused(path, files):
-        if version < 0:
-            schema = spark_schema(table).json()
-            replace_all_files(spark, path, files, version=version, schema=schema)
-        else:
-            own = f"{INPUT_COLUMN} IN ({', '.join(map(quoted, inputs))})"
-            changes = FileChanges(old, files)
-            replace_files(spark, path, changes, version=version, replaced_rows=own)
 
 
 def _files_of_inputs(
