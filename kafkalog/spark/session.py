@@ -85,7 +85,8 @@ def job_session(
         if has_own_progress:
             own[_PROGRESS] = "false"
         java_options = ""
-        if is_new and is_on_this_machine():
+        is_started_here = is_new and is_on_this_machine()
+        if is_started_here:
             java_options = _class_archive(ending)
             if compiles_less:
                 own |= _LESS_COMPILED
@@ -99,7 +100,7 @@ def job_session(
         else:
             # A JVM that was there before, such as spark-submit's, has them not in its environment.
             spark.sparkContext.environment.update(shared_variables())
-            if is_new and is_on_this_machine() and parallelism(spark) > 1:
+            if is_started_here and parallelism(spark) > 1:
                 ending.enter_context(warm_up(spark, Path(warehouse), with_delta=with_delta))
         register(spark)
         yield spark

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-COLUMNS = ("topic", "bytes", "goes", "reason", "largest_timestamp_ms")
-
 
 @dataclass
 class TopicTotals:
@@ -24,7 +22,7 @@ class TopicTotals:
     blocked_by_ms: int | None = None
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Add a segment, a row with COLUMNS."""
+        """Add a segment, a row of the view."""
         size = row["bytes"] or 0
         self.segments += 1
         self.bytes += size
