@@ -77,7 +77,7 @@ def _segment(first: int, numbers: np.ndarray, values: np.ndarray) -> bytes:
         position = template.index(key, position)
         keys_at.append(position)
         position += len(key)
-    # Behind the key stands the value's length, a varint of one byte up to 63.
+    # After the key comes the length of the value: a varint, of one byte up to 63.
     length_bytes = 1 if len(value) < 64 else 2
     values_at = [place + len(key) + length_bytes for place in keys_at]
     batches = np.tile(np.frombuffer(template, dtype=np.uint8), (len(numbers) // _BATCH_RECORDS, 1))

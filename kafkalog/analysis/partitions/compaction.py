@@ -14,8 +14,8 @@ _PARTITION = ("cluster_id", "broker_id", "input_path", "topic", "partition")
 
 @dataclass
 class CompactionTotals:
-    """Partitions, those with findings, due, of which that is unknown, and compared with an earlier
-    copy; and sums."""
+    """How many partitions there are, have findings, are due for cleaning, are possibly due, and
+    were compared with an earlier copy; and the sums of their findings, records and bytes."""
 
     partitions: int = 0
     faulty_partitions: int = 0

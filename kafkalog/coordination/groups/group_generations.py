@@ -63,7 +63,7 @@ class GroupGenerations:
 
 
 class _ClassicGroup:
-    """A group of which a record has all of a generation."""
+    """A classic group: one record describes a whole generation."""
 
     def __init__(self) -> None:
         self._rows: list[_Row] = []

@@ -54,8 +54,9 @@ class PartitionReads:
 
     @property
     def records(self) -> int:
-        """How many records there are at most: each takes a byte or more, also compressed, and a
-        cleaner removes records from a range of offsets."""
+        """About how many records there can be. A range of offsets can have few after a cleaning,
+        and a record seldom takes less than a byte, even compressed. Buckets are planned by it; a
+        partition that has more needs more memory, and its rows are the same."""
         return min(self.offsets, self.size)
 
 
