@@ -28,10 +28,11 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
     broker from starting."""
     from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
-    from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
-    from kafkalog.spark.kept_rows import kept_together
     from kafkalog.spark.session import job_session
+    from kafkalog.spark.spark_views import SparkViews
+    from kafkalog.spark.tables import show_rows
+    from kafkalog.views.engine import AskedView
 
     inputs, logs = announced_logs(job)
     with job_session(
@@ -43,17 +44,16 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
             "indexIntervalBytes": index_interval_bytes,
             "asOf": time.time_ns() // 1_000_000,
         }
-        views = PlannedViews(spark, inputs, logs, options)
+        views = SparkViews(spark, inputs, logs, options)
         tables = ("recovery_plan", "producer_sequences")
-        plan, sequences = kept_together({name: views.view(name) for name in tables})
+        plan, sequences = views.rows(*map(AskedView, tables))
         totals = RecoveryTotals.of(plan)
         paths = [
             replace_rows(job, "recovery_plan", inputs, plan),
             replace_rows(job, "producer_sequences", inputs, sequences),
         ]
-        if job.show and totals.findings:
-            found = filter(is_finding, plan)
-            plan.sorted_frame(found, _SHOWN).show(job.show, truncate=False)
+        if totals.findings:
+            show_rows(spark, "recovery_plan", filter(is_finding, plan), _SHOWN, job.show)
     print_absent(inputs, logs)
     print(totals.words())
     print("tables:", *paths)

@@ -36,11 +36,11 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCod
     blocked by a timestamp in the future."""
     from kafkalog.analysis.partitions.retention import topic_totals
     from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
-    from kafkalog.spark.kept_rows import kept_rows
     from kafkalog.spark.session import job_session
+    from kafkalog.spark.spark_views import SparkViews
     from kafkalog.spark.tables import local_rows
+    from kafkalog.views.engine import rows_of_view
 
     config = configs.options()
     inputs, logs = announced_logs(job)
@@ -48,8 +48,8 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCod
     with job_session(
         "kafkalog plan-retention", with_delta=job.is_delta, compiles_less=True
     ) as spark:
-        views = PlannedViews(spark, inputs, logs, {"mode": job.mode, "asOf": as_of, **config})
-        plan = kept_rows(views.view("retention_plan"))
+        views = SparkViews(spark, inputs, logs, {"mode": job.mode, "asOf": as_of, **config})
+        plan = rows_of_view(views, "retention_plan")
         path = replace_rows(job, "retention_plan", inputs, plan)
         topics = topic_totals(plan)
         if job.show:

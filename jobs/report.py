@@ -33,9 +33,8 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None, show_keys:
     from kafkalog.report.reading.report_reading import ReportRequest, read_report
     from kafkalog.report.writing import write_report
     from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.planned_views import PlannedViews
-    from kafkalog.spark.jobs.report_views import SparkViews
     from kafkalog.spark.session import job_session
+    from kafkalog.spark.spark_views import SparkViews
     from kafkalog.storage.files.output_files import refuse_unwritable
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
@@ -49,8 +48,7 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None, show_keys:
     ]
     request = ReportRequest(inputs, logs, as_of, config, show_keys, absent)
     with job_session("kafkalog report", with_delta=False, compiles_less=True) as spark:
-        views = PlannedViews(spark, inputs, logs, {"mode": job.mode})
-        report = read_report(SparkViews(views), request)
+        report = read_report(SparkViews(spark, inputs, logs, {"mode": job.mode}), request)
     lines, has_findings = spoken(report)
     print(*lines, f"report: {write_report(report, job.output_dir)}", sep="\n")
     return job.exit_code(has_findings=has_findings)

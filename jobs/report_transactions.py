@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import Counter
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
+
+_SHOWN = (
+    *("topic", "partition", "outcome", "reason", "producer_id", "transactional_id"),
+    *("first_offset", "records", "duration_ms", "is_stable_offset_holder"),
+)
 
 
 @job_command("report-transactions", "/var/lib/kafka/data --output-dir /tmp/transactions")
@@ -20,63 +24,37 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
     """Report each transaction: how it ended, when, what it wrote, and who holds back the last
     stable offset of a partition. Findings are hanging transactions, which no coordinator will
     end."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    from kafkalog.analysis.partitions.transactions import open_transactions
-    from kafkalog.coordination.groups.transactional_ids import (
-        OpenTransactionRule,
-        TransactionalIds,
-        transaction_words,
-    )
-    from kafkalog.inspection.groups.transaction_states import STATES, newest_states
-    from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.planned_views import PlannedViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
-    from kafkalog.spark.jobs.transaction_judgement import (
+    from kafkalog.questions.transactions import (
         REPORT,
-        TransactionJudging,
-        stable_offset_holders,
+        STABLE_OFFSETS,
+        TransactionSettings,
+        transactions,
     )
-    from kafkalog.spark.kept_rows import kept_rows, kept_together
+    from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import spark_schema
-    from kafkalog.storage.log_dir.absent_coordinators import clusters_without_all_coordinators
-    from kafkalog.storage.names import TRANSACTION_STATE
+    from kafkalog.spark.spark_views import SparkViews
+    from kafkalog.spark.tables import show_rows
 
     inputs, logs = announced_logs(job)
-    at_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
+    settings = TransactionSettings(
+        time.time_ns() // 1_000_000, as_of, max_transaction_timeout * 60_000
+    )
     with job_session(
         "kafkalog report-transactions", with_delta=job.is_delta, compiles_less=True
     ) as spark:
-        views = PlannedViews(spark, inputs, logs, {"mode": job.mode, "asOf": at_ms})
-        of_states = newest_states, from_arrow_schema(STATES)
-        reads = {
-            "stable": views.view("stable_offsets"),
-            "states": views.reduced("transaction_states", *of_states, subscribe=TRANSACTION_STATE),
-        }
-        stable, states = kept_together(reads)
-        ids = TransactionalIds()
-        for record in states:
-            ids.add(record)
-        judging = TransactionJudging(
-            OpenTransactionRule(
-                *(at_ms, max_transaction_timeout * 60_000), clusters_without_all_coordinators(logs)
-            ),
-            ids.by_producer(),
-            stable_offset_holders(stable),
-        )
-        report = kept_rows(views.reduced("transactions", judging, spark_schema(REPORT)))
+        found = transactions(SparkViews(spark, inputs, logs, {"mode": job.mode}), settings)
         paths = [
-            replace_rows(job, "transaction_report", inputs, report),
-            replace_rows(job, "stable_offsets", inputs, stable),
+            replace_rows(job, REPORT, inputs, found.report),
+            replace_rows(job, STABLE_OFFSETS, inputs, found.stable_offsets),
         ]
-        totals = Counter(report.column("outcome").to_pylist())
-        if job.show and (totals.get("open") or totals.get("hanging")):
+        if job.show and (still_open := found.open()):
             print("transactions that have not ended:")
-            open_transactions(report.frame).show(job.show, truncate=False)
-        held_back = sum((row["offsets_held_back"] or 0) > 0 for row in stable)
-    print(transaction_words(totals, held_back), f"tables: {' '.join(paths)}", sep="\n")
-    return job.exit_code(has_findings=bool(totals.get("hanging")))
+            show_rows(spark, REPORT, still_open, _SHOWN, job.show)
+    for note in found.notes:
+        print(note, file=sys.stderr)
+    print(found.words(), f"tables: {' '.join(paths)}", sep="\n")
+    return job.exit_code(has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -24,14 +24,13 @@ _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset",
 def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     """Write a new log directory with all that is intact in a damaged one. Findings are what is
     lost, what is doubtful, and what would keep a broker from starting."""
-    from kafkalog.analysis.partitions.salvage import lost_ranges
-    from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals
+    from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals, lost_rows
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.salvage import salvage_in_tasks
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.kept_rows import KeptRows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import refuse_other_inputs, spark_schema
+    from kafkalog.spark.tables import refuse_other_inputs, show_rows, spark_schema
     from kafkalog.storage.files.output_files import refuse_existing_directory
     from kafkalog.storage.log_dir.read_directories import refuse_inside
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
@@ -47,14 +46,13 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
             refuse_other_inputs(spark, job.output_dir, table, job.table_format, inputs)
         salvaged = salvage_in_tasks(spark, logs, target, settings)
         totals = SalvageTotals.of(salvaged)
-        lost = KeptRows.of(spark, lost_ranges(salvaged), spark_schema("lost_ranges"))
+        lost = KeptRows.of(spark, lost_rows(salvaged), spark_schema("lost_ranges"))
         paths = [
             replace_rows(job, "salvage", inputs, salvaged),
             replace_rows(job, "lost_ranges", inputs, lost),
         ]
-        if job.show and totals.lost_ranges:
-            places = lost.frame.orderBy("topic", "partition", "file", "position")
-            places.select(*_SHOWN).show(job.show, truncate=False)
+        if totals.lost_ranges:
+            show_rows(spark, "lost_ranges", lost, _SHOWN, job.show)
     print_absent(inputs, found)
     print(*left_out_lines(found), totals.words(target), sep="\n")
     print("tables:", *paths)

@@ -16,21 +16,20 @@ _SHOWN = ("file", "position", "length", "severity", "kind", "detail")
 def main(job: JobSettings) -> ExitCode:
     """Check every batch of every segment: checksums, framing, offsets, records. Findings are what
     is wrong with them."""
-    from pyspark.sql.types import StructType
-
     from kafkalog.errors import KafkaLogError, LogDirError
     from kafkalog.inspection.partitions.segment_checks import (
+        CHECKED,
         FAULTS,
         REPORT,
         check_totals,
         checked_segments,
     )
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
-    from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
-    from kafkalog.spark.kept_rows import kept_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import spark_schema
+    from kafkalog.spark.spark_views import SparkViews
+    from kafkalog.spark.tables import show_rows
+    from kafkalog.views.engine import rows_of_view
     from kafkalog.views.options.options import Mode
     from kafkalog.views.planning.lost_logs import lost_log_reads
 
@@ -41,11 +40,8 @@ def main(job: JobSettings) -> ExitCode:
     with job_session(
         "kafkalog validate-checksums", with_delta=job.is_delta, compiles_less=True
     ) as spark:
-        schema = StructType()
-        for table in (REPORT, FAULTS):
-            schema.add(table, spark_schema(table))
-        views = PlannedViews(spark, inputs, logs, {"mode": job.mode})
-        checks = kept_rows(views.reduced("byte_ranges", checked_segments, schema))
+        views = SparkViews(spark, inputs, logs, {"mode": job.mode})
+        checks = rows_of_view(views, "byte_ranges", None, checked_segments, CHECKED)
         report, found = checks.of_table(REPORT), checks.of_table(FAULTS)
         totals = check_totals(report)
         if job.mode == Mode.FAILFAST.value and totals.faults:
@@ -54,9 +50,8 @@ def main(job: JobSettings) -> ExitCode:
             replace_rows(job, REPORT, inputs, report),
             replace_rows(job, FAULTS, inputs, found),
         ]
-        if job.show and not found.is_empty:
-            places = found.frame.orderBy("topic", "partition", "segment_base_offset", "position")
-            places.select(*_SHOWN).show(job.show, truncate=False)
+        if not found.is_empty:
+            show_rows(spark, FAULTS, found, _SHOWN, job.show)
     print(totals.words())
     print("tables:", *paths)
     return job.exit_code(has_findings=bool(totals.faults))

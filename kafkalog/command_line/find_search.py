@@ -9,7 +9,6 @@ from functools import partial
 
 from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.parallel import in_order, processes_for
 from kafkalog.command_line.terminal import print_note, progress_bar
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.batch_header import NO_VALUE
@@ -26,6 +25,7 @@ from kafkalog.storage.reading.log_bounds import recorded_end
 from kafkalog.storage.reading.offset_ranges import TimestampRange
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.wire.murmur2 import partition_of_key
 from kafkalog.words import counted, size_text
 

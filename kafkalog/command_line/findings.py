@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafkalog.columns.batches.byte_ranges import CheckTotals
-from kafkalog.command_line.views import plain_rows, reduced_view
 from kafkalog.storage.log_dir.other_entries import unread_entries
 from kafkalog.storage.names import segment_file_name
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED
-from kafkalog.views.local_views import view_options
+from kafkalog.views.engine import AskedView, LocalViews
 from kafkalog.words import counted
 
 _RANGE_COLUMNS = (
@@ -92,10 +91,13 @@ def check_logs(
     """Check these logs; `on_done` is called with the number of bytes that have been checked."""
     checked = CheckedLogs(with_indexes=with_indexes)
     segments: dict[tuple[object, ...], bool] = {}
-    options = view_options(log_dirs, "byte_ranges", maxPartitionBytes=str(_TASK_BYTES))
-    ranges = reduced_view(
-        options, _RANGE_COLUMNS, plain_rows, processes=processes, found=logs, on_done=on_done
-    )
+    views = LocalViews(log_dirs, logs, processes, {"maxPartitionBytes": _TASK_BYTES}, on_done)
+    asked = [AskedView("byte_ranges", _RANGE_COLUMNS)]
+    # View `segments` is about a broker's own disk: docs/remote.md F558.
+    on_disk = [log for log in logs if log.tiered_topic_id is None]
+    if with_indexes and on_disk:
+        asked.append(AskedView("segments", _INDEX_COLUMNS, logs=on_disk))
+    ranges, *of_indexes = views.rows(*asked)
     for row in ranges:
         checked.add_range(row)
         is_damaged = row["severity"] == "error"
@@ -107,13 +109,8 @@ def check_logs(
     checked.totals.segments = len(segments)
     checked.totals.partitions = len({segment[:2] for segment in segments})
     checked.totals.damaged_segments = sum(segments.values())
-    # View `segments` is about a broker's own disk: docs/remote.md F558.
-    on_disk = [log for log in logs if log.tiered_topic_id is None]
-    if with_indexes and on_disk:
-        options = view_options(log_dirs, "segments", maxPartitionBytes=str(_TASK_BYTES))
-        for row in reduced_view(
-            options, _INDEX_COLUMNS, plain_rows, processes=processes, found=on_disk, on_done=on_done
-        ):
+    for rows in of_indexes:
+        for row in rows:
             checked.findings += _index_findings(row)
     checked.findings += _unread(logs)
     checked.findings.sort(key=lambda finding: (finding.file, finding.position or 0))

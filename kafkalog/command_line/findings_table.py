@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -37,6 +37,24 @@ def write_findings(
         write_table(names, shown, table_format, texts=texts)
     if len(shown) < len(rows):
         click.echo(f"and {counted(len(rows) - len(shown), noun)} more: --show {len(rows)}")
+
+
+def write_answer(
+    table: str,
+    rows: Iterable[Mapping[str, Any]],
+    text_columns: Sequence[str],
+    table_format: str,
+    *,
+    show: int,
+) -> None:
+    """Write rows of a table: some of its columns as text, all in the other formats."""
+    from kafkalog.schemas import table_fields
+
+    names = text_columns
+    if table_format != "text":
+        names = [field["name"] for field in table_fields(table)]
+    cells = table_rows([*rows], names, table_format)
+    write_findings(names, cells, table_format, show=show, noun="row")
 
 
 def write_verdict(verdict: str, table_format: str, *, has_findings: bool) -> None:

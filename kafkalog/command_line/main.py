@@ -45,6 +45,7 @@ COMMANDS = {
     "dump": "Show the batches or records of logs, and the contents of the files beside them.",
     "recover": "Show what a broker would do to its log directories at its next start.",
     "serve": "Serve log directories to Kafka's clients, read-only.",
+    "compaction": "Check whether cleaned logs keep the cleaner's guarantees.",
     "salvage": "Write a new log directory with everything that is intact in a damaged one.",
     "undelete": "Restore what a broker has deleted but not yet removed.",
     "optimize": "Write the small files of a table again as large ones.",
@@ -58,8 +59,7 @@ _OF_CLUSTERS = ("metadata", "quorum", "quorum rebuild", "replicas", "tier")
 _OTHER_NAMES = {
     "brokers": "metadata --brokers",
     "cat": "dump",
-    "cleaning": "job verify-compaction",
-    "compaction": "job verify-compaction",
+    "cleaning": "compaction",
     "configs": "metadata --configs",
     "consume": "dump --deep",
     "consumer-groups": "groups",
@@ -77,7 +77,7 @@ _OTHER_NAMES = {
     "transactions": "txns",
     "validate": "check",
     "verify": "check",
-    "verify-compaction": "job verify-compaction",
+    "verify-compaction": "compaction",
 }
 
 _EPILOG = """\

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +18,12 @@ class Row(SimpleNamespace):
 
 
 Rows = Sequence[Row]
+
+
+def as_rows(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Return rows of plain values by column as rows."""
+    return [Row(**row) for row in rows]
+
 
 # When retention deletes a segment, in order of time; the last two are not times.
 WHEN = ("now", "day", "week", "month", "later", "stays", "unknown")

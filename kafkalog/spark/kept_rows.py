@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from functools import reduce as combined
 from typing import Any, cast
@@ -13,7 +13,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from kafkalog.spark.tables import arrow_rows, local_rows
+from kafkalog.spark.tables import arrow_rows
+from kafkalog.views.engine import RowsInMemory
 
 # So many rows are kept in the driver.
 _FEW_ROWS = 20_000
@@ -39,6 +40,11 @@ class KeptRows:
         """Whether there is no row."""
         return self.frame.isEmpty() if self.few is None else not len(self.few)
 
+    @property
+    def table(self) -> pa.Table:
+        """All rows, in the driver."""
+        return self.frame.toArrow() if self.few is None else self.few
+
     @cached_property
     def frame(self) -> DataFrame:
         """The rows as a DataFrame. Spark needs a moment to take those that are in the driver."""
@@ -51,19 +57,12 @@ class KeptRows:
         if self.few is None:
             yield from (row.asDict(recursive=True) for row in self.frame.toLocalIterator())
         else:
-            for batch in self.few.to_batches():
-                yield from batch.to_pylist(maps_as_pydicts="strict")
+            yield from RowsInMemory(self.few)
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return the values of a column, all in the driver."""
         few = self.frame.select(name).toArrow() if self.few is None else self.few
         return few.column(name)
-
-    def sorted_frame(self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> DataFrame:
-        """Return some of the rows as a DataFrame of some columns, by topic and partition. Spark
-        takes longer to sort a few."""
-        found = sorted(rows, key=lambda row: (row["topic"] or "", row["partition"] or 0))
-        return local_rows(self._spark, found, StructType([self.schema[name] for name in columns]))
 
     def of_table(self, name: str) -> KeptRows:
         """Return the structs of a column that are not null, as rows."""
@@ -71,12 +70,7 @@ class KeptRows:
         if self.few is None:
             rows = self.frame.where(F.col(name).isNotNull()).select(f"{name}.*")
             return KeptRows(self._spark, schema, rows)
-        structs = self.few.column(name).drop_null()
-        table = pa.Table.from_batches(
-            [pa.RecordBatch.from_struct_array(chunk) for chunk in structs.chunks],
-            pa.schema(list(structs.type)),
-        )
-        return KeptRows(self._spark, schema, table)
+        return KeptRows(self._spark, schema, RowsInMemory(self.few).of_table(name).table)
 
 
 def kept_rows(frame: DataFrame) -> KeptRows:

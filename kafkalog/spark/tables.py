@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,6 +35,26 @@ def local_rows(spark: SparkSession, rows: Iterable[_Values], schema: StructType 
     which takes a second where they have not started yet."""
     fields = schema if isinstance(schema, StructType) else _parsed(schema)
     return spark.createDataFrame(arrow_rows(rows, fields), fields)
+
+
+def show_rows(
+    spark: SparkSession,
+    table: str,
+    rows: Iterable[Mapping[str, Any]],
+    columns: Sequence[str],
+    count: int,
+) -> None:
+    """Print the first rows, by topic and partition, of some columns of a table; none for 0."""
+    if count:
+        first = heapq.nsmallest(count + 1, rows, key=_place)
+        schema = StructType([spark_schema(table)[name] for name in columns])
+        shown = [[row[name] for name in columns] for row in first]
+        local_rows(spark, shown, schema).show(count, truncate=False)
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, int, str, int]:
+    names = row["topic"] or "", row["partition"] or 0
+    return *names, row.get("file") or "", row.get("position") or 0
 
 
 def arrow_rows(rows: Iterable[_Values], schema: StructType) -> pa.Table:

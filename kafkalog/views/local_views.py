@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -12,17 +12,23 @@ from kafkalog.messages.internal_records import InternalRecord, read_internal_rec
 from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.options.options import ReadOptions, read_options
+from kafkalog.views.options.options import Mode, ReadOptions, read_options
 from kafkalog.views.planning.planning import planned_groups
 from kafkalog.views.view_reading import read_view
 
 _RECORD = ("key", "value", "timestampMs")
 
 
-def view_options(log_dirs: Sequence[str], view: str, **options: str) -> ReadOptions:
-    """Return the source's options: internal topics are included, damage is logged and skipped."""
-    given = {"mode": "PERMISSIVE", "subscribe": "*", **options}
-    return read_options({"paths": json.dumps(list(log_dirs)), "view": view, **given})
+def option_texts(view: str, options: Mapping[str, str | int | None]) -> dict[str, str]:
+    """Return the source's options as texts, without those that are None: internal topics are
+    included, damage is logged and skipped."""
+    given = {"view": view, "mode": Mode.PERMISSIVE.value, "subscribe": "*", **options}
+    return {name: str(value) for name, value in given.items() if value is not None}
+
+
+def view_options(log_dirs: Sequence[str], view: str, **options: str | int | None) -> ReadOptions:
+    """Return the source's options, as `option_texts` has them."""
+    return read_options({"paths": json.dumps(list(log_dirs)), **option_texts(view, options)})
 
 
 def view_batches(

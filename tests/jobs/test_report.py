@@ -8,12 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.report import main
-from kafkalog.command_line.report_views import LocalViews
 from kafkalog.report.reading.report_reading import ReportRequest, read_report
 from kafkalog.spark.jobs.job import ExitCode
-from kafkalog.spark.jobs.planned_views import PlannedViews
-from kafkalog.spark.jobs.report_views import SparkViews
+from kafkalog.spark.spark_views import SparkViews
 from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.views.engine import LocalViews
 from tests.support.jobs.job_runs import DAMAGED
 from tests.support.repository import EXAMPLES
 
@@ -36,9 +35,9 @@ def test_the_page_about_a_damaged_disk(
 def test_tasks_read_what_processes_of_the_command_read(spark: SparkSession, name: str) -> None:
     paths = [str(EXAMPLES.parent / name)]
     logs = find_partitions(paths, strict=False)
-    views = PlannedViews(spark, paths, logs, {"mode": "PERMISSIVE"})
+    views = SparkViews(spark, paths, logs, {"mode": "PERMISSIVE"})
     # Hashes of keys have another secret each time.
     request = ReportRequest(paths, logs, AT_MS, shows_keys=True)
-    by_tasks = read_report(SparkViews(views), request)
-    by_processes = read_report(LocalViews(paths, logs, 2, lambda size: None), request)
+    by_tasks = read_report(views, request)
+    by_processes = read_report(LocalViews(paths, logs, 2), request)
     assert asdict(by_tasks) == asdict(by_processes)

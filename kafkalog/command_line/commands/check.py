@@ -13,12 +13,12 @@ from kafkalog.command_line.findings_table import (
     write_verdict,
 )
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.parallel import processes_for
 from kafkalog.words import counted
 
 _SEVERITIES = ("error", "warning", "information")
@@ -54,7 +54,7 @@ Examples:
 @shown_rows_option("findings")
 @shared.fail_on_findings_option(default=True)
 @table_format_option
-@processes_option
+@shared.processes_option
 def check(
     paths: Sequence[str],
     topics: Sequence[str],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from kafkalog.command_line.dump.request import DumpRequest, bytes_given
-from kafkalog.command_line.parallel import processes_option
 from kafkalog.errors import RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -80,7 +79,7 @@ lose nothing: keyBase64 and payloadBase64 have what is not UTF-8.
 )
 @click.option("--follow", is_flag=True, help="Wait for new batches as logs grow, until Ctrl-C.")
 @shared.fail_on_findings_option(default=False)
-@processes_option
+@shared.processes_option
 @shared.settings_options(DumpRequest, "request")
 def dump(request: DumpRequest, follow: bool, fail_on_findings: bool) -> ExitCode:
     """Show the batches or records of logs, and the contents of the files beside them.

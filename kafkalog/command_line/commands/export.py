@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from kafkalog.command_line.findings_table import exit_code
-from kafkalog.command_line.parallel import processes_option
 from kafkalog.exit_codes import ExitCode
 from kafkalog.lake.formats.targets import FORMATS, PARQUET, requested_place
 from kafkalog.lake.table_options import TableRequest, table_options
@@ -48,7 +47,7 @@ Examples:
 @shared.show_option("topics", default=20)
 @shared.mode_option(Mode.FAILFAST)
 @shared.fail_on_findings_option(default=False)
-@processes_option
+@shared.processes_option
 def export(
     paths: tuple[str, ...],
     output_dir: str,

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.parallel import processes_option
 from kafkalog.command_line.terminal import table_format_option, write_table
 from kafkalog.errors import RefusedOptionError
 from kafkalog.exit_codes import ExitCode
@@ -82,7 +81,7 @@ Examples:
     help="Print the newest N records.",
 )
 @table_format_option
-@processes_option
+@shared.processes_option
 def find(
     paths: Sequence[str],
     topics: Sequence[str],

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkalog.command_line.inputs import bytes_in
-from kafkalog.command_line.parallel import in_order, processes_for, processes_option
 from kafkalog.command_line.terminal import print_note, print_text, table_format_option, write_table
 from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import TIMES_ALLOWED, first_names, given_time_ms, name_suggestions
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ Examples:
     "--exclude-internal-topics", is_flag=True, help="Leave out __consumer_offsets and the like."
 )
 @table_format_option
-@processes_option
+@shared.processes_option
 def get_offsets(
     paths: Sequence[str],
     time: str,

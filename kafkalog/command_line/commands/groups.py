@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkalog.command_line.inputs import bytes_in
-from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.options import Isolation
+from kafkalog.views.parallel import processes_for
 from kafkalog.words import name_suggestions
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ Examples:
 @shared.isolation_level_option("The isolation level of the consumers.", Isolation.READ_UNCOMMITTED)
 @shared.offsets_retention_option
 @table_format_option
-@processes_option
+@shared.processes_option
 def groups(
     paths: Sequence[str],
     table: str,

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import print_note, print_text, progress_bar, table_format_option
 from kafkalog.errors import ConflictingOptionsError, LogDirError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.parameter_types import Size
+from kafkalog.views.parallel import processes_for
 from kafkalog.words import counted, size_text
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ _READS = 2
     help="How much of each topic --savings compresses: a larger sample has a smaller error.",
 )
 @table_format_option
-@processes_option
+@shared.processes_option
 def ls(
     paths: Sequence[str],
     topics: Sequence[str],

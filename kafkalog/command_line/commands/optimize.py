@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.parallel import in_order, processes_for, processes_option
 from kafkalog.command_line.terminal import print_text, progress_bar
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted, size_text
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @shared.table_options
-@processes_option
+@shared.processes_option
 def optimize(
     directory: str | None, catalog: str | None, table: str | None, processes: int | None
 ) -> None:

@@ -11,16 +11,15 @@ import click
 from kafkalog.command_line.findings_table import (
     exit_code,
     shown_rows_option,
-    table_rows,
-    write_findings,
+    write_answer,
     write_verdict,
 )
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.parallel import processes_for
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ Examples:
 @shown_rows_option("rows")
 @shared.fail_on_findings_option(default=True)
 @table_format_option
-@processes_option
+@shared.processes_option
 def recover(
     paths: Sequence[str],
     topics: Sequence[str],
@@ -88,7 +87,6 @@ def recover(
     processes: int | None,
 ) -> ExitCode:
     """Show what a broker would do to its log directories at its next start."""
-    from kafkalog.schemas import table_fields
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
     logs = logs_of_topics(paths, topics, partitions)
@@ -97,16 +95,12 @@ def recover(
         "indexIntervalBytes": str(index_interval_bytes),
         "asOf": str(time.time_ns() // 1_000_000),
     }
-    names = tuple(field["name"] for field in table_fields(table))
-    rows = _rows(paths, logs, table, names, requested, processes)
+    rows = _rows(paths, logs, table, requested, processes)
     for line in absent_lines(paths, logs, topics, partitions):
         print_note(line)
-    is_text = table_format == "text"
     found, verdict = _judged(rows, table)
-    shown = found if is_text and not with_all else rows
-    columns = _TEXT_COLUMNS[table] if is_text else names
-    cells = table_rows(shown, columns, table_format)
-    write_findings(columns, cells, table_format, show=show, noun="row")
+    shown = found if table_format == "text" and not with_all else rows
+    write_answer(table, shown, _TEXT_COLUMNS[table], table_format, show=show)
     write_verdict(verdict, table_format, has_findings=bool(found))
     return exit_code(has_findings=bool(found), fails=fail_on_findings)
 
@@ -115,24 +109,15 @@ def _rows(
     paths: Sequence[str],
     logs: list[PartitionLog],
     table: str,
-    names: tuple[str, ...],
     requested: Mapping[str, str],
     processes: int | None,
 ) -> list[_Row]:
-    from kafkalog.command_line.views import plain_rows, reduced_view
-    from kafkalog.views.local_views import view_options
+    from kafkalog.views.engine import LocalViews, rows_of_view
 
     size = bytes_in(logs)
     with progress_bar(size, "reading") as bar:
-        found = reduced_view(
-            view_options(paths, table, **requested),
-            names,
-            plain_rows,
-            processes=processes_for(size, processes),
-            found=logs,
-            on_done=bar.update,
-        )
-        return list(found)
+        views = LocalViews(paths, logs, processes_for(size, processes), on_done=bar.update)
+        return list(rows_of_view(views, table, options=requested))
 
 
 def _judged(rows: Sequence[_Row], table: str) -> tuple[list[_Row], str]:

@@ -9,12 +9,12 @@ import click
 
 from kafkalog.command_line.findings_table import exit_code
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import print_text, progress_bar
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.config_files import ConfigSources
+from kafkalog.views.parallel import processes_for
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -42,7 +42,7 @@ _READS = 7
 @shared.as_of_option("Report as of this time instead of now")
 @shared.show_keys_option
 @shared.fail_on_findings_option(default=False)
-@processes_option
+@shared.processes_option
 def report(
     paths: Sequence[str],
     output_dir: str,
@@ -54,7 +54,6 @@ def report(
 ) -> ExitCode:
     """Write one HTML page about a cluster: storage, traffic, compression, keys, damage, lag,
     transactions and retention."""
-    from kafkalog.command_line.report_views import LocalViews
     from kafkalog.inspection.metadata.assigned_partitions import (
         cluster_images,
         missing_replica_lines,
@@ -66,6 +65,7 @@ def report(
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.storage.log_dir.read_directories import directories_read, refuse_inside
+    from kafkalog.views.engine import LocalViews
 
     config = configs.options()
     logs = logs_of_topics(paths)
@@ -81,7 +81,7 @@ def report(
     request = ReportRequest(log_dirs, logs, at_ms, config, show_keys, absent)
     size = bytes_in(logs)
     with progress_bar(_READS * size, "reading") as bar:
-        views = LocalViews(log_dirs, logs, processes_for(size, processes), bar.update)
+        views = LocalViews(log_dirs, logs, processes_for(size, processes), on_done=bar.update)
         found = read_report(views, request)
     lines, has_findings = spoken(found)
     print_text("\n".join((*lines, f"report: {write_report(found, output_dir)}")))

@@ -13,17 +13,16 @@ import click
 from kafkalog.command_line.findings_table import (
     exit_code,
     shown_rows_option,
-    table_rows,
-    write_findings,
+    write_answer,
     write_verdict,
 )
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.parallel import in_order, processes_for, processes_option
 from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.salvage_options import SalvageRequest, salvage_options
+from kafkalog.views.parallel import in_order, processes_for
 
 if TYPE_CHECKING:
     from kafkalog.inspection.partitions.salvage import SalvageSettings
@@ -78,7 +77,7 @@ Examples:
 @shown_rows_option("rows")
 @shared.fail_on_findings_option(default=True)
 @table_format_option
-@processes_option
+@shared.processes_option
 def salvage(
     paths: Sequence[str],
     target: str,
@@ -93,7 +92,6 @@ def salvage(
 ) -> ExitCode:
     """Write a new log directory with everything that is intact in a damaged one."""
     from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals, lost_rows
-    from kafkalog.schemas import table_fields
     from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
@@ -111,11 +109,8 @@ def salvage(
         print_note(line)
     totals = SalvageTotals.of(rows)
     table = _TABLES[by]
-    shown = rows if table == _SALVAGED else [lost for row in rows for lost in lost_rows(row)]
-    is_text = table_format == "text"
-    names = _TEXT_COLUMNS[table] if is_text else [each["name"] for each in table_fields(table)]
-    cells = table_rows(shown, names, table_format)
-    write_findings(names, cells, table_format, show=show, noun="row")
+    shown = rows if table == _SALVAGED else [*lost_rows(rows)]
+    write_answer(table, shown, _TEXT_COLUMNS[table], table_format, show=show)
     write_verdict(totals.words(target), table_format, has_findings=totals.has_findings)
     return exit_code(has_findings=totals.has_findings, fails=fail_on_findings)
 

@@ -10,16 +10,17 @@ import click
 
 from kafkalog.command_line.findings_table import exit_code
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import print_note, print_text, table_format_option, write_table
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.parallel import processes_for
 from kafkalog.words import duration_text, name_suggestions, time_text
 
 if TYPE_CHECKING:
-    from kafkalog.command_line.transaction_rows import TransactionRows
+    from kafkalog.questions.transactions import Transactions, TransactionSettings
+    from kafkalog.views.engine import LocalViews
 
 _OPEN, _ALL, _HANGING, _LIST, _DESCRIBE, _STABLE = (
     *("open", "all", "find-hanging", "list", "describe", "stable-offsets"),
@@ -30,14 +31,20 @@ _TRANSACTIONS = (
     *("first_timestamp_ms", "last_timestamp_ms", "is_stable_offset_holder"),
 )
 _OPEN_TRANSACTIONS = (*_TRANSACTIONS, "waiting_groups")
-_STILL_OPEN = ("open", "hanging")
+_Row = Mapping[str, Any]
 _TEXTS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("first_timestamp_ms", "last_timestamp_ms", "started_ms"), time_text),
     "holder_last_timestamp_ms": time_text,
     **dict.fromkeys(("duration_ms", "timeout_ms"), duration_text),
 }
-_LISTED = ("transactional_id", "coordinator_id", "producer_id", "state")
-_DESCRIBED = (*_LISTED, "producer_epoch", "timeout_ms", "started_ms", "topic_partitions")
+_LISTED: tuple[str, ...] = ("transactional_id", "coordinator_id", "producer_id", "state")
+_DESCRIBED: tuple[str, ...] = (
+    *_LISTED,
+    "producer_epoch",
+    "timeout_ms",
+    "started_ms",
+    "topic_partitions",
+)
 _FOUND_HANGING = (
     *("topic", "partition", "producer_id", "producer_epoch", "coordinator_epoch"),
     *("first_offset", "last_timestamp_ms", "duration_ms"),
@@ -113,7 +120,7 @@ Examples:
 @shared.as_of_option("Show open transactions as of this time instead of now")
 @shared.fail_on_findings_option(default=True)
 @table_format_option
-@processes_option
+@shared.processes_option
 def txns(
     paths: Sequence[str],
     topics: Sequence[str],
@@ -127,58 +134,55 @@ def txns(
     processes: int | None,
 ) -> ExitCode:
     """List transactions: open, hanging, and what they block."""
-    from kafkalog.command_line.groups.waiting_groups import waiting_groups
-    from kafkalog.command_line.transaction_rows import transaction_rows
+    from kafkalog.questions.transactions import TransactionSettings, transactional_ids, transactions
     from kafkalog.storage.names import TRANSACTION_STATE
+    from kafkalog.views.engine import LocalViews
 
     found = logs_of_topics(paths)
-    is_about_ids = table in (_LIST, _DESCRIBE)
-    if is_about_ids and not any(log.topic == TRANSACTION_STATE for log in found):
+    if table in (_LIST, _DESCRIBE) and not any(log.topic == TRANSACTION_STATE for log in found):
         raise LogDirError(
             f"{', '.join(paths)}: there is no partition of {TRANSACTION_STATE}, which has the "
             "transactional ids: give the log directories of all brokers"
         )
-    requested = (
-        found if not topics and not partitions else logs_of_topics(paths, topics, partitions)
-    )
     now_ms, processes = time.time_ns() // 1_000_000, processes_for(bytes_in(found), processes)
-    rows = transaction_rows(
-        paths,
-        [] if is_about_ids else requested,
-        found,
-        at_ms=now_ms if as_of is None else as_of,
-        longest_ms=max_transaction_timeout * 60_000,
-        processes=processes,
+    views = LocalViews(paths, found, processes)
+    if table in (_LIST, _DESCRIBE):
+        states = transactional_ids(views, as_of).states()
+        _refuse_unknown(states, ids)
+        columns = _LISTED if table == _LIST else _DESCRIBED
+        _write(columns, _listed(views, states), ids, table_format)
+        return ExitCode.DONE
+    requested = logs_of_topics(paths, topics, partitions, found)
+    settings = TransactionSettings(
+        now_ms, as_of, max_transaction_timeout * 60_000, requested, has_ended_rows=table == _ALL
     )
-    if table == _OPEN:
-        still_open = [row for row in rows.transactions if row["outcome"] in _STILL_OPEN]
-        waiting = waiting_groups(
-            paths, found, still_open, as_of=as_of, now_ms=now_ms, processes=processes
-        )
-        for row in still_open:
-            place = row["topic"], row["partition"], row["producer_id"]
-            row["waiting_groups"] = ",".join(waiting.get(place, ())) or None
-    _refuse_unknown(rows, ids)
-    names, table_rows = _TABLES[table](rows)
-    values = [[row[name] for name in names] for row in table_rows if not ids or _id(row) in ids]
-    is_text = table_format == "text"
-    if values or not is_text:
+    answer = transactions(views, settings)
+    for note in answer.notes:
+        print_note(note)
+    _refuse_unknown(answer.ids.states(), ids)
+    columns, rows = _rows(table, answer, views, settings)
+    _write(columns, rows, ids, table_format)
+    (print_text if table_format == "text" else print_note)(answer.words())
+    return exit_code(has_findings=answer.has_findings, fails=fail_on_findings)
+
+
+def _write(
+    names: Sequence[str], rows: Iterable[_Row], ids: Sequence[str], table_format: str
+) -> None:
+    values = [[row[name] for name in names] for row in rows if not ids or _id(row) in ids]
+    if values or table_format != "text":
         write_table(names, values, table_format, texts=_TEXTS)
-    if not is_about_ids:
-        (print_text if is_text else print_note)(rows.words())
-    is_hanging = any(row["outcome"] == "hanging" for row in rows.transactions)
-    return exit_code(has_findings=is_hanging, fails=fail_on_findings)
 
 
-def _id(row: Mapping[str, Any]) -> object:
+def _id(row: _Row) -> object:
     return row.get("transactional_id", row.get("holder_transactional_id"))
 
 
-def _refuse_unknown(rows: TransactionRows, ids: Sequence[str]) -> None:
-    known = {_id(row) for row in (*rows.transactions, *rows.states)}
+def _refuse_unknown(states: Iterable[_Row], ids: Sequence[str]) -> None:
+    known = {state["transactional_id"] for state in states}
     unknown = sorted(set(ids) - known)
     if unknown:
-        shown = name_suggestions(unknown, [str(each) for each in known - {None}])
+        shown = name_suggestions(unknown, sorted(known))
         raise OptionError(
             "--transactional-id",
             ",".join(unknown),
@@ -186,42 +190,55 @@ def _refuse_unknown(rows: TransactionRows, ids: Sequence[str]) -> None:
         )
 
 
-_Table = tuple[tuple[str, ...], Iterable[dict[str, Any]]]
+def _rows(
+    table: str, answer: Transactions, views: LocalViews, settings: TransactionSettings
+) -> tuple[tuple[str, ...], Iterable[_Row]]:
+    """Return the columns and rows of a table about transactions."""
+    if table == _ALL:
+        return _TRANSACTIONS, answer.report
+    if table == _HANGING:
+        return _FOUND_HANGING, [row for row in answer.report if row["outcome"] == "hanging"]
+    if table == _OPEN:
+        return _OPEN_TRANSACTIONS, _with_waiting_groups(answer.open(), views, settings)
+    by_producer = answer.ids.by_producer()
+    rows = []
+    for row in answer.stable_offsets:
+        holder = by_producer.get((row["cluster_id"], row["holder_producer_id"]))
+        rows.append({**row, "holder_transactional_id": holder and holder["transactional_id"]})
+    return _STABLE_OFFSETS, rows
 
 
-def _open(rows: TransactionRows) -> _Table:
-    found = [row for row in rows.transactions if row["outcome"] in _STILL_OPEN]
-    return _OPEN_TRANSACTIONS, sorted(found, key=_began_ms)
+def _with_waiting_groups(
+    transactions: list[dict[str, Any]], views: LocalViews, settings: TransactionSettings
+) -> list[dict[str, Any]]:
+    from kafkalog.command_line.groups.waiting_groups import waiting_groups
+
+    waiting = waiting_groups(
+        *(views.log_dirs, list(views.logs), transactions),
+        as_of=settings.as_of_ms,
+        now_ms=settings.now_ms,
+        processes=views.processes,
+    )
+    for row in transactions:
+        place = row["topic"], row["partition"], row["producer_id"]
+        row["waiting_groups"] = ",".join(waiting.get(place, ())) or None
+    return transactions
 
 
-def _began_ms(row: Mapping[str, Any]) -> int:
-    return int(row["started_ms"] or row["first_timestamp_ms"] or 0)
+def _listed(views: LocalViews, states: Iterable[_Row]) -> list[_Row]:
+    from kafkalog.storage.names import TRANSACTION_STATE
+    from kafkalog.views.local_views import cluster_metadata
 
-
-def _hanging(rows: TransactionRows) -> _Table:
-    return _FOUND_HANGING, [row for row in rows.transactions if row["outcome"] == "hanging"]
-
-
-def _listed(rows: TransactionRows) -> list[dict[str, Any]]:
+    coordinators = cluster_metadata(views.log_dirs, views.logs, None).leaders_of(TRANSACTION_STATE)
     return [
         {
             **state,
-            "coordinator_id": rows.coordinators.get(state["internal_partition"]),
+            "coordinator_id": coordinators.get(state["internal_partition"]),
             "topic_partitions": ",".join(
                 f"{each['topic']}-{partition}"
                 for each in state["partitions"] or ()
                 for partition in each["partitions"]
             ),
         }
-        for state in rows.states
+        for state in states
     ]
-
-
-_TABLES: dict[str, Callable[[TransactionRows], _Table]] = {
-    _OPEN: _open,
-    _ALL: lambda rows: (_TRANSACTIONS, rows.transactions),
-    _STABLE: lambda rows: (_STABLE_OFFSETS, rows.stable_offsets),
-    _HANGING: _hanging,
-    _LIST: lambda rows: (_LISTED, _listed(rows)),
-    _DESCRIBE: lambda rows: (_DESCRIBED, _listed(rows)),
-}

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkalog.command_line.findings_table import exit_code, table_rows, write_verdict
-from kafkalog.command_line.parallel import in_order, processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option, write_table
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted, name_suggestions, size_text
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ Examples:
 )
 @shared.fail_on_findings_option(default=True)
 @table_format_option
-@processes_option
+@shared.processes_option
 def undelete(
     path: str,
     topics: Sequence[str],

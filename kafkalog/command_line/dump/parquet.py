@@ -19,7 +19,6 @@ from kafkalog.columns.records.segment_reader import SegmentBatchRows, SegmentRec
 from kafkalog.command_line.dump.plan import Item, LogItem, planned
 from kafkalog.command_line.dump.request import DumpRequest
 from kafkalog.command_line.dump.run import Progress, ended, opened_output, record_filter
-from kafkalog.command_line.parallel import in_order, processes_for
 from kafkalog.command_line.terminal import print_note, progress_bar
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.faults import Severity
@@ -29,6 +28,7 @@ from kafkalog.lake.table_writer import PAYLOAD_COLUMNS, parquet_writer
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.output_files import is_written_directly
 from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted
 
 # Of a file with a larger batch one process reads, and nothing is compressed (F57).

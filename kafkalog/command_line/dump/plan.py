@@ -12,7 +12,6 @@ from kafkalog.columns.batches.segment_parts import parts_by_bytes
 from kafkalog.command_line.dump.request import DumpRequest
 from kafkalog.command_line.dump.side_files import KNOWN, side_file_kind
 from kafkalog.command_line.inputs import missing_topics_explained, those_of, with_topics
-from kafkalog.command_line.parallel import processes_for
 from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
@@ -26,6 +25,7 @@ from kafkalog.storage.partition_log import PartitionLog, is_selected
 from kafkalog.storage.reading.index_lookup import start_position
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.read_plan import SegmentRead, segment_reads
+from kafkalog.views.parallel import processes_for
 
 _SNAPSHOT = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})\.checkpoint")
 _BOOTSTRAP = "bootstrap.checkpoint"

@@ -9,7 +9,6 @@ from functools import partial
 
 from kafkalog.command_line.export.progress import ExportProgress
 from kafkalog.command_line.inputs import bytes_in
-from kafkalog.command_line.parallel import all_results, processes_for
 from kafkalog.command_line.terminal import print_note, print_text, progress_bar, write_table
 from kafkalog.exit_codes import stopped_by_exceptions
 from kafkalog.lake.export_plan import ExportPlan, plan_export, starting_offsets
@@ -24,6 +23,7 @@ from kafkalog.storage.log_dir.log_dir import find_partitions, input_entries
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
 from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.options.options import Mode
+from kafkalog.views.parallel import all_results, processes_for
 from kafkalog.views.planning.ingest_positions import IngestRun
 from kafkalog.words import counted
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kafkalog.command_line.parallel import in_order
 from kafkalog.coordination.groups.commit_status import CommitJudge, KnownTopic
 from kafkalog.coordination.groups.group_records import (
     Group,
@@ -32,6 +31,7 @@ from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog, segment_sizes
 from kafkalog.views.local_views import cluster_metadata, internal_records, view_options
+from kafkalog.views.parallel import in_order
 from kafkalog.views.planning.group_reads import group_reads
 from kafkalog.views.reading.group_reading import GroupsRead, read_groups
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from kafkalog.columns.arrays import of_values
 from kafkalog.command_line.groups.group_sources import GroupSources
-from kafkalog.command_line.parallel import in_order
 from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT
 from kafkalog.coordination.groups.group_records import (
     GroupKey,
@@ -25,6 +24,7 @@ from kafkalog.coordination.groups.group_records import (
 from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.storage.log_dir.log_dir import with_segments_of_now
+from kafkalog.views.parallel import in_order
 
 _Place = tuple[GroupKey, GroupPartition]
 # The names of columns of accounts, these columns, and the statuses of commits.

@@ -24,7 +24,7 @@ def waiting_groups(
     processes: int,
 ) -> dict[tuple[str, int, int], list[str]]:
     """Return the ids of the groups that wait for open transactions, by topic, partition and
-    producer id; `transactions` are open ones among the rows of `transaction_rows`."""
+    producer id; `transactions` are open ones, rows of table `transaction_report`."""
     if not transactions or not any(log.topic == CONSUMER_OFFSETS for log in logs):
         return {}
     found: dict[tuple[str, int, int], set[str]] = defaultdict(set)

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.groups.lag_rows import LagRow
-from kafkalog.command_line.transaction_rows import TransactionRows, transaction_rows
-from kafkalog.command_line.views import reduced_view
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition, group_key
 from kafkalog.coordination.groups.stuck_partitions import HoldingTransaction, PartitionOfGroup
+from kafkalog.questions.transactions import Transactions, TransactionSettings, transactions
 from kafkalog.storage.names import CONSUMER_OFFSETS
-from kafkalog.views.local_views import view_options
+from kafkalog.views.engine import AskedView, Batches, LocalViews
 
 _COMMIT_COLUMNS = (
     *("cluster_id", "internal_partition", "group_id", "topic", "partition", "committed_offset"),
@@ -60,16 +60,14 @@ def commit_histories(
     """Return the histories of the commits of some groups, as of a time."""
     names = pa.array(sorted({key.group_id for key in groups}), pa.string())
 
-    def of_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    def of_groups(batches: Batches) -> Batches:
         for batch in batches:
-            yield from batch.filter(pc.is_in(batch["group_id"], names)).to_pylist()
+            yield batch.filter(pc.is_in(batch["group_id"], names))
 
-    rows = reduced_view(
-        view_options(log_dirs, "offset_commits", subscribe=CONSUMER_OFFSETS),
-        _COMMIT_COLUMNS,
-        of_groups,
-        processes=processes,
-        found=[log for log in sources.logs if log.topic == CONSUMER_OFFSETS],
+    schema = arrow_schema("offset_commits", _COMMIT_COLUMNS)
+    of_topic = {"subscribe": CONSUMER_OFFSETS}
+    (rows,) = LocalViews(log_dirs, sources.logs, processes).rows(
+        AskedView("offset_commits", _COMMIT_COLUMNS, of_groups, schema, of_topic)
     )
     applied: dict[_Place, dict[int, Mapping[str, Any]]] = {}
     found: dict[_Place, CommitHistory] = {}
@@ -106,16 +104,15 @@ def open_transactions(
 ) -> list[HoldingTransaction]:
     """Return the open transactions in some partitions, the oldest of each first."""
     logs = [log for log in sources.logs if log.topic_partition in places]
-    found = transaction_rows(
-        log_dirs, logs, sources.logs, at_ms=at_ms, longest_ms=longest_ms, processes=processes
+    settings = TransactionSettings(at_ms, None, longest_ms, logs, has_ended_rows=False)
+    return holding_transactions(
+        transactions(LocalViews(log_dirs, sources.logs, processes), settings)
     )
-    return holding_transactions(found)
 
 
-def holding_transactions(rows: TransactionRows) -> list[HoldingTransaction]:
-    """Return the open transactions among rows of `transaction_rows`, the oldest first."""
-    states = {state["transactional_id"]: state for state in rows.states}
-    holding = [row for row in rows.transactions if row["outcome"] in ("open", "hanging")]
+def holding_transactions(found: Transactions) -> list[HoldingTransaction]:
+    """Return the open transactions, the oldest first."""
+    states = {state["transactional_id"]: state for state in found.ids.states()}
     return [
         HoldingTransaction(
             *(row["topic"], row["partition"], row["producer_id"], row["first_offset"]),
@@ -123,7 +120,7 @@ def holding_transactions(rows: TransactionRows) -> list[HoldingTransaction]:
             row["transactional_id"],
             *(state.get(name) for name in ("state", "started_ms", "timeout_ms")),
         )
-        for row in sorted(holding, key=lambda row: int(row["first_offset"] or 0))
+        for row in sorted(found.open(), key=lambda row: int(row["first_offset"] or 0))
         for state in (states.get(row["transactional_id"], {}),)
     ]
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kafkalog.command_line.ls.storage_rows import StoredLog
-from kafkalog.command_line.parallel import in_order
 from kafkalog.command_line.terminal import print_text, write_table
 from kafkalog.inspection.logs.savings import Saving, savings
 from kafkalog.storage.log_dir.topic_configs import DELETE_POLICY, TopicConfigs
 from kafkalog.storage.names import BROKERS_TOPICS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
+from kafkalog.views.parallel import in_order
 from kafkalog.words import size_text
 
 _NAMES = ("topic", "change", "size", "after", "saves", "error", "sampled_bytes")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from kafkalog.command_line.parallel import in_order
 from kafkalog.inspection.partitions.segment_storage import Storage, segment_storage
 from kafkalog.storage.log_dir.other_entries import side_bytes
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
+from kafkalog.views.parallel import in_order
 
 _Item = tuple[PartitionLog, SegmentFile]
 

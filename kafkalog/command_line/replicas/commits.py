@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import pyarrow.compute as pc
 
-from kafkalog.command_line.parallel import in_order
 from kafkalog.coordination.groups.group_records import GroupPartition
 from kafkalog.inspection.groups.commits_in_effect import (
     COMMIT_COLUMNS,
@@ -20,6 +19,7 @@ from kafkalog.inspection.partitions.leader_choices import Loss, Replica
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.local_views import view_batches, view_options
+from kafkalog.views.parallel import in_order
 
 CommitRow = Mapping[str, Any]
 # A group, a topic and a partition of it.

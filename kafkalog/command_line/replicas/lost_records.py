@@ -15,7 +15,6 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.record_metadata import record_schema
 from kafkalog.columns.records.segment_reader import SegmentRecords
-from kafkalog.command_line.parallel import in_order
 from kafkalog.command_line.terminal import print_note
 from kafkalog.inspection.partitions.leader_choices import reaches
 from kafkalog.inspection.partitions.lost_tails import LostTail
@@ -24,6 +23,7 @@ from kafkalog.schemas import table_fields
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import whole_file
 from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.views.parallel import in_order
 
 LOST_RECORDS = "lost_records.parquet"
 

@@ -80,11 +80,15 @@ class OpenTransactionRule:
     longest_ms: int
     incomplete: Collection[str | None]
 
-    def judge(self, row: State, state: State | None, holder: int | None) -> OpenTransaction:
+    def judge(
+        self, row: State, state: State | None, holder: int | None, *, is_known_later: bool = False
+    ) -> OpenTransaction:
         """Judge an open transaction, a row of view `transactions`, by the last record about its
-        producer's transactional id. `holder` is the producer that holds the last stable offset."""
+        producer's transactional id. `holder` is the producer that holds the last stable offset.
+        Where the producer has records of a later time only, the cleaner may have removed what its
+        coordinator knew at this time."""
         says = _coordinator_says(state, row)
-        if says == NO_TRANSACTIONAL_ID and row["cluster_id"] in self.incomplete:
+        if says == NO_TRANSACTIONAL_ID and (row["cluster_id"] in self.incomplete or is_known_later):
             says = "unknown"
         started_ms = state["started_ms"] if state and says == "known" else None
         # The coordinator's time comes before that of the first record.

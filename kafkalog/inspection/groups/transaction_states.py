@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -10,26 +11,45 @@ from kafkalog.columns.arrays import of_values
 from kafkalog.columns.arrow_types import arrow_schema
 
 _KEY = ("cluster_id", "transactional_id", "producer_id")
-STATE_COLUMNS = (*_KEY, *("record_offset", "is_tombstone", "state", "partitions", "started_ms"))
-STATES = arrow_schema("transaction_states", STATE_COLUMNS)
+TRANSACTION_STATE_COLUMNS = (
+    *_KEY,
+    *("internal_partition", "record_offset", "record_timestamp_ms", "is_tombstone", "state"),
+    *("producer_epoch", "timeout_ms", "partitions", "started_ms"),
+)
+STATES = arrow_schema("transaction_states", TRANSACTION_STATE_COLUMNS)
 # The newest records of so many batches are compared at a time.
 _MOST_TABLES = 64
 
 
-def newest_states(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the last record of each transactional id with each producer id that it has had: what
-    `TransactionalIds` makes of them is what it makes of all records."""
-    tables: list[pa.Table] = []
-    for batch in batches:
-        tables.append(_newest([pa.Table.from_batches([batch.select(STATE_COLUMNS)])]))
-        if len(tables) == _MOST_TABLES:
-            tables = [_newest(tables)]
-    if tables:
-        yield from _newest(tables).to_batches()
+def is_later(record_timestamp_ms: int | None, as_of_ms: int | None) -> bool:
+    """Return whether a record was written after the time that the states are asked for."""
+    return as_of_ms is not None and (record_timestamp_ms or 0) > as_of_ms
 
 
-def _newest(tables: Sequence[pa.Table]) -> pa.Table:
-    in_order = pa.concat_tables(tables).sort_by("record_offset")
-    keys = zip(*(in_order.column(name).to_pylist() for name in _KEY), strict=True)
-    last = {key: number for number, key in enumerate(keys)}
-    return in_order.take(of_values([*last.values()], pa.int64()))
+@dataclass(frozen=True, slots=True)
+class NewestStates:
+    """Keeps the last record of each transactional id with each producer id that it has had, and
+    the last one up to a time, if one is given: what `TransactionalIds` makes of them is what it
+    makes of all records."""
+
+    as_of_ms: int | None = None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the records, with TRANSACTION_STATE_COLUMNS."""
+        tables: list[pa.Table] = []
+        for batch in batches:
+            records = batch.select(TRANSACTION_STATE_COLUMNS)
+            tables.append(self._newest([pa.Table.from_batches([records])]))
+            if len(tables) == _MOST_TABLES:
+                tables = [self._newest(tables)]
+        if tables:
+            yield from self._newest(tables).to_batches()
+
+    def _newest(self, tables: Sequence[pa.Table]) -> pa.Table:
+        in_order = pa.concat_tables(tables).sort_by("record_offset")
+        columns = [in_order.column(name).to_pylist() for name in (*_KEY, "record_timestamp_ms")]
+        last = {
+            (*key, is_later(written_ms, self.as_of_ms)): number
+            for number, (*key, written_ms) in enumerate(zip(*columns, strict=True))
+        }
+        return in_order.take(of_values([*last.values()], pa.int64()))

@@ -57,11 +57,11 @@ def finish_salvage(source: str, target: str, rows: Iterable[Mapping[str, Any]]) 
     )
 
 
-def lost_rows(row: Mapping[str, Any]) -> Iterator[TableRow]:
-    """Yield the rows of table `lost_ranges` that a row of table `salvage` has."""
-    place = {name: row[name] for name in _PLACE}
-    for lost in row["lost_ranges"]:
-        yield {**place, **lost}
+def lost_rows(salvaged: Iterable[Mapping[str, Any]]) -> Iterator[TableRow]:
+    """Yield the rows of table `lost_ranges`, from those of table `salvage`."""
+    for row in salvaged:
+        for lost in row["lost_ranges"] or ():
+            yield {**{name: row[name] for name in _PLACE}, **lost}
 
 
 def _absent_offsets(lost: Mapping[str, Any]) -> int:

@@ -14,10 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.arrays import fixed_width
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.byte_ranges import VALID, CheckTotals
 from kafkalog.columns.table_rows import ROWS_PER_BATCH, TableRow, table_batch
 
 REPORT, FAULTS = "checksum_report", "faults"
+# Each row of `checked_segments` is a row of one of these tables.
+CHECKED = pa.schema([(name, pa.struct(list(arrow_schema(name)))) for name in (REPORT, FAULTS)])
 _SEGMENT = (
     *("cluster_id", "broker_id", "input_path", "topic", "partition", "file"),
     *("segment_base_offset", "is_last_segment"),

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import fixed_width, integers, of_values
-from kafkalog.report.contents import BatchesSection, Row
-from kafkalog.report.reading.views import Batches, Views, as_rows
+from kafkalog.report.contents import BatchesSection, Row, as_rows
 from kafkalog.report.time_grid import TimeGrid, grid_over
+from kafkalog.views.engine import Batches, Views, rows_of_view
 
 # Calendars of plots end before the year 10000: a time that is later is none.
 _NO_YEAR_MS = 253_402_300_800_000
@@ -49,12 +49,12 @@ def read_batches(
 ) -> BatchesSection:
     """Return sums over batches; `longest` are the directories of the replicas whose records
     count."""
-    times = views.table("batches", (_TIME,), _kept_times, _TIMES)
+    times = rows_of_view(views, "batches", (_TIME,), _kept_times, _TIMES).table
     spread = _spread(times)
     grid = TimeGrid(0, 1, 0) if spread is None else grid_over(*spread)
-    totals = as_rows(
-        _summed([views.table("batches", _COLUMNS, BatchSums(longest, topics, grid), _TOTALS)])
-    )
+    sums = BatchSums(longest, topics, grid)
+    of_tasks = rows_of_view(views, "batches", _COLUMNS, sums, _TOTALS)
+    totals = as_rows(_summed([of_tasks.table]).to_pylist())
     of_records = [row for row in totals if not row.is_control]
     return BatchesSection(
         None if spread is None else grid,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from kafkalog.report.contents import ClusterSection, Row
-from kafkalog.report.reading.views import Views, rows
+from kafkalog.report.contents import ClusterSection, Row, as_rows
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.engine import Views, rows_of_view
 
 # What a page has room for. F605
 _LISTED = 500
@@ -24,19 +24,19 @@ def read_cluster(views: Views, logs: Sequence[PartitionLog]) -> ClusterSection |
     brokers, as of the last record; None where the input has no cluster metadata."""
     if not any(log.topic == CLUSTER_METADATA for log in logs):
         return None
-    topics = rows(views, "cluster_topics", _TOPIC_COLUMNS)
+    topics = as_rows(rows_of_view(views, "cluster_topics", _TOPIC_COLUMNS))
     topics.sort(key=_the_worst_first)
-    configs = rows(views, "cluster_configs", _CONFIG_COLUMNS)
+    configs = as_rows(rows_of_view(views, "cluster_configs", _CONFIG_COLUMNS))
     settings = [row for row in configs if row.resource_type != "topic"]
     settings.sort(key=lambda row: (row.resource_type, row.resource_name, row.name))
     return ClusterSection(
         max((row.as_of_ms for row in topics if row.as_of_ms is not None), default=None),
         topics[:_LISTED],
         len(topics),
-        _brokers(rows(views, "cluster_partitions", ("leader", "replicas", "isr"))),
+        _brokers(as_rows(rows_of_view(views, "cluster_partitions", ("leader", "replicas", "isr")))),
         settings[:_LISTED],
         len(settings),
-        len(rows(views, "cluster_acls", ("acl_id",))),
+        len(rows_of_view(views, "cluster_acls", ("acl_id",)).table),
     )
 
 

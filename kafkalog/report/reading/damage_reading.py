@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import fixed_width
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.report.contents import DamageSection, Row
-from kafkalog.report.reading.views import Batches, Views, as_rows
+from kafkalog.report.contents import DamageSection, Row, as_rows
+from kafkalog.views.engine import Batches, Views, rows_of_view
 
 _LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
 _COLUMNS = (
@@ -35,7 +35,7 @@ def read_damage(views: Views, *, cells: int, partitions: int, ranges: int) -> Da
     The section has the first `partitions` of them, and the first `ranges` of each of these."""
     schema = arrow_schema("byte_ranges", _COLUMNS)
     by_log: dict[tuple[object, ...], list[Row]] = defaultdict(list)
-    for row in as_rows(views.table("byte_ranges", _COLUMNS, _that_matter, schema)):
+    for row in as_rows(rows_of_view(views, "byte_ranges", _COLUMNS, _that_matter, schema)):
         by_log[tuple(row[name] for name in _LOG)].append(row)
     logs = [_damage_map(rows, cells) for rows in by_log.values()]
     logs.sort(

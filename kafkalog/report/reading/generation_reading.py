@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from kafkalog.coordination.groups.group_records import CLASSIC_RECORD, GROUP_RECORDS, MEMBER_RECORDS
-from kafkalog.report.contents import Row
-from kafkalog.report.reading.views import Batches, Views, as_rows
+from kafkalog.report.contents import Row, as_rows
 from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.views.engine import Batches, Views, rows_of_view
 
 _COLUMNS = (
     *("cluster_id", "group_id", "record_type", "record_offset", "record_timestamp_ms"),
@@ -30,8 +30,13 @@ _Key = tuple[str | None, str]
 def read_generations(views: Views, groups: Collection[_Key], most: int) -> list[Row]:
     """Return the last `most` generations of each of these groups: group_id, at_ms, generation,
     members, and state, None where its record does not have it."""
-    table = views.table(
-        "group_metadata", _COLUMNS, Generations(groups, most), _SCHEMA, subscribe=CONSUMER_OFFSETS
+    table = rows_of_view(
+        views,
+        "group_metadata",
+        _COLUMNS,
+        Generations(groups, most),
+        _SCHEMA,
+        {"subscribe": CONSUMER_OFFSETS},
     )
     return sorted(as_rows(table), key=lambda row: (row.group_id, row.at_ms))
 

@@ -33,12 +33,12 @@ from kafkalog.inspection.lag.history_rows import StatusRows
 from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
 from kafkalog.inspection.lag.lag_events import EVENT_COLUMNS, EVENT_ORDER, LOG_PATH, lag_events
 from kafkalog.inspection.logs.replica_facts import best_logs
-from kafkalog.report.contents import GroupsSection, Row
+from kafkalog.report.contents import GroupsSection, Row, as_rows
 from kafkalog.report.reading.generation_reading import read_generations
-from kafkalog.report.reading.views import Batches, Views, as_rows
 from kafkalog.report.time_grid import grid_over
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.engine import Batches, Views, rows_of_view
 
 # What a page has room for.
 LISTED_STATUSES = 20
@@ -77,7 +77,9 @@ def read_groups(
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     if not offsets_logs:
         return None
-    spans = as_rows(views.table("offset_commits", _SPAN_COLUMNS, _commit_span, _SPAN, **of_groups))
+    spans = as_rows(
+        rows_of_view(views, "offset_commits", _SPAN_COLUMNS, _commit_span, _SPAN, of_groups)
+    )
     if not spans:
         return None
     first_ms, last_ms = min(row.first_ms for row in spans), max(row.last_ms for row in spans)
@@ -86,7 +88,9 @@ def read_groups(
     moments = HistoryMoments(0, until_ms, ends_now=True, every_ms=grid.every_ms)
     places = {log.topic_partition: log.path for log in best_logs(logs) if log.topic_partition}
     judging = GroupJudging(moments, at_ms, places)
-    found = as_rows(views.table("offset_commits", EVENT_COLUMNS, judging, _STATUSES, **of_groups))
+    found = as_rows(
+        rows_of_view(views, "offset_commits", EVENT_COLUMNS, judging, _STATUSES, of_groups)
+    )
     partitions = [row for row in found if row.topic is not None]
     statuses = newest_statuses(partitions)
     listed = statuses[:LISTED_STATUSES]
@@ -286,8 +290,8 @@ def _latest_records(views: Views, options: Mapping[str, str]) -> list[Mapping[st
         yield pa.RecordBatch.from_pylist(kept.records(), schema=schema)
 
     kept = LatestRecords()
-    table = views.table("group_metadata", GROUP_RECORD_COLUMNS, latest, schema, **options)
-    for row in table.to_pylist():
+    rows = rows_of_view(views, "group_metadata", GROUP_RECORD_COLUMNS, latest, schema, options)
+    for row in rows:
         kept.add(row)
     return kept.records()
 

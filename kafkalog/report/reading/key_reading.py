@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import binaries
 from kafkalog.columns.keys.key_hashes import SECRET_BYTES, hash_keys, secret_words
-from kafkalog.report.contents import KeysSection, Row
+from kafkalog.report.contents import KeysSection, Row, as_rows
 from kafkalog.report.reading.batch_reading import shown_topics
 from kafkalog.report.reading.key_sketch import KeySketch, sketch_of
-from kafkalog.report.reading.views import Batches, Views, as_rows
+from kafkalog.views.engine import Batches, Views, rows_of_view
 
 _COLUMNS = ("topic", "key", "value")
 _TOP_KEYS = 10
@@ -42,7 +42,8 @@ def read_keys(views: Views, topics: Sequence[str | None], *, are_shown: bool) ->
     `are_shown` the key."""
     count = KeyCounting(topics, secrets.token_bytes(SECRET_BYTES), has_samples=are_shown)
     found: dict[str | None, TopicKeys] = defaultdict(TopicKeys)
-    for row in as_rows(views.table("records", _COLUMNS, count, _SCHEMA, subscribe=None)):
+    ordinary = {"subscribe": None}
+    for row in as_rows(rows_of_view(views, "records", _COLUMNS, count, _SCHEMA, ordinary)):
         found[row.topic].add(_of_row(row))
     shown = sorted(found, key=lambda topic: (-found[topic].records, topic or ""))
     return KeysSection([_row(topic, found[topic], are_shown) for topic in shown], are_shown)

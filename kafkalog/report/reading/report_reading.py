@@ -16,8 +16,8 @@ from kafkalog.report.reading.key_reading import read_keys
 from kafkalog.report.reading.retention_reading import read_retention
 from kafkalog.report.reading.storage_reading import longest_copies, read_segments, storage_section
 from kafkalog.report.reading.transaction_reading import read_transactions
-from kafkalog.report.reading.views import Views
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.engine import Views
 
 # What a page has room for; the rest is shown as sums. F605
 TOPICS = 12
@@ -62,7 +62,7 @@ def read_report(views: Views, request: ReportRequest) -> Report:
         read_keys(views, topics, are_shown=request.shows_keys),
         read_damage(views, cells=CELLS, partitions=PARTITIONS, ranges=RANGES),
         read_groups(views, request.logs, batches.latest_ms, at_ms),
-        read_transactions(views, topics, request.logs, at_ms=at_ms, most=HOLDERS),
+        read_transactions(views, topics, now_ms=at_ms, as_of_ms=None, most=HOLDERS),
         read_retention(views, topics, at_ms=at_ms, config=request.config, most=TOPICS),
         read_cluster(views, request.logs),
         request.absent,

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafkalog.report.contents import RetentionSection, Row
-from kafkalog.report.reading.views import Views, rows
+from kafkalog.report.contents import RetentionSection, Row, as_rows
+from kafkalog.views.engine import Options, Views, rows_of_view
 
 _COLUMNS = (
     *("topic", "partition", "bytes", "at_ms", "goes", "reason", "expires_at_ms"),
@@ -26,7 +26,8 @@ def read_retention(
     segments, bytes, and the policy and limits that all of them have, None where they differ or are
     not known, and next_ms, when the first of them goes. And `most` topics whose retention a
     timestamp in the future blocks."""
-    plan = rows(views, "retention_plan", _COLUMNS, asOf=str(at_ms), **config)
+    options: Options = {"asOf": at_ms, **config}
+    plan = as_rows(rows_of_view(views, "retention_plan", _COLUMNS, options=options))
     found: dict[tuple[str | None, str], list[Row]] = defaultdict(list)
     blocked: dict[str | None, list[Row]] = defaultdict(list)
     for row in plan:

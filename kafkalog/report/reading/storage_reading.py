@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from kafkalog.report.contents import Row, StorageSection
-from kafkalog.report.reading.views import Views, rows
+from kafkalog.report.contents import Row, StorageSection, as_rows
+from kafkalog.views.engine import Views, rows_of_view
 
 # Column `status` of what a broker that starts has in its log: F645.
 _SERVED = frozenset(("active", "live", "takes_over"))
@@ -18,7 +18,7 @@ _COLUMNS = (
 
 def read_segments(views: Views) -> list[Row]:
     """Return a row for each segment."""
-    return rows(views, "segments", _COLUMNS)
+    return as_rows(rows_of_view(views, "segments", _COLUMNS))
 
 
 def storage_section(segments: Sequence[Row], topics: int) -> StorageSection:

@@ -3,107 +3,47 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.transactional_ids import OpenTransactionRule, TransactionalIds
+from kafkalog.questions.transactions import TransactionSettings, transactions
 from kafkalog.report.contents import Row, TransactionsSection
-from kafkalog.report.reading.views import Batches, Views, as_rows, rows
-from kafkalog.storage.log_dir.absent_coordinators import clusters_without_all_coordinators
-from kafkalog.storage.names import TRANSACTION_STATE
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.engine import Views
 
-_LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
-_COLUMNS = (
-    *_LOG,
-    *("producer_id", "outcome", "first_timestamp_ms", "last_timestamp_ms", "duration_ms"),
-)
-_SCHEMA = arrow_schema("transactions", _COLUMNS).append(pa.field("transactions", pa.int64()))
-_STABLE = (*_LOG, "offsets_held_back", "last_stable_offset", "holder_producer_id")
-_STATES = (
-    *("cluster_id", "record_offset", "is_tombstone", "transactional_id", "state"),
-    *("producer_id", "partitions", "started_ms"),
-)
-# `transaction.max.timeout.ms` of a broker, by default.
-_LONGEST_MS = 15 * 60_000
+_OF_HOLDER = ("transactional_id", "outcome", "reason", "started_ms", "first_timestamp_ms")
 
 
 def read_transactions(
-    views: Views,
-    topics: Sequence[str | None],
-    logs: Sequence[PartitionLog],
-    *,
-    at_ms: int,
-    most: int,
+    views: Views, topics: Sequence[str | None], *, now_ms: int, as_of_ms: int | None, most: int
 ) -> TransactionsSection:
     """Return outcomes by topic, and the first `most` partitions that an open transaction holds
-    back. `logs` are those of the views."""
-    as_of = {"asOf": str(at_ms)}
-    ids = TransactionalIds()
-    if any(log.topic == TRANSACTION_STATE for log in logs):
-        of_states = {"subscribe": TRANSACTION_STATE, **as_of}
-        for record in rows(views, "transaction_states", _STATES, **of_states):
-            ids.add(vars(record))
-    by_producer = ids.by_producer()
-    stable = rows(views, "stable_offsets", _STABLE, **as_of)
-    holders = {_log(row): row.holder_producer_id for row in stable}
-    rule = OpenTransactionRule(at_ms, _LONGEST_MS, clusters_without_all_coordinators(logs))
+    back."""
+    settings = TransactionSettings(now_ms, as_of_ms, has_ended_rows=False)
+    found = transactions(views, settings)
     outcomes: Counter[tuple[str | None, str]] = Counter()
-    holding: dict[tuple[object, ...], Row] = {}
-    for row in as_rows(views.table("transactions", _COLUMNS, _ended_counted, _SCHEMA, **as_of)):
-        state = by_producer.get((row.cluster_id, row.producer_id))
-        if row.outcome == "open":
-            judged = rule.judge(vars(row), state, holders.get(_log(row)))._asdict()
-            row = Row(**(vars(row) | judged), transactional_id=state and state["transactional_id"])
-            if row.is_stable_offset_holder:
-                holding[_log(row)] = row
-        outcomes[row.topic if row.topic in topics else None, row.outcome] += row.transactions
+    for (topic, outcome), count in found.outcomes.items():
+        outcomes[topic if topic in topics else None, outcome] += count
+    holding = {_log(row): row for row in found.report if row["is_stable_offset_holder"]}
     held = sorted(
-        (row for row in stable if (row.offsets_held_back or 0) > 0),
-        key=lambda row: (-row.offsets_held_back, row.topic or "", row.partition),
+        (row for row in found.stable_offsets if (row["offsets_held_back"] or 0) > 0),
+        key=lambda row: (-row["offsets_held_back"], row["topic"] or "", row["partition"]),
     )
     return TransactionsSection(
         [
             Row(shown_topic=topic, outcome=outcome, transactions=outcomes[topic, outcome])
             for topic, outcome in sorted(outcomes, key=lambda key: (key[0] or "", key[1]))
         ],
-        [_holder(row, holding.get(_log(row))) for row in held[:most]],
+        [_holder(row, holding.get(_log(row), {})) for row in held[:most]],
         len(held),
     )
 
 
-def _log(row: Row) -> tuple[object, ...]:
-    return tuple(row[name] for name in _LOG)
+def _log(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return row["cluster_id"], row["broker_id"], row["input_path"], row["topic"], row["partition"]
 
 
-def _ended_counted(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Yield the open transactions, and by topic and outcome how many have ended."""
-    ended: Counter[tuple[str | None, str]] = Counter()
-    for batch in batches:
-        is_open = pc.equal(batch.column("outcome"), "open")
-        found = batch.filter(is_open)
-        if len(found):
-            counts = pa.array([1] * len(found), pa.int64())
-            yield pa.RecordBatch.from_arrays([*found.columns, counts], schema=_SCHEMA)
-        rest = batch.filter(pc.invert(is_open))
-        ended.update(
-            zip(rest.column("topic").to_pylist(), rest.column("outcome").to_pylist(), strict=True)
-        )
-    counted = [
-        dict.fromkeys(_SCHEMA.names)
-        | {"topic": topic, "outcome": outcome, "transactions": ended[topic, outcome]}
-        for topic, outcome in ended
-    ]
-    if counted:
-        yield pa.RecordBatch.from_pylist(counted, schema=_SCHEMA)
-
-
-def _holder(stable: Row, transaction: Row | None) -> Row:
+def _holder(stable: Mapping[str, Any], transaction: Mapping[str, Any]) -> Row:
     """Return a partition that is held back, with the transaction that does it."""
-    names = ("transactional_id", "outcome", "reason", "started_ms", "first_timestamp_ms")
-    of_transaction = {name: transaction and transaction[name] for name in names}
-    producer_id = transaction.producer_id if transaction else stable.holder_producer_id
-    return Row(**(vars(stable) | of_transaction), producer_id=producer_id)
+    producer_id = transaction.get("producer_id", stable["holder_producer_id"])
+    of_transaction = {name: transaction.get(name) for name in _OF_HOLDER}
+    return Row(**{**stable, **of_transaction, "producer_id": producer_id})

@@ -366,6 +366,17 @@ def mode_option(default: Mode) -> Decorator:
     )
 
 
+def processes_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --processes, received as `processes`."""
+    return click.option(
+        "--processes",
+        metavar="N",
+        type=click.IntRange(min=1),
+        show_default="all cores, fewer for few bytes",
+        help="How many processes read.",
+    )(function)
+
+
 def show_option(noun: str, *, default: int) -> Decorator:
     """Add --show, received as `show`."""
     return click.option(

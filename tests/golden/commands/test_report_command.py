@@ -9,11 +9,11 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from kafkalog.command_line.report_views import LocalViews
 from kafkalog.exit_codes import ExitCode
 from kafkalog.report.contents import Report
 from kafkalog.report.reading.report_reading import ReportRequest, read_report
 from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.views.engine import LocalViews
 from tests.support.golden.described_groups import printed_lags
 from tests.support.golden.fixture_sets import CONSUMERS, consumed
 from tests.support.jobs.job_runs import DAMAGED, DAMAGED_BYTES, DAMAGED_FAULTS
@@ -24,7 +24,7 @@ AT_MS = 3_400_000_000_000
 
 def report_of(log_dir: Path) -> Report:
     logs = find_partitions([str(log_dir)], strict=False)
-    views = LocalViews([str(log_dir)], logs, 1, lambda size: None)
+    views = LocalViews([str(log_dir)], logs, 1)
     return read_report(views, ReportRequest([str(log_dir)], logs, AT_MS))
 
 

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.command_line.main import kafkalog
-from kafkalog.command_line.views import plain_rows, reduced_view
 from kafkalog.errors import CorruptDataError
-from kafkalog.views.local_views import view_options
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.views.engine import LocalViews, rows_of_view
 from tests.support.repository import ROOT
 
 CONTROLLER = ROOT / "examples" / "controller"
@@ -27,9 +26,8 @@ COMMANDS = {
 
 
 def view_rows(view: str, path: Path, **options: str) -> list[dict[str, Any]]:
-    columns = tuple(field.name for field in arrow_schema(view))
-    read = view_options([str(path)], view, **options)
-    return list(reduced_view(read, columns, plain_rows, processes=1))
+    logs = find_partitions([str(path)], strict=False)
+    return list(rows_of_view(LocalViews([str(path)], logs, 1), view, options=options))
 
 
 @pytest.mark.parametrize("view", COMMANDS)

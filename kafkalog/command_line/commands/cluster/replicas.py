@@ -13,13 +13,13 @@ import click
 
 from kafkalog.command_line.findings_table import shown_rows_option, table_rows, write_findings
 from kafkalog.command_line.inputs import bytes_in, with_topics
-from kafkalog.command_line.parallel import in_order, processes_for, processes_option
 from kafkalog.command_line.terminal import print_note, print_text, table_format_option
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.parameter_types import GivenPath
+from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted, first_names, time_text
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class _BrokersType(click.ParamType[frozenset[int]]):
 )
 @shown_rows_option("rows")
 @table_format_option
-@processes_option
+@shared.processes_option
 def replicas(
     paths: Sequence[str],
     topics: Sequence[str],

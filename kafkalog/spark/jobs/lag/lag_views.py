@@ -10,14 +10,15 @@ from pyspark.sql import functions as F
 
 from kafkalog.errors import LogDirError
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag
-from kafkalog.spark.jobs.planned_views import PlannedViews
 from kafkalog.spark.log_rows import commits_complete_from
+from kafkalog.spark.spark_views import SparkViews
 from kafkalog.spark.tables import local_rows
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
 from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.engine import AskedView
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,12 @@ def lag_views(
     if zookeeper is None:
         refuse_without_commits(log_dirs, logs)
 
-    planned = PlannedViews(spark, log_dirs, logs, {"mode": mode, "subscribe": CONSUMER_OFFSETS})
+    planned = SparkViews(spark, log_dirs, logs, {"mode": mode, "subscribe": CONSUMER_OFFSETS})
     schema = "cluster_id string, topic string, topic_id string, is_deleted boolean"
     of_directories = local_rows(spark, sorted(set(topic_directories(logs)), key=str), schema)
     views = LagViews(
-        planned.view("offset_commits"),
-        planned.view("group_metadata"),
+        planned.frame(AskedView("offset_commits")),
+        planned.frame(AskedView("group_metadata")),
         of_directories.withColumn("created_ms", F.lit(None).cast("long")),
         commits_complete_from(spark, logs),
         metadata_messages(spark, log_dirs, logs, mode),
@@ -95,8 +96,8 @@ def metadata_messages(
     of_metadata = [log for log in logs if log.topic == CLUSTER_METADATA]
     if not of_metadata:
         return None
-    planned = PlannedViews(spark, log_dirs, logs, {"mode": mode})
-    messages = planned.view("messages", subscribe=CLUSTER_METADATA)
+    planned = SparkViews(spark, log_dirs, logs, {"mode": mode})
+    messages = planned.frame(AskedView("messages", options={"subscribe": CLUSTER_METADATA}))
     paths = [path for log in of_metadata if (path := snapshot_before(log)) is not None]
     if not paths:
         return messages

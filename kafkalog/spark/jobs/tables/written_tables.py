@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Protocol
+from typing import Protocol, cast
 
 import pyarrow as pa
 from delta.tables import DeltaTable
@@ -49,6 +49,7 @@ from kafkalog.spark.tables import (
 )
 from kafkalog.spark.whole_tables import is_in_local_files, replace_whole
 from kafkalog.storage.files import uris
+from kafkalog.views.engine import Rows, RowsInMemory
 
 # Spark's writer puts it beside the files of a table that is whole.
 _SUCCESS = "_SUCCESS"
@@ -68,7 +69,7 @@ class RowsOfTasks(_Writing, Protocol):
 
 
 def replace_rows(
-    job: JobSettings, table: str, inputs: Sequence[str], rows: KeptRows | DataFrame | RowsOfTasks
+    job: JobSettings, table: str, inputs: Sequence[str], rows: Rows | DataFrame | RowsOfTasks
 ) -> str:
     """Write the rows of `inputs` into one of the job's tables, in place of those it has of them;
     return its path.
@@ -79,6 +80,8 @@ def replace_rows(
     has written to the Delta table meanwhile: then it is unchanged.
     """
     path = os.path.join(job.output_dir, table)
+    if isinstance(rows, RowsInMemory):
+        rows = KeptRows(SparkSession.active(), spark_schema(table), rows.table)
     files = None if is_remote() or job.table_format == "json" else _as_files(rows, table)
     if files is not None:
         spark = SparkSession.active()
@@ -96,7 +99,7 @@ def replace_rows(
                 changes = FileChanges(old, new)
                 commit_files(spark, job, table, changes, version=version, replaced_rows=own)
                 return path
-    frame = rows if isinstance(rows, DataFrame) else rows.frame
+    frame = rows if isinstance(rows, DataFrame) else cast(RowsOfTasks, rows).frame
     return replace_rows_by_spark(frame, job.output_dir, table, job.table_format, inputs)
 
 
@@ -114,12 +117,12 @@ class _RowsInDriver:
         return files
 
 
-def _as_files(rows: KeptRows | DataFrame | RowsOfTasks, table: str) -> _Writing | None:
+def _as_files(rows: Rows | DataFrame | RowsOfTasks, table: str) -> _Writing | None:
     """Return what writes the rows to files without Spark's writer, None where that has to."""
     if isinstance(rows, DataFrame):
         return None
     if not isinstance(rows, KeptRows):
-        return rows
+        return cast(RowsOfTasks, rows)
     refuse_other_columns(rows.schema, table)
     return None if rows.few is None else _RowsInDriver(rows.few, table)
 

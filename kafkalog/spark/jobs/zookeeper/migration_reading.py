@@ -24,15 +24,16 @@ from kafkalog.errors import OptionError
 from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag, zookeeper_input
-from kafkalog.spark.jobs.planned_views import PlannedViews
 from kafkalog.spark.jobs.zookeeper.migration_request import MigrationRequest
 from kafkalog.spark.log_rows import rows_of_logs
+from kafkalog.spark.spark_views import SparkViews
 from kafkalog.storage.files.output_files import refuse_existing_directory, refuse_unwritable_file
 from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_inside, refuse_tables
 from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
+from kafkalog.views.engine import AskedView
 
 _GROUPS_LOOKED_AT = 1000
 _ENDS = "topic string, partition int, log_start_offset bigint, log_end_offset bigint"
@@ -110,8 +111,8 @@ def offset_stores(
     )
     topics = zookeeper.view(TOPIC_REGISTRY).persist()
     options = {"mode": job.mode, "latest": "true", "subscribe": CONSUMER_OFFSETS}
-    views = PlannedViews(spark, job.paths, logs, options)
-    commits = views.view("offset_commits")
+    views = SparkViews(spark, job.paths, logs, options)
+    commits = views.frame(AskedView("offset_commits"))
     return OffsetStores(
         zookeeper.cluster._replace(cluster_id=zookeeper.cluster_id),
         given.inputs,
@@ -123,7 +124,7 @@ def offset_stores(
         topics,
         zookeeper.paths(),
         commits,
-        group_metadata=views.view("group_metadata"),
+        group_metadata=views.frame(AskedView("group_metadata")),
         log_ends=log_ends(spark, logs),
     )
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.coordination.groups.transactional_ids import TransactionalIds
-from kafkalog.inspection.groups.transaction_states import STATE_COLUMNS, newest_states
+from kafkalog.inspection.groups.transaction_states import TRANSACTION_STATE_COLUMNS, NewestStates
 
 
 def state(offset: int, name: str, producer_id: int | None, said: str | None) -> dict[str, Any]:
@@ -27,13 +27,13 @@ RECORDS = [
 
 
 def batch(*records: dict[str, Any]) -> pa.RecordBatch:
-    return table_batch("transaction_states", list(records), {}, STATE_COLUMNS)
+    return table_batch("transaction_states", list(records), {}, TRANSACTION_STATE_COLUMNS)
 
 
 def test_the_last_record_of_each_id_and_producer_is_kept() -> None:
     for order in (RECORDS, RECORDS[::-1]):
         batches = [batch(*order[:3]), batch(*order[3:5]), batch(*order[5:])]
-        kept = [row for found in newest_states(iter(batches)) for row in found.to_pylist()]
+        kept = [row for found in NewestStates()(iter(batches)) for row in found.to_pylist()]
         assert sorted(row["record_offset"] for row in kept) == [2, 3, 4, 5, 6]
         ids = TransactionalIds()
         for row in kept:
@@ -42,8 +42,18 @@ def test_the_last_record_of_each_id_and_producer_is_kept() -> None:
         assert by_producer == {1: "Empty", 7: "Empty", 2: "PrepareAbort", 3: None}
 
 
+def test_what_was_known_at_a_time_is_kept_beside_the_last_record() -> None:
+    records = [
+        {**state(offset, "billing", 1, name), "record_timestamp_ms": 100 + offset}
+        for offset, name in enumerate(["Ongoing", "PrepareCommit", "CompleteCommit"])
+    ]
+    (found,) = NewestStates(101)(iter([batch(*records)]))
+    kept = found.to_pylist()
+    assert sorted(row["state"] for row in kept) == ["CompleteCommit", "PrepareCommit"]
+
+
 def test_many_batches_are_compared_in_turn() -> None:
     batches = [batch(state(offset, "billing", 1, str(offset))) for offset in range(200)]
-    (kept,) = newest_states(iter(batches))
+    (kept,) = NewestStates()(iter(batches))
     assert kept.column("state").to_pylist() == ["199"]
-    assert list(newest_states(iter([]))) == []
+    assert list(NewestStates()(iter([]))) == []

@@ -17,7 +17,8 @@ from kafkalog.report.reading.key_sketch import KeySketch, sketch_of
 from kafkalog.report.reading.retention_reading import read_retention
 from kafkalog.report.reading.storage_reading import longest_copies, read_segments, storage_section
 from kafkalog.report.reading.transaction_reading import read_transactions
-from kafkalog.report.reading.views import Reduction
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.engine import AskedView, RowsInMemory
 
 AT_MS = 1_700_000_000_000
 
@@ -27,25 +28,26 @@ class MadeViews:
 
     def __init__(self, **tasks: Sequence[Sequence[dict[str, Any]]]) -> None:
         self._tasks = tasks
+        self.log_dirs: Sequence[str] = ()
+        self.logs: Sequence[PartitionLog] = ()
 
-    def table(
-        self,
-        view: str,
-        columns: Sequence[str],
-        reduce: Reduction,
-        schema: pa.Schema,
-        **options: str | None,
-    ) -> pa.Table:
+    def rows(self, *asked: AskedView) -> list[RowsInMemory]:
+        return [RowsInMemory(self._table(each)) for each in asked]
+
+    def _table(self, asked: AskedView) -> pa.Table:
+        found = arrow_schema(asked.name, asked.columns)
+
         def batches(rows: Sequence[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
-            whole = [{name: row.get(name) for name in columns} for row in rows]
+            whole = [{name: row.get(name) for name in found.names} for row in rows]
             # Batches end anywhere.
             for part in (whole[:2], whole[2:]):
                 if part:
-                    found = arrow_schema(view, tuple(columns))
                     yield pa.RecordBatch.from_pylist(part, schema=found)
 
-        made = [batch for rows in self._tasks[view] for batch in reduce(batches(rows))]
-        return pa.Table.from_batches(made, schema)
+        reduce = asked.reduce or iter
+        tasks = self._tasks.get(asked.name, ())
+        made = [batch for rows in tasks for batch in reduce(batches(rows))]
+        return pa.Table.from_batches(made, asked.rows_schema)
 
 
 def test_segments_count_that_a_broker_serves_and_others_are_told_apart() -> None:
@@ -208,7 +210,7 @@ def test_open_transactions_are_judged_and_others_counted() -> None:
     ]
     held = {"offsets_held_back": 5, "last_stable_offset": 7, "holder_producer_id": 9}
     views = MadeViews(transactions=[rows[:2], rows[2:]], stable_offsets=[[{**log, **held}]])
-    found = read_transactions(views, [], [], at_ms=AT_MS, most=20)
+    found = read_transactions(views, [], now_ms=AT_MS, as_of_ms=None, most=20)
     assert [(row.outcome, row.transactions) for row in found.outcomes] == [
         *(("aborted", 1), ("committed", 3), ("hanging", 1))
     ]

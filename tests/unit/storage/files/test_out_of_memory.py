@@ -8,13 +8,13 @@ from click.testing import CliRunner
 
 from kafkalog.command_line import parallel
 from kafkalog.command_line.main import kafkalog
-from kafkalog.command_line.parallel import in_order
 from kafkalog.errors import OutOfMemoryError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from kafkalog.storage.files import local_files
 from kafkalog.storage.files.files import InputFile, read_bytes
+from kafkalog.views.parallel import in_order
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from kafkalog.command_line import parallel
-from kafkalog.command_line.parallel import all_results, in_order, processes_for, written_in_order
-from kafkalog.command_line.worker_pool import WorkerEndedError
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import stopped_by_exceptions
+from kafkalog.views.parallel import all_results, in_order, processes_for, written_in_order
+from kafkalog.views.worker_pool import WorkerEndedError
 
 # The threads of other tests, such as Spark's, hold nothing that these processes want.
 pytestmark = pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")

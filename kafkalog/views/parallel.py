@@ -11,13 +11,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
-import click
-
-from kafkalog.command_line.worker_pool import Turn, WorkerPool
 from kafkalog.errors import KafkaLogError
 from kafkalog.storage.files.files import has_connections
+from kafkalog.views.worker_pool import Turn, WorkerPool
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -26,17 +24,6 @@ Text = bytes | memoryview
 # The most text that a process holds before its turn; then it waits.
 _MOST_HELD_BYTES = 32 * 1024 * 1024
 _BYTES_PER_PROCESS = 16 * 1024 * 1024
-
-
-def processes_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the option --processes, given to the command as `processes`."""
-    return click.option(
-        "--processes",
-        metavar="N",
-        type=click.IntRange(min=1),
-        show_default="all cores, fewer for few bytes",
-        help="How many processes read.",
-    )(function)
 
 
 def processes_for(total_bytes: int, requested: int | None) -> int:

@@ -1,0 +1,104 @@
+"""`kafkalog compaction`: whether cleaned logs keep the cleaner's guarantees, and what a cleaning
+would free."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import click
+
+from kafkalog.command_line.findings_table import (
+    exit_code,
+    shown_rows_option,
+    write_answer,
+    write_verdict,
+)
+from kafkalog.command_line.inputs import bytes_in, logs_of_topics
+from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
+from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.config_files import ConfigSources
+from kafkalog.views.options.parameter_types import GivenPath
+from kafkalog.views.parallel import processes_for
+
+_PARTITIONS, _FINDINGS = "compaction_report", "compaction_findings"
+_TEXT_COLUMNS = {
+    _PARTITIONS: (
+        *("topic", "partition", "errors", "warnings", "is_due", "dirty_ratio", "why_not"),
+        *("freeable_bytes", "cleaned_records", "cleaner_checkpoint", "log_end_offset"),
+    ),
+    _FINDINGS: (
+        *("topic", "partition", "severity", "kind", "offset", "other_offset", "key", "detail"),
+    ),
+}
+_TABLES = {"finding": _FINDINGS, "partition": _PARTITIONS}
+
+_EPILOG = f"""\
+{PATHS_MEANING}
+The command changes nothing. A log that was cleaned has one record of each key at most, and no
+record of an aborted transaction. Findings are keys, deletes and markers for which that is not so,
+and, with --before, keys whose last record is lost since an earlier copy. Partitions of topics
+without the policy `compact` are left out.
+
+\b
+Examples:
+  kafkalog compaction /var/lib/kafka/data
+  kafkalog compaction /var/lib/kafka/data --by partition --server-properties server.properties
+  kafkalog compaction /var/lib/kafka/data --before /mnt/copy/kafka-logs --format json
+"""
+
+
+@click.command(epilog=_EPILOG)
+@shared.paths_argument
+@shared.topic_option()
+@shared.partition_option()
+@click.option(
+    "--before", metavar="LOG_DIR", type=GivenPath(), help="An earlier copy, to find lost keys."
+)
+@shared.config_options
+@shared.as_of_option("Check as of this time instead of now")
+@shared.by_option(tuple(_TABLES), "A row per finding, or per compacted partition.")
+@shown_rows_option("rows")
+@shared.fail_on_findings_option(default=True)
+@table_format_option
+@shared.processes_option
+def compaction(
+    paths: Sequence[str],
+    topics: Sequence[str],
+    partitions: Sequence[int],
+    before: str | None,
+    configs: ConfigSources,
+    as_of: int | None,
+    by: str,
+    show: int,
+    fail_on_findings: bool,
+    table_format: str,
+    processes: int | None,
+) -> ExitCode:
+    """Check whether cleaned logs keep the cleaner's guarantees, and what a cleaning would free."""
+    from kafkalog.questions.compaction import CompactionSettings
+    from kafkalog.questions.compaction import compaction as answer
+    from kafkalog.storage.log_dir.log_dir import find_partitions
+    from kafkalog.storage.log_dir.other_entries import absent_lines
+    from kafkalog.views.engine import LocalViews
+
+    config = configs.options()
+    logs = logs_of_topics(paths, topics, partitions)
+    if before is not None:
+        find_partitions([before], strict=False)
+    settings = CompactionSettings(
+        time.time_ns() // 1_000_000 if as_of is None else as_of, config, before
+    )
+    size = bytes_in(logs)
+    with progress_bar(size, "reading") as bar:
+        views = LocalViews(paths, logs, processes_for(size, processes), on_done=bar.update)
+        found = answer(views, settings)
+    for line in absent_lines(paths, logs, topics, partitions):
+        print_note(line)
+    table = _TABLES[by]
+    rows = found.report if table == _PARTITIONS else found.findings
+    write_answer(table, rows, _TEXT_COLUMNS[table], table_format, show=show)
+    write_verdict(found.words(), table_format, has_findings=found.has_findings)
+    return exit_code(has_findings=found.has_findings, fails=fail_on_findings)

@@ -1,0 +1,121 @@
+"""Do cleaned logs keep the cleaner's guarantees, and what would a cleaning free?
+
+Rules: docs/format.md F250 to F262.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.engine import AskedView, Rows, RowsInMemory, Views
+from kafkalog.words import counted
+
+REPORT, FINDINGS = "compaction_report", "compaction_findings"
+_PARTITION = ("cluster_id", "broker_id", "input_path", "topic", "partition")
+_SUMMED = ("errors", "warnings", "cleaned_records", "freeable_bytes", "unread_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionSettings:
+    """The time that cleaning is judged at; options with the cluster's settings; an earlier copy to
+    compare with; and the logs that are asked about, where these are not all."""
+
+    at_ms: int
+    config: Mapping[str, str] = field(default_factory=dict)
+    before: str | None = None
+    logs: Sequence[PartitionLog] | None = None
+
+
+@dataclass
+class CompactionTotals:
+    """How many partitions there are, have findings, are due for cleaning, are possibly due, and
+    were compared with an earlier copy; and the sums of their findings, records and bytes."""
+
+    partitions: int = 0
+    faulty_partitions: int = 0
+    due_partitions: int = 0
+    unknown_partitions: int = 0
+    compared: int = 0
+    errors: int = 0
+    warnings: int = 0
+    cleaned_records: int = 0
+    freeable_bytes: int = 0
+    unread_bytes: int = 0
+
+    @classmethod
+    def of(cls, report: Iterable[Mapping[str, Any]]) -> CompactionTotals:
+        """Return what rows of table `compaction_report` come to."""
+        totals = cls()
+        for row in report:
+            totals._add(row)
+        return totals
+
+    def _add(self, row: Mapping[str, Any]) -> None:
+        self.partitions += 1
+        self.faulty_partitions += bool(row["errors"] or row["warnings"])
+        self.due_partitions += bool(row["is_due"])
+        self.unknown_partitions += row["is_due"] is None and row["dirty_bytes"] is not None
+        self.compared += row["before_directory"] is not None
+        for name in _SUMMED:
+            setattr(self, name, getattr(self, name) + (row[name] or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """Rows of tables `compaction_report` and `compaction_findings`, and what they come to."""
+
+    report: Rows
+    findings: Rows
+    totals: CompactionTotals
+    settings: CompactionSettings
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether a guarantee is broken."""
+        return self.totals.faulty_partitions > 0
+
+    def words(self) -> str:
+        """Return one line: whether the guarantees are kept, how much a cleaning would free, and
+        what was not checked."""
+        return "; ".join(self._clauses())
+
+    def _clauses(self) -> Iterator[str]:
+        totals = self.totals
+        yield counted(totals.partitions, "compacted partition")
+        if totals.faulty_partitions:
+            faults = f"{counted(totals.errors, 'error')}, {counted(totals.warnings, 'warning')}"
+            yield f"BROKEN: {faults} in {counted(totals.faulty_partitions, 'partition')}"
+        elif totals.cleaned_records:
+            yield f"{counted(totals.cleaned_records, 'cleaned record')} as the cleaner promises"
+        else:
+            yield "none is cleaned, according to the checkpoints"
+        freeable = f"a cleaning would free {counted(totals.freeable_bytes, 'byte')}"
+        due = f"{freeable}, {counted(totals.due_partitions, 'partition')} due"
+        if totals.unknown_partitions:
+            unknown = counted(totals.unknown_partitions, "partition")
+            due += f", of {unknown} it is not known (see column why_not)"
+        yield due
+        if self.settings.before is not None:
+            yield f"{counted(totals.compared, 'partition')} compared with the earlier copy"
+        if totals.unread_bytes:
+            yield f"{counted(totals.unread_bytes, 'byte')} of damage not checked"
+
+
+def compaction(views: Views, settings: CompactionSettings) -> Compaction:
+    """Return what the cleaner has left, and what it has to do."""
+    options = {"asOf": settings.at_ms, "before": settings.before, **settings.config}
+    (report,) = views.rows(AskedView(REPORT, options=options, logs=settings.logs))
+    findings = pa.Table.from_pylist([*_findings(report)], schema=arrow_schema(FINDINGS))
+    return Compaction(report, RowsInMemory(findings), CompactionTotals.of(report), settings)
+
+
+def _findings(report: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for row in report:
+        for finding in row["findings"] or ():
+            yield {**{name: row[name] for name in _PARTITION}, **finding}

@@ -1,0 +1,271 @@
+"""Which transactions are there, how did they end, and what holds back a last stable offset?
+
+Rule: docs/format.md F216.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalog.columns.arrays import of_values
+from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.coordination.groups.transactional_ids import (
+    OpenTransaction,
+    OpenTransactionRule,
+    State,
+    TransactionalIds,
+    transaction_words,
+)
+from kafkalog.inspection.groups.transaction_states import (
+    STATES,
+    TRANSACTION_STATE_COLUMNS,
+    NewestStates,
+    is_later,
+)
+from kafkalog.storage.log_dir.absent_coordinators import (
+    absent_coordinators,
+    clusters_without_all_coordinators,
+)
+from kafkalog.storage.names import TRANSACTION_STATE
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.engine import AskedView, Batches, Rows, RowsInMemory, Views
+from kafkalog.words import first_names
+
+REPORT, STABLE_OFFSETS = "transaction_report", "stable_offsets"
+# `transaction.max.timeout.ms` of a broker, by default.
+LONGEST_MS = 15 * 60_000
+_LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
+_ENDED = "ended_transactions"
+# A row is an open transaction, or the number of those of a topic that have ended in one way.
+_OPEN_AND_ENDED = arrow_schema(REPORT).append(pa.field(_ENDED, pa.int64()))
+# The most absent partitions that are named.
+_MOST_ABSENT = 5
+_NOT_KNOWN = "transactions unknown to the coordinators here are not called hanging"
+
+Outcomes = Counter[tuple[str | None, str]]
+ByProducer = Mapping[tuple[str | None, int], State]
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionSettings:
+    """The transactions as of a time, or now; after how long an open one can be hanging; those of
+    `logs` only, where these are not all; and whether there is a row for those that have ended, or
+    for open ones only."""
+
+    now_ms: int
+    as_of_ms: int | None = None
+    longest_ms: int = LONGEST_MS
+    logs: Sequence[PartitionLog] | None = None
+    has_ended_rows: bool = True
+
+    @property
+    def at_ms(self) -> int:
+        """The time that transactions are judged at."""
+        return self.now_ms if self.as_of_ms is None else self.as_of_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Transactions:
+    """Rows of tables `transaction_report` and `stable_offsets`; how many transactions of a topic
+    ended how; what coordinators know of transactional ids; and what makes the answer
+    incomplete."""
+
+    report: Rows
+    stable_offsets: Rows
+    outcomes: Outcomes
+    ids: TransactionalIds
+    notes: Sequence[str]
+
+    def open(self) -> list[dict[str, Any]]:
+        """Return the rows of `report` that are open or hanging, those that began first first."""
+        found = (row for row in self.report if row["outcome"] in ("open", "hanging"))
+        return sorted(found, key=lambda row: row["started_ms"] or row["first_timestamp_ms"] or 0)
+
+    @property
+    def totals(self) -> Counter[str]:
+        """How many transactions ended how."""
+        totals: Counter[str] = Counter()
+        for (_, outcome), count in self.outcomes.items():
+            totals[outcome] += count
+        return totals
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether a transaction hangs."""
+        return self.totals["hanging"] > 0
+
+    def words(self) -> str:
+        """Return one line that sums them up."""
+        held_back = sum((row["offsets_held_back"] or 0) > 0 for row in self.stable_offsets)
+        return transaction_words(self.totals, held_back)
+
+
+def transactions(views: Views, settings: TransactionSettings) -> Transactions:
+    """Return the transactions of logs, judged by what coordinators' logs say, which are among those
+    of the views: if not all of their partitions are, none is called hanging because no coordinator
+    knows it."""
+    as_of = {"asOf": settings.at_ms}
+    stable, states = views.rows(
+        AskedView(STABLE_OFFSETS, options=as_of, logs=settings.logs), _states(settings.as_of_ms)
+    )
+    coordinators = _Coordinators.of(states, settings.as_of_ms)
+    judging = _Judging(
+        OpenTransactionRule(
+            *(settings.at_ms, settings.longest_ms, clusters_without_all_coordinators(views.logs))
+        ),
+        coordinators,
+        {_log(row): row["holder_producer_id"] for row in stable},
+    )
+    if settings.has_ended_rows:
+        asked = AskedView("transactions", None, judging, arrow_schema(REPORT), as_of, settings.logs)
+        (report,) = views.rows(asked)
+        outcomes = Counter(
+            zip(
+                report.column("topic").to_pylist(),
+                report.column("outcome").to_pylist(),
+                strict=True,
+            )
+        )
+    else:
+        counting = _EndedCounted(judging)
+        asked = AskedView("transactions", None, counting, _OPEN_AND_ENDED, as_of, settings.logs)
+        report, outcomes = _open_and_ended(views.rows(asked)[0].table)
+    notes = _absent_notes(absent_coordinators(views.logs))
+    return Transactions(report, stable, outcomes, coordinators.ids, notes)
+
+
+def transactional_ids(views: Views, as_of_ms: int | None = None) -> TransactionalIds:
+    """Return what coordinators know of transactional ids, now or as of a time."""
+    return _Coordinators.of(views.rows(_states(as_of_ms))[0], as_of_ms).ids
+
+
+def _states(as_of_ms: int | None) -> AskedView:
+    topic = {"subscribe": TRANSACTION_STATE}
+    newest = NewestStates(as_of_ms)
+    return AskedView("transaction_states", TRANSACTION_STATE_COLUMNS, newest, STATES, topic)
+
+
+@dataclass(frozen=True, slots=True)
+class _Coordinators:
+    """What coordinators know at a time; the producers that they know then; and those that have
+    records of a later time only, because the earlier ones have been cleaned away."""
+
+    ids: TransactionalIds
+    by_producer: ByProducer
+    known_later: frozenset[tuple[str | None, int]]
+
+    @classmethod
+    def of(cls, states: Iterable[State], as_of_ms: int | None) -> _Coordinators:
+        ids, later = TransactionalIds(), TransactionalIds()
+        for record in states:
+            (later if is_later(record["record_timestamp_ms"], as_of_ms) else ids).add(record)
+        by_producer = ids.by_producer()
+        return cls(ids, by_producer, frozenset(later.by_producer().keys() - by_producer.keys()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """Makes rows of table `transaction_report` of a task's rows of view `transactions`: adds what
+    coordinators know of their producers, and decides on open ones; `holders` are the producers that
+    hold last stable offsets."""
+
+    rule: OpenTransactionRule
+    coordinators: _Coordinators
+    holders: Mapping[tuple[object, ...], int | None]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        schema = arrow_schema(REPORT)
+        for batch in batches:
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            columns |= self._added(batch, schema)
+            yield pa.RecordBatch.from_arrays(
+                [columns[name] for name in schema.names], schema=schema
+            )
+
+    def _added(self, batch: pa.RecordBatch, schema: pa.Schema) -> dict[str, pa.Array]:
+        """Return the columns that the view lacks, and those that the rule decides."""
+        clusters, producers = batch["cluster_id"].to_pylist(), batch["producer_id"].to_pylist()
+        keys = [*zip(clusters, producers, strict=True)]
+        states = [self.coordinators.by_producer.get(key) for key in keys]
+        is_open = pc.equal(batch["outcome"], "open")
+        open_rows = batch.filter(is_open).to_pylist()
+        of_open = compress(zip(keys, states, strict=True), is_open.to_pylist())
+        judged = [
+            self.rule.judge(
+                *(row, state, self.holders.get(_log(row))),
+                is_known_later=key in self.coordinators.known_later,
+            )
+            for row, (key, state) in zip(open_rows, of_open, strict=True)
+        ]
+        columns: dict[str, Sequence[object]] = {
+            "transactional_id": [state and state["transactional_id"] for state in states],
+            "transaction_state": [state and state["state"] for state in states],
+            "at_ms": [self.rule.at_ms] * len(states),
+            "is_stable_offset_holder": [False] * len(states),
+            **dict.fromkeys(("reason", "started_ms"), [None] * len(states)),
+        }
+        arrays = {
+            name: of_values(values, schema.field(name).type) for name, values in columns.items()
+        }
+        for number, name in enumerate(OpenTransaction._fields):
+            decided = of_values([row[number] for row in judged], schema.field(name).type)
+            before = arrays[name] if name in arrays else batch[name]
+            arrays[name] = pc.replace_with_mask(before, is_open, decided)
+        return arrays
+
+
+@dataclass(frozen=True, slots=True)
+class _EndedCounted:
+    """Counts the transactions of a task that have ended, by topic and outcome."""
+
+    judging: _Judging
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Yield open transactions as rows of the report, and the counts as rows without more."""
+        ended: Outcomes = Counter()
+        for batch in batches:
+            is_open = pc.equal(batch["outcome"], "open")
+            for found in self.judging(iter([batch.filter(is_open)])):
+                none = pa.nulls(len(found), pa.int64())
+                yield pa.RecordBatch.from_arrays([*found.columns, none], schema=_OPEN_AND_ENDED)
+            rest = batch.filter(pc.invert(is_open))
+            ended.update(zip(rest["topic"].to_pylist(), rest["outcome"].to_pylist(), strict=True))
+        counts = [
+            {"topic": topic, "outcome": outcome, _ENDED: count}
+            for (topic, outcome), count in ended.items()
+        ]
+        yield pa.RecordBatch.from_pylist(counts, schema=_OPEN_AND_ENDED)
+
+
+def _open_and_ended(found: pa.Table) -> tuple[RowsInMemory, Outcomes]:
+    """Return the rows of open transactions, and how many ended how, open ones too."""
+    is_open = found[_ENDED].is_null()
+    report = RowsInMemory(found.filter(is_open).drop_columns(_ENDED))
+    outcomes = _outcomes(report)
+    for row in found.filter(pc.invert(is_open)).select(["topic", "outcome", _ENDED]).to_pylist():
+        outcomes[row["topic"], row["outcome"]] += row[_ENDED]
+    return report, outcomes
+
+
+def _outcomes(report: Rows) -> Outcomes:
+    topics, outcomes = (report.column(name).to_pylist() for name in ("topic", "outcome"))
+    return Counter(zip(topics, outcomes, strict=True))
+
+
+def _absent_notes(absent: Mapping[str | None, Sequence[int]]) -> list[str]:
+    """Return which coordinators are not known."""
+    if None in absent and len(absent) > 1:
+        return [f"not all log directories name their cluster, in meta.properties: {_NOT_KNOWN}"]
+    found = [f"{TRANSACTION_STATE}-{each}" for numbers in absent.values() for each in numbers]
+    return [f"missing: {first_names(found, _MOST_ABSENT)}: {_NOT_KNOWN}"] if absent else []
+
+
+def _log(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return tuple(row[name] for name in _LOG)

@@ -1,0 +1,67 @@
+"""Views that Spark's tasks read, of logs that a job has listed already: where these are few, the
+job plans itself which task reads what, without Spark's processes for planning, which would list
+them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from kafkalog.spark.kept_rows import KeptRows, kept_rows, kept_together
+from kafkalog.spark.lake.task_groups import in_tasks
+from kafkalog.spark.source.batch_reader import KafkaLogReader, ReadGroup
+from kafkalog.spark.source.projection import view_schema
+from kafkalog.spark.tables import local_rows
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.engine import AskedView, Options, is_of_absent_topic
+from kafkalog.views.local_views import option_texts, view_options
+from kafkalog.views.planning.planning import Read, planned_groups
+
+# Each task gets the plan of all others too; Spark's own planning gives it its own alone.
+_FEW_SEGMENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SparkViews:
+    """Reads views by Spark's tasks (`kafkalog.views.engine.Views`). `options` are the source's, for
+    all views. All topics are read, internal ones included, or the one that option `subscribe`
+    names; ordinary topics where that is None."""
+
+    spark: SparkSession
+    log_dirs: Sequence[str]
+    logs: Sequence[PartitionLog]
+    options: Options = field(default_factory=dict)
+
+    def rows(self, *asked: AskedView) -> list[KeptRows]:
+        """Return the rows of each view: few are in the driver, many in Spark's memory."""
+        frames = {f"{number}_{each.name}": self.frame(each) for number, each in enumerate(asked)}
+        if len(frames) == 1:
+            return [kept_rows(frame) for frame in frames.values()]
+        return kept_together(frames)
+
+    def frame(self, asked: AskedView) -> DataFrame:
+        """Return the rows of a view as a DataFrame, which reads each time that it is used."""
+        columns = None if asked.columns is None else ",".join(asked.columns)
+        options = {**self.options, "columns": columns, **asked.options}
+        parsed = view_options(self.log_dirs, asked.name, **options)
+        schema = view_schema(parsed)
+        result = schema if asked.schema is None else from_arrow_schema(asked.schema)
+        if is_of_absent_topic(options, self.logs):
+            return local_rows(self.spark, [], result)
+        reduce = asked.reduce or iter
+        logs = self.logs if asked.logs is None else asked.logs
+        is_large = sum(len(log.segments) for log in logs) > _FEW_SEGMENTS
+        if is_large and asked.logs is None:
+            reader = self.spark.read.format("kafkalog")
+            rows = reader.options(**option_texts(asked.name, options)).load(list(self.log_dirs))
+            return rows if asked.reduce is None else rows.mapInArrow(reduce, result)
+        tasks = KafkaLogReader(parsed, tuple(schema.names))
+
+        def read(reads: Sequence[Read]) -> Iterator[pa.RecordBatch]:
+            return reduce(tasks.read(ReadGroup(reads)))
+
+        return in_tasks(self.spark, planned_groups(parsed, list(logs)), read, result)

@@ -1,0 +1,182 @@
+"""How a question reads logs: by the views that it asks for. Processes of this machine read them
+(`LocalViews`), or Spark's tasks do (`kafkalog.spark.spark_views`). A question never asks which.
+
+1. The logs are listed before, and no view lists them again.
+2. A task reads its part of a view. It can reduce the rows, so that few of them go further.
+3. Views that are asked for together are read together: no task waits for a view to end.
+4. The rows of a view come back as one object, `Rows`. An engine decides where it keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.local_views import view_options
+from kafkalog.views.parallel import in_order
+from kafkalog.views.planning.planning import Read, planned_groups
+from kafkalog.views.view_reading import read_view
+
+Batches = Iterator[pa.RecordBatch]
+Reduction = Callable[[Batches], Batches]
+Options = Mapping[str, str | int | None]
+_NO_OPTIONS: Options = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class AskedView:
+    """A view that a question asks for: `columns` of its rows, all without; or what `reduce` makes
+    of the rows of a task, batches of `schema`. `options` are the source's. `logs` are those to
+    read, where these are not all."""
+
+    name: str
+    columns: tuple[str, ...] | None = None
+    reduce: Reduction | None = None
+    schema: pa.Schema | None = None
+    options: Options = field(default_factory=dict)
+    logs: Sequence[PartitionLog] | None = None
+
+    @property
+    def rows_schema(self) -> pa.Schema:
+        """The columns of the rows that come back."""
+        return arrow_schema(self.name, self.columns) if self.schema is None else self.schema
+
+
+class Rows(Protocol):
+    """Rows that a question has got, to be used more than once."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no row."""
+        ...
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield each row's values by column."""
+        ...
+
+    @property
+    def table(self) -> pa.Table:
+        """All rows, in this process."""
+        ...
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return the values of a column, in this process."""
+        ...
+
+    def of_table(self, name: str) -> Rows:
+        """Return the structs of a column that are not null, as rows."""
+        ...
+
+
+class Views(Protocol):
+    """Reads views of the logs that were found under some paths."""
+
+    @property
+    def log_dirs(self) -> Sequence[str]:
+        """The paths, globs resolved."""
+        ...
+
+    @property
+    def logs(self) -> Sequence[PartitionLog]:
+        """The logs under them."""
+        ...
+
+    def rows(self, *asked: AskedView) -> Sequence[Rows]:
+        """Return the rows of each view. A view of a topic that no log is of has none."""
+        ...
+
+
+class RowsInMemory:
+    """Rows that this process has."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no row."""
+        return not len(self.table)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield each row's values by column."""
+        for batch in self.table.to_batches():
+            yield from batch.to_pylist(maps_as_pydicts="strict")
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return the values of a column."""
+        return self.table.column(name)
+
+    def of_table(self, name: str) -> RowsInMemory:
+        """Return the structs of a column that are not null, as rows."""
+        structs = self.table.column(name).drop_null()
+        batches = [pa.RecordBatch.from_struct_array(chunk) for chunk in structs.chunks]
+        return RowsInMemory(pa.Table.from_batches(batches, pa.schema(list(structs.type))))
+
+
+@dataclass(frozen=True, slots=True)
+class LocalViews:
+    """Reads views by processes of this machine. `options` are the source's, for all views;
+    `on_done` is called with the number of bytes that a task has read."""
+
+    log_dirs: Sequence[str]
+    logs: Sequence[PartitionLog]
+    processes: int
+    options: Options = field(default_factory=dict)
+    on_done: Callable[[int], None] = lambda size: None
+
+    def rows(self, *asked: AskedView) -> list[RowsInMemory]:
+        """Return the rows of each view, in the order of the logs."""
+        options = [
+            view_options(self.log_dirs, each.name, **{**self.options, **each.options})
+            for each in asked
+        ]
+        parts = [
+            (number, reads)
+            for number, each in enumerate(asked)
+            if not is_of_absent_topic(each.options, self.logs)
+            for reads in planned_groups(
+                options[number], list(self.logs if each.logs is None else each.logs)
+            )
+        ]
+
+        def read(part: tuple[int, Sequence[Read]]) -> Iterator[tuple[int, pa.RecordBatch]]:
+            number, reads = part
+            view = asked[number]
+            columns = view.columns or tuple(arrow_schema(view.name).names)
+            batches = read_view(reads, options[number], columns)
+            yield from ((number, batch) for batch in (view.reduce or iter)(batches))
+
+        def done(part: tuple[int, Sequence[Read]]) -> None:
+            self.on_done(sum(each.size for each in part[1]))
+
+        found: list[list[pa.RecordBatch]] = [[] for _ in asked]
+        for number, batch in in_order(read, parts, processes=self.processes, on_done=done):
+            found[number].append(batch)
+        return [
+            RowsInMemory(pa.Table.from_batches(batches, each.rows_schema))
+            for each, batches in zip(asked, found, strict=True)
+        ]
+
+
+def rows_of_view(
+    views: Views,
+    view: str,
+    columns: tuple[str, ...] | None = None,
+    reduce: Reduction | None = None,
+    schema: pa.Schema | None = None,
+    options: Options = _NO_OPTIONS,
+) -> Rows:
+    """Return the rows of one view."""
+    return views.rows(AskedView(view, columns, reduce, schema, options))[0]
+
+
+def is_of_absent_topic(options: Options, logs: Sequence[PartitionLog]) -> bool:
+    """Return whether option `subscribe` names a topic that no log is of: its view has no rows."""
+    topic = options.get("subscribe", "*")
+    return topic not in ("*", None, *(log.topic for log in logs))
