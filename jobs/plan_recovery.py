@@ -28,9 +28,9 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
     broker from starting."""
     from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
+    from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.spark_views import SparkViews
     from kafkalog.spark.tables import show_rows
     from kafkalog.views.engine import AskedView
 

@@ -36,9 +36,9 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCod
     blocked by a timestamp in the future."""
     from kafkalog.analysis.partitions.retention import topic_totals
     from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.spark_views import SparkViews
     from kafkalog.spark.tables import local_rows
     from kafkalog.views.engine import rows_of_view
 

@@ -31,9 +31,9 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
         transactions,
     )
     from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.spark_views import SparkViews
     from kafkalog.spark.tables import show_rows
 
     inputs, logs = announced_logs(job)

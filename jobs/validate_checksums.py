@@ -25,9 +25,9 @@ def main(job: JobSettings) -> ExitCode:
         checked_segments,
     )
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
+    from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.spark_views import SparkViews
     from kafkalog.spark.tables import show_rows
     from kafkalog.views.engine import rows_of_view
     from kafkalog.views.options.options import Mode

@@ -35,9 +35,9 @@ def main(
     Findings are keys and deletes for which it has not kept them."""
     from kafkalog.questions.compaction import FINDINGS, REPORT, CompactionSettings, compaction
     from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.spark_views import SparkViews
     from kafkalog.spark.tables import show_rows
     from kafkalog.storage.log_dir.log_dir import find_partitions
 

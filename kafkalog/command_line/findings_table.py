@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -73,12 +74,20 @@ def exit_code(*, has_findings: bool, fails: bool) -> ExitCode:
 def table_rows(
     rows: Sequence[Mapping[str, Any]], names: Sequence[str], table_format: str
 ) -> list[list[object]]:
-    """Return the values of these columns; in CSV, which has neither, a list or an object is
-    JSON."""
-    found = [[row[name] for name in names] for row in rows]
-    if table_format != "csv":
-        return found
-    return [
-        [json.dumps(value) if isinstance(value, list | dict) else value for value in values]
-        for values in found
-    ]
+    """Return the values of these columns. Bytes are text, or base64 where they are not UTF-8, as
+    `kafkalog dump` writes them; in CSV, which has neither, a list or an object is JSON."""
+    is_csv = table_format == "csv"
+    return [[_cell(row[name], is_csv=is_csv) for name in names] for row in rows]
+
+
+def _cell(value: object, *, is_csv: bool) -> object:
+    if isinstance(value, bytes):
+        return _as_text(value)
+    return json.dumps(value) if is_csv and isinstance(value, list | dict) else value
+
+
+def _as_text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return b64encode(value).decode("ascii")

@@ -1,9 +1,10 @@
 """How a question reads logs: by the views that it asks for. Processes of this machine read them
-(`LocalViews`), or Spark's tasks do (`kafkalog.spark.spark_views`). A question never asks which.
+(`LocalViews`), or tasks of Spark do (`kafkalog.spark.jobs.spark_views`): a question never asks
+which.
 
 1. The logs are listed before, and no view lists them again.
 2. A task reads its part of a view. It can reduce the rows, so that few of them go further.
-3. Views that are asked for together are read together: no task waits for a view to end.
+3. Views of one request are read together: no task waits for a view to end.
 4. The rows of a view come back as one object, `Rows`. An engine decides where it keeps them.
 """
 

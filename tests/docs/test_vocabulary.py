@@ -19,6 +19,7 @@ JOBS = sorted(path.stem for path in (ROOT / "jobs").glob("[a-z]*.py"))
 # Options that one command alone has, or that Kafka's tool of the same purpose has.
 OWN = {
     "check": {"--no-indexes", "--severity"},
+    "compaction": {"--before"},
     "completion": set[str](),
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
     "export": {"--full-refresh", "--starting-offsets-out", "--stop-at"},

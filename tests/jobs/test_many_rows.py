@@ -16,7 +16,7 @@ def test_tables_are_the_same_where_there_is_much(
 ) -> None:
     few, many = tmp_path / "few", tmp_path / "many"
     assert run(DAMAGED, output=few) == ExitCode.DONE
-    monkeypatch.setattr("kafkalog.spark.spark_views._FEW_SEGMENTS", 6)
+    monkeypatch.setattr("kafkalog.spark.jobs.spark_views._FEW_SEGMENTS", 6)
     monkeypatch.setattr("kafkalog.spark.kept_rows._FEW_ROWS", 9)
     assert run(DAMAGED, output=many) == ExitCode.DONE
     assert faults_of(table(spark, many, "faults")) == DAMAGED_FAULTS
@@ -53,7 +53,7 @@ def test_what_is_much_is_left_to_spark(
         main = import_module(f"jobs.{job}").main
         assert main([*arguments, "--output-dir", str(output)]) == ExitCode.DONE
         said.append(capsys.readouterr().out.splitlines()[-2])
-        monkeypatch.setattr("kafkalog.spark.spark_views._FEW_SEGMENTS", 0)
+        monkeypatch.setattr("kafkalog.spark.jobs.spark_views._FEW_SEGMENTS", 0)
         monkeypatch.setattr("kafkalog.spark.kept_rows._FEW_ROWS", 0)
     assert said[0] == said[1]
     for name in tables:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from jobs.report import main
 from kafkalog.report.reading.report_reading import ReportRequest, read_report
 from kafkalog.spark.jobs.job import ExitCode
-from kafkalog.spark.spark_views import SparkViews
+from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.engine import LocalViews
 from tests.support.jobs.job_runs import DAMAGED

@@ -22,7 +22,7 @@ _MOST_TABLES = 64
 
 
 def is_later(record_timestamp_ms: int | None, as_of_ms: int | None) -> bool:
-    """Return whether a record was written after the time that the states are asked for."""
+    """Return whether a record was written after the time of the question."""
     return as_of_ms is not None and (record_timestamp_ms or 0) > as_of_ms
 
 

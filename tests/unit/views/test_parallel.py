@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.command_line import parallel
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import stopped_by_exceptions
+from kafkalog.views import parallel
 from kafkalog.views.parallel import all_results, in_order, processes_for, written_in_order
 from kafkalog.views.worker_pool import WorkerEndedError
 

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from kafkalog.errors import LogDirError
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag
+from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.spark.log_rows import commits_complete_from
-from kafkalog.spark.spark_views import SparkViews
 from kafkalog.spark.tables import local_rows
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before

@@ -24,9 +24,9 @@ from kafkalog.errors import OptionError
 from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag, zookeeper_input
+from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.spark.jobs.zookeeper.migration_request import MigrationRequest
 from kafkalog.spark.log_rows import rows_of_logs
-from kafkalog.spark.spark_views import SparkViews
 from kafkalog.storage.files.output_files import refuse_existing_directory, refuse_unwritable_file
 from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_inside, refuse_tables

@@ -1,0 +1,46 @@
+"""Each question, asked by the processes of a machine and by Spark's tasks: the same tables."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafkalog.questions.compaction import CompactionSettings, compaction
+from kafkalog.questions.transactions import TransactionSettings, transactions
+from kafkalog.spark.spark_views import SparkViews
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.views.engine import LocalViews, Views
+from tests.support.repository import ROOT
+
+AT_MS = 1_795_000_000_000
+PATHS = [str(ROOT / "examples" / "log-dirs" / "kafka-4.4")]
+
+
+def of_transactions(views: Views) -> dict[str, Any]:
+    found = transactions(views, TransactionSettings(AT_MS))
+    counted = transactions(views, TransactionSettings(AT_MS, has_ended_rows=False))
+    assert found.outcomes == counted.outcomes
+    tables = {"report": found.report, "stable": found.stable_offsets, "counted": counted.report}
+    return {**{name: in_order(rows) for name, rows in tables.items()}, "words": found.words()}
+
+
+def of_compaction(views: Views) -> dict[str, Any]:
+    found = compaction(views, CompactionSettings(AT_MS))
+    assert not found.report.is_empty
+    tables = {"report": found.report, "findings": found.findings}
+    return {**{name: in_order(rows) for name, rows in tables.items()}, "words": found.words()}
+
+
+def in_order(rows: Any) -> list[dict[str, Any]]:
+    """Tasks of Spark end in any order."""
+    return sorted(rows, key=lambda row: str([*row.values()]))
+
+
+@pytest.mark.parametrize("question", [of_transactions, of_compaction])
+def test_both_engines_give_the_same_tables(
+    spark: SparkSession, question: Callable[[Views], dict[str, Any]]
+) -> None:
+    logs = find_partitions(PATHS, strict=False)
+    by_tasks = question(SparkViews(spark, PATHS, logs, {"mode": "PERMISSIVE"}))
+    assert by_tasks == question(LocalViews(PATHS, logs, 2))
