@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from kafkalog.questions.compaction import CompactionSettings, compaction
 from kafkalog.questions.transactions import TransactionSettings, transactions
-from kafkalog.spark.spark_views import SparkViews
+from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.engine import LocalViews, Views
 from tests.support.repository import ROOT
