@@ -47,15 +47,17 @@ def write_answer(
     table_format: str,
     *,
     show: int,
+    texts: dict[str, Callable[[Any], str]] | None = None,
 ) -> None:
-    """Write rows of a table: some of its columns as text, all in the other formats."""
+    """Write rows of a table: some of its columns as text, all in the other formats. `texts` is that
+    of `write_table`."""
     from kafkalog.schemas import table_fields
 
     names = text_columns
     if table_format != "text":
         names = [field["name"] for field in table_fields(table)]
     cells = table_rows([*rows], names, table_format)
-    write_findings(names, cells, table_format, show=show, noun="row")
+    write_findings(names, cells, table_format, show=show, noun="row", texts=texts)
 
 
 def write_verdict(verdict: str, table_format: str, *, has_findings: bool) -> None:

@@ -18,6 +18,7 @@ JOBS = sorted(path.stem for path in (ROOT / "jobs").glob("[a-z]*.py"))
 
 # Options that one command alone has, or that Kafka's tool of the same purpose has.
 OWN = {
+    "audit-consumers": {"--log-dir"},
     "check": {"--no-indexes", "--severity"},
     "compaction": {"--before"},
     "completion": set[str](),

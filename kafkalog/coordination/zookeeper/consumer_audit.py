@@ -28,6 +28,7 @@ from kafkalog.coordination.zookeeper.partition_assignment import (
     roundrobin_assignment,
     sorted_partitions,
 )
+from kafkalog.words import counted
 
 # Streams times topics of a group beyond which no assignment is computed.
 MOST_ASSIGNED_STREAMS = 2_000_000
@@ -237,7 +238,9 @@ def _group_findings(
         yield from _idle_consumers(group_id, assignment)
     if group.offsets and not group.consumers:
         yield ConsumerFinding(
-            "group_without_members", f"{len(group.offsets)} offsets and no consumer", group_id
+            "group_without_members",
+            f"{counted(len(group.offsets), 'offset')} and no consumer",
+            group_id,
         )
 
 

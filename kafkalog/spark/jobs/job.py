@@ -30,11 +30,6 @@ from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import printable_lines
 
 SAVED_FORMATS = ("delta", "parquet", "json")
-ZOOKEEPER_PATHS_MEANING = """\
-\b
-PATH is a ZooKeeper server's dataDir, its folder version-2, or a glob of these; give dataDir and
-dataLogDir together. Of several members of an ensemble the newest counts.
-"""
 _EPILOG = """\
 \b
 Examples:

@@ -40,6 +40,12 @@ PATH is a broker's log directory, a partition directory, a .log file, or a glob
 of these: a local path, or a URI such as s3://bucket/path with credentials in the
 environment. Without PATH, KAFKALOG_LOG_DIRS has them, separated by commas.
 """
+# What a PATH of ZooKeeper's is.
+ZOOKEEPER_PATHS_MEANING = """\
+\b
+PATH is a ZooKeeper server's dataDir, its folder version-2, or a glob of these; give dataDir and
+dataLogDir together. Of several members of an ensemble the newest counts.
+"""
 
 
 def settings_options(settings: type, parameter: str, *options: Decorator) -> Decorator:
@@ -267,6 +273,19 @@ def config_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "Data directories of ZooKeeper's servers, which hold the settings of topics"
     )
     return settings_options(ConfigSources, "configs", server, topics, zookeeper)(function)
+
+
+def audited_log_dir_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --log-dir, received as `log_dirs`: those that an audit of ZooKeeper compares with."""
+    return click.option(
+        "--log-dir",
+        "log_dirs",
+        metavar="LOG_DIR",
+        type=GivenPath(),
+        multiple=True,
+        help="A broker's log directory: compare offsets with its logs, topics and cluster ids with "
+        "what is on disk; repeatable.",
+    )(function)
 
 
 def by_option(kinds: Sequence[str], meaning: str) -> Decorator:

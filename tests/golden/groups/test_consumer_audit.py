@@ -141,7 +141,7 @@ def test_the_audit_of_the_files_finds_what_is_known(unpacked: Unpack, name: str)
         {
             "finding": "group_without_members",
             "group_id": f"{prefix}g-old-gone",
-            "detail": "1 offsets and no consumer",
+            "detail": "1 offset and no consumer",
             **dict.fromkeys(["topic", "partition", "broker_id", "consumer_id"]),
             "other_cluster_id": None,
         },

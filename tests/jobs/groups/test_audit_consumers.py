@@ -50,7 +50,7 @@ def test_live_groups_of_a_real_ensemble(
     # Three live groups: 1, 4 and 4 partitions; the fourth has left and its offset stays.
     head = "4 groups, 10 partitions: 9 owned, 9 assigned; 15 claims in the history"
     assert head in said
-    assert "group_without_members: 1, old.g-old-gone 1 offsets and no consumer" in said
+    assert "group_without_members: 1, old.g-old-gone 1 offset and no consumer" in said
     for name in TABLES:
         assert table(spark, tmp_path, name).schema == written_schema(name)
     owned = table(spark, tmp_path, "partition_ownership")

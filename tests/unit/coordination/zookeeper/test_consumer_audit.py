@@ -124,7 +124,7 @@ def test_offsets_that_are_none(path: str, data: str, expected: tuple[str, str]) 
 def test_a_group_that_has_offsets_and_no_members() -> None:
     # F444
     tree = {"/brokers/topics/t": topic(1), f"{G}/offsets/t/0": "1", f"{G}/ids": None}
-    assert found(tree) == [("group_without_members", "1 offsets and no consumer")]
+    assert found(tree) == [("group_without_members", "1 offset and no consumer")]
 
 
 def test_what_cannot_be_assigned_is_not_judged() -> None:

@@ -1,0 +1,73 @@
+"""`kafkalog audit-consumers`: what old consumers have in ZooKeeper, and what they should have."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from kafkalog.command_line.findings_table import exit_code, shown_rows_option, write_answer
+from kafkalog.command_line.terminal import print_note, print_text, table_format_option
+from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options import click_options as shared
+from kafkalog.words import time_text
+
+_OWNERSHIP, _FINDINGS, _HISTORY = "partition_ownership", "consumer_findings", "ownership_history"
+_TABLES = {"finding": _FINDINGS, "partition": _OWNERSHIP, "claim": _HISTORY}
+_TEXT_COLUMNS = {
+    _FINDINGS: ("finding", "group_id", "topic", "partition", "detail"),
+    _OWNERSHIP: (
+        *("group_id", "topic", "partition", "owner", "assigned", "committed_offset"),
+        *("log_start_offset", "high_watermark", "findings"),
+    ),
+    _HISTORY: (
+        *("group_id", "topic", "partition", "owner", "claimed_ms", "claim_cause"),
+        *("released_ms", "release", "release_cause"),
+    ),
+}
+
+_TEXTS: dict[str, Callable[[Any], str]] = dict.fromkeys(("claimed_ms", "released_ms"), time_text)
+
+_EPILOG = f"""\
+{shared.ZOOKEEPER_PATHS_MEANING}
+The command changes and deletes nothing. Findings are owners that are not those which consumers
+compute, sessions that are gone, offsets that no log has, deletions of topics under way, and ids of
+brokers and clusters that differ. See docs/zookeeper.md.
+
+\b
+Examples:
+  kafkalog audit-consumers /var/lib/zookeeper
+  kafkalog audit-consumers /var/lib/zookeeper --log-dir /var/lib/kafka/data --by partition
+"""
+
+
+@click.command("audit-consumers", epilog=_EPILOG)
+@shared.paths_argument
+@shared.audited_log_dir_option
+@shared.by_option(tuple(_TABLES), "A row per finding, per partition of a group, or per claim.")
+@shown_rows_option("rows")
+@shared.fail_on_findings_option(default=True)
+@table_format_option
+def audit_consumers(
+    paths: Sequence[str],
+    log_dirs: tuple[str, ...],
+    by: str,
+    show: int,
+    fail_on_findings: bool,
+    table_format: str,
+) -> ExitCode:
+    """Compare who owns partitions in ZooKeeper with what old consumers are assigned."""
+    from kafkalog.questions.audit import AuditSettings, audit, given_log_dirs
+    from kafkalog.zookeeper.data_dir import find_data_dirs
+
+    data_dirs = find_data_dirs(paths)
+    settings = AuditSettings(data_dirs, given_log_dirs(log_dirs), time.time_ns() // 1_000_000)
+    found = audit(settings)
+    table = _TABLES[by]
+    write_answer(
+        table, found.tables[table], _TEXT_COLUMNS[table], table_format, show=show, texts=_TEXTS
+    )
+    (print_text if table_format == "text" else print_note)("\n".join(found.words()))
+    return exit_code(has_findings=found.has_findings, fails=fail_on_findings)
