@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
     from kafkalog.analysis.lag.consumer_lag import ZookeeperSources
     from kafkalog.inspection.groups.commit_reach import LogCompleteness
+    from kafkalog.questions.zookeeper_cluster import ZookeeperInput
     from kafkalog.spark.jobs.lag.cluster_facts import ClusterFacts
     from kafkalog.spark.jobs.lag.group_lag import PlacedRows
     from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
-    from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag
+    from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
     from kafkalog.storage.partition_log import PartitionLog
 
 
@@ -35,11 +36,11 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     from kafkalog.analysis.lag.consumer_lag import most_behind
     from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
     from kafkalog.inspection.lag.lag_table import TABLE
+    from kafkalog.questions.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.lag.group_lag import LagRows
     from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
     from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
-    from kafkalog.spark.jobs.lag.zookeeper_lag import readable_zookeeper
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
 

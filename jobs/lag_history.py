@@ -34,11 +34,12 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     time as --until-time: a group that stopped with it is not an error."""
     from kafkalog.analysis.lag.lag_history import newest_statuses, status_totals
     from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
+    from kafkalog.questions.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.lag.lag_history_reading import HistoryRows, HistorySources
     from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
     from kafkalog.spark.jobs.lag.lag_words import status_words
-    from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag, readable_zookeeper
+    from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.kept_rows import kept_rows
     from kafkalog.spark.log_rows import commits_complete_from

@@ -51,6 +51,7 @@ COMMANDS = {
     "optimize": "Write the small files of a table again as large ones.",
     "vacuum": "Remove files in a table's directory that are not part of the table.",
     "audit-consumers": "Compare what old consumers have in ZooKeeper with what they are assigned.",
+    "migrate-offsets": "Compare groups' offsets in ZooKeeper and Kafka, and write what moves them.",
     "completion": "Print the script that completes kafkalog's commands in a shell.",
     "txns": "List transactions: open, hanging, and what they block.",
 }
@@ -67,7 +68,6 @@ _OTHER_NAMES = {
     "describe": "metadata, or groups for consumer groups",
     "lag": "groups",
     "list": "ls",
-    "migrate-offsets": "job migrate-offsets",
     "offsets": "get-offsets",
     "partitions": "ls --by partition",
     "plan-retention": "job plan-retention",

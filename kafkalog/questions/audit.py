@@ -108,7 +108,7 @@ def audit(settings: AuditSettings) -> Audit:
     found = [
         _placed(path, row)
         for path, row in chosen
-        # A log directory of a cluster that another input has is no finding.
+        # No finding: a log directory of a cluster that another input has.
         if row.table == CONSUMER_FINDINGS
         and row.values.get("finding") is not None
         and (row.values.get("other_cluster_id") or "") not in ids

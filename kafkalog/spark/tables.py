@@ -52,9 +52,11 @@ def show_rows(
         local_rows(spark, shown, schema).show(count, truncate=False)
 
 
-def _place(row: Mapping[str, Any]) -> tuple[str, int, str, int]:
-    names = row["topic"] or "", row["partition"] or 0
-    return *names, row.get("file") or "", row.get("position") or 0
+def _place(row: Mapping[str, Any]) -> tuple[object, ...]:
+    texts, numbers = ("topic", "file", "phase", "group_id"), ("partition", "position")
+    topic, *rest = (row.get(name) or "" for name in texts)
+    partition, position = (row.get(name) or 0 for name in numbers)
+    return topic, partition, *rest, position
 
 
 def arrow_rows(rows: Iterable[_Values], schema: StructType) -> pa.Table:

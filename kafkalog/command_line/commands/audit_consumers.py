@@ -33,8 +33,8 @@ _TEXTS: dict[str, Callable[[Any], str]] = dict.fromkeys(("claimed_ms", "released
 _EPILOG = f"""\
 {shared.ZOOKEEPER_PATHS_MEANING}
 The command changes and deletes nothing. Findings are owners that are not those which consumers
-compute, sessions that are gone, offsets that no log has, deletions of topics under way, and ids of
-brokers and clusters that differ. See docs/zookeeper.md.
+compute, sessions that have ended, offsets that no log has, deletions of topics under way, and ids
+of brokers and clusters that differ. See docs/zookeeper.md.
 
 \b
 Examples:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import distinct_rows, fixed_width
+from kafkalog.words import name_suggestions
 
 _DIGEST_BYTES = 16
 
@@ -29,6 +30,24 @@ class ChosenNames(NamedTuple):
         """Return the rows whose group and topic are chosen."""
         by_group = _by_name(rows, "group_id", self.groups, self.group_pattern)
         return _by_name(by_group, "topic", self.topics, self.topic_pattern)
+
+    def has(self, group_id: str | None, topic: str | None) -> bool:
+        """Return whether a group and a topic are chosen."""
+        return _is_chosen(group_id, self.groups, self.group_pattern) and _is_chosen(
+            topic, self.topics, self.topic_pattern
+        )
+
+    def missing_words(
+        self, everything: Collection[Mapping[str, Any]], chosen: Collection[Mapping[str, Any]]
+    ) -> list[str]:
+        """Return a line for each given name that no chosen row has, with the names in
+        `everything` that are like it."""
+        columns = (("--group", "group_id", self.groups), ("--topic", "topic", self.topics))
+        return [
+            f"no rows of {option} {name}{_why_missing(name, column, everything)}"
+            for option, column, names in columns
+            for name in sorted(names - {row[column] for row in chosen})
+        ]
 
     def found_in(self, rows: pa.Table | pa.RecordBatch) -> FoundNames:
         """Return which of the names rows have."""
@@ -69,17 +88,27 @@ def group_count(digests: bytes) -> int:
     return len(np.unique(np.frombuffer(digests, dtype=f"V{_DIGEST_BYTES}")))
 
 
+def _why_missing(name: str, column: str, everything: Iterable[Mapping[str, Any]]) -> str:
+    present = sorted({row[column] for row in everything if row[column] is not None})
+    if name in present:
+        return ": other options exclude it"
+    return f"; in the input: {name_suggestions([name], present)}"
+
+
+def _is_chosen(name: str | None, names: frozenset[str], pattern: str | None) -> bool:
+    if not names and pattern is None:
+        return True
+    if name is None:
+        return False
+    return name in names or (pattern is not None and re.search(pattern, name) is not None)
+
+
 def _by_name(rows: pa.Table, column: str, names: frozenset[str], pattern: str | None) -> pa.Table:
     if not names and pattern is None:
         return rows
-    matches = None if pattern is None else re.compile(pattern).search
     coded = rows[column].combine_chunks().dictionary_encode()
     is_chosen = np.array(
-        [
-            name in names or (matches is not None and bool(matches(name)))
-            for name in coded.dictionary.to_pylist()
-        ],
-        dtype=np.bool_,
+        [_is_chosen(name, names, pattern) for name in coded.dictionary.to_pylist()], dtype=np.bool_
     )
     return rows.filter(fixed_width(is_chosen, pa.bool_()).take(coded.indices))
 

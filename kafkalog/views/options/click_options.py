@@ -146,6 +146,12 @@ def group_pattern_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def chosen_name_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --group, --group-pattern, --topic and --topic-pattern, received as `groups`,
+    `group_pattern`, `topics` and `topic_pattern`."""
+    return group_option(group_pattern_option(topic_option()(topic_pattern_option()(function))))
+
+
 def time_option(name: str, parameter: str, meaning: str) -> Decorator:
     """Add an option that is a time, received in milliseconds since 1970."""
     words = f"{meaning}. TIME: 2026-11-21T12:00:00Z for example, {TIMES_ALLOWED}."

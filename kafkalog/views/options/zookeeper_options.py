@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from kafkalog.errors import ConflictingOptionsError, OptionError
@@ -45,11 +45,11 @@ class ZookeeperOptions:
     view: ZookeeperView
     columns: tuple[str, ...] | None
     mode: Mode
-    zxid: int | None
-    time_ms: int | None
-    subtree: bytes
-    without_effect: tuple[str, ...]
-    file_access: FileAccess
+    zxid: int | None = None
+    time_ms: int | None = None
+    subtree: bytes = b""
+    without_effect: tuple[str, ...] = ()
+    file_access: FileAccess = field(default_factory=FileAccess)
 
 
 _PATHS_ALLOWED = (

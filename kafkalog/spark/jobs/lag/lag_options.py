@@ -27,14 +27,6 @@ _LAG = LagSettings()
 _MOST_INTERVALS = 10_000
 
 
-def chosen_name_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --group, --group-pattern, --topic and --topic-pattern, received as `groups`,
-    `group_pattern`, `topics` and `topic_pattern`."""
-    return shared.group_option(
-        shared.group_pattern_option(shared.topic_option()(shared.topic_pattern_option()(function)))
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _GroupRequest:
     """The options that both jobs have, as they were given."""
@@ -102,7 +94,7 @@ class HistoryRequest(_GroupRequest):
 
 def _group_options() -> tuple[Decorator, ...]:
     return (
-        chosen_name_options,
+        shared.chosen_name_options,
         shared.zookeeper_options(
             "Data directories of ZooKeeper's servers, for groups that commit there"
         ),

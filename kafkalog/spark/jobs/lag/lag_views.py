@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.errors import LogDirError
-from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag
+from kafkalog.questions.zookeeper_cluster import ZookeeperInput
+from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
 from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.spark.log_rows import commits_complete_from
 from kafkalog.spark.tables import local_rows

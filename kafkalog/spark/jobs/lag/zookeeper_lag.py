@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -11,10 +10,8 @@ from pyspark.sql import functions as F
 
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
 from kafkalog.inspection.zookeeper.zookeeper_commits import history_begin
+from kafkalog.questions.zookeeper_cluster import ZookeeperInput
 from kafkalog.spark.log_rows import REACH, one_row
-from kafkalog.storage.files.files import matching_paths
-from kafkalog.storage.log_dir.read_directories import refuse_tables
-from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 from kafkalog.zookeeper.data_dir_check import data_dir_findings
 
 
@@ -22,48 +19,6 @@ def found_clusters(rows: DataFrame) -> list[EnsembleCluster]:
     """Return the clusters that rows of view `clusters`, or of an audit, are about."""
     named = rows.select(*EnsembleCluster._fields).distinct()
     return [EnsembleCluster(*row) for row in named.collect()]
-
-
-@dataclass(frozen=True, slots=True)
-class ZookeeperInput:
-    """Which files of ZooKeeper to read, `paths` without globs, and the data directories that these
-    are of; what to do about damage, and where in the tree the cluster begins if it is not the only
-    one there."""
-
-    paths: tuple[str, ...]
-    data_dirs: tuple[DataDir, ...]
-    mode: str
-    chroot: str | None = None
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The values that column input_path can have."""
-        return tuple(data_dir.path for data_dir in self.data_dirs)
-
-
-def zookeeper_input(
-    patterns: Sequence[str], mode: str, chroot: str | None = None
-) -> ZookeeperInput:
-    """Return the files that paths and globs name. Raises LogDirError for a path without files of
-    ZooKeeper's."""
-    data_dirs = tuple(find_data_dirs(patterns))
-    paths = tuple(path for pattern in patterns for path in matching_paths(pattern))
-    return ZookeeperInput(paths, data_dirs, mode, chroot)
-
-
-def readable_zookeeper(
-    patterns: Sequence[str], mode: str, chroot: str | None, *, output_dir: str
-) -> ZookeeperInput | None:
-    """Return ZooKeeper's files that paths and globs name, None without any path.
-
-    Call it before a session is started. Raises LogDirError for a path without files of
-    ZooKeeper's, and OptionError where `output_dir` lies in the input.
-    """
-    if not patterns:
-        return None
-    given = zookeeper_input(patterns, mode, chroot)
-    refuse_tables(output_dir, given.paths)
-    return given
 
 
 class ZookeeperLag:

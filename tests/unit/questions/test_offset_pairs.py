@@ -2,21 +2,19 @@
 
 from typing import Any
 
-from pyspark.sql import SparkSession
-
-from kafkalog.analysis.zookeeper.offset_migration import offset_pairs
+from kafkalog.questions.migration import offset_pairs
 
 _ZNODES = (
-    "group_id string, topic string, partition int, broker_id int, committed_offset bigint, "
-    "mtime_ms bigint, path string, znode_version int, detail string"
+    *("group_id", "topic", "partition", "broker_id", "committed_offset", "mtime_ms", "path"),
+    *("znode_version", "detail"),
 )
 _COMMITS = (
-    "group_id string, topic string, partition int, committed_offset bigint, "
-    "commit_timestamp_ms bigint, internal_partition int"
+    *("group_id", "topic", "partition", "committed_offset", "commit_timestamp_ms"),
+    "internal_partition",
 )
 
 
-def test_what_kafka_0_7_left_stands_by_itself(spark: SparkSession) -> None:
+def test_what_kafka_0_7_left_stands_by_itself() -> None:
     # F470: [partition_id] and [broker_id-partition_id] of one topic
     root = "/consumers/g/offsets/t"
     znodes: list[tuple[Any, ...]] = [
@@ -30,12 +28,17 @@ def test_what_kafka_0_7_left_stands_by_itself(spark: SparkSession) -> None:
     znodes.append(("g", "t", 1, None, None, 1, f"{root}/1", 0, "no data"))
     commits = [("g", "t", partition, 50, 2, 0) for partition in (0, 1, 2)]
     found = offset_pairs(
-        spark.createDataFrame(znodes, _ZNODES), spark.createDataFrame(commits, _COMMITS), None
+        [dict(zip(_ZNODES, row, strict=True)) for row in znodes],
+        [dict(zip(_COMMITS, row, strict=True)) for row in commits],
+        None,
     )
-    names = ("partition", "zookeeper_offset", "kafka_offset", "znode_version")
+    names = ("partition", "zookeeper_offset", "kafka_offset", "znode_version", "detail")
     of_oldest = "an offset of Kafka 0.7: a place in the log of one broker"
-    rows = found.orderBy("partition", "znode_version").select(*names, "detail").collect()
-    assert [tuple(row) for row in rows] == [
+    rows = sorted(
+        (tuple(row[name] for name in names) for row in found),
+        key=lambda row: (row[0], -1 if row[3] is None else row[3]),
+    )
+    assert rows == [
         (0, 40, 50, 2, None),
         (0, None, None, 3, of_oldest),
         (0, None, None, 4, of_oldest),

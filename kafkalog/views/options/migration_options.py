@@ -1,31 +1,25 @@
-"""The options of the job migrate-offsets."""
+"""The options of command and job migrate-offsets."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kafkalog.coordination.zookeeper.offset_migration import COMMIT_INTERVAL_MS, Move
 from kafkalog.coordination.zookeeper.zookeeper_commands import Shell
 from kafkalog.messages.commit_records import COMMIT_FORMS
-from kafkalog.spark.jobs.lag.lag_options import chosen_name_options
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.parameter_types import GivenPath
-
-if TYPE_CHECKING:
-    from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas
-    from kafkalog.spark.jobs.zookeeper.offset_judgement import Judgement
 
 _MTIME, _NOW = "mtime", "now"
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationRequest:
-    """The options of the job, as they were given."""
+    """The options, as they were given."""
 
     groups: tuple[str, ...] = ()
     group_pattern: str | None = None
@@ -59,31 +53,24 @@ class MigrationRequest:
         paths = {"to_kafka": self.write_segments, "to_zookeeper": self.write_zookeeper_commands}
         return [column for column, path in paths.items() if path] or ["to_kafka"]
 
-    def judgement(self, replicas: OffsetsReplicas) -> Judgement:
-        """Return what offsets are judged by."""
-        from kafkalog.spark.jobs.zookeeper.offset_judgement import Judgement
-
+    @property
+    def allowed(self) -> frozenset[Move]:
+        """The refusals that do not hold."""
         allowed = {
             Move.REWIND: self.allow_rewind,
             Move.ACTIVE: self.allow_active_groups,
             Move.UNKNOWN_TOPIC: self.allow_unknown_topics,
         }
-        expired_before_ms = time.time_ns() // 1_000_000 - self.offsets_retention * 60_000
-        return Judgement(
-            frozenset(move for move, is_allowed in allowed.items() if is_allowed),
-            self.commit_interval_ms,
-            expired_before_ms if self.keeps_commit_times else None,
-            replicas,
-        )
+        return frozenset(move for move, is_allowed in allowed.items() if is_allowed)
 
 
 def migration_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the job, received as `request`."""
+    """Add the options, received as `request`."""
     return shared.settings_options(
         MigrationRequest,
         "request",
         shared.zookeeper_options("The data directories of ZooKeeper's servers", required=True),
-        chosen_name_options,
+        shared.chosen_name_options,
         *_WRITING,
         *_REFUSALS,
         click.option(

@@ -1,0 +1,92 @@
+"""`kafkalog migrate-offsets`: the offsets of groups in ZooKeeper and in Kafka, and how to move
+them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import click
+
+from kafkalog.command_line.findings_table import exit_code, shown_rows_option, write_answer
+from kafkalog.command_line.inputs import bytes_in, logs_of_topics
+from kafkalog.command_line.terminal import print_note, print_text, progress_bar, table_format_option
+from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.migration_options import MigrationRequest, migration_options
+from kafkalog.views.parallel import processes_for
+
+_OFFSETS, _PHASES = "offset_migration", "migration_phases"
+_TABLES = {"group": _PHASES, "partition": _OFFSETS}
+_TEXT_COLUMNS = {
+    _PHASES: (
+        *("group_id", "phase", "partitions", "to_move", "refused", "is_safe", "objections"),
+        "next_step",
+    ),
+    _OFFSETS: (
+        *("group_id", "topic", "partition", "comparison", "zookeeper_offset", "kafka_offset"),
+        *("offset_difference", "to_kafka", "to_kafka_warnings", "to_zookeeper", "detail"),
+    ),
+}
+
+_EPILOG = f"""\
+{PATHS_MEANING}
+Offsets are written only where --write-segments or --write-zookeeper-commands says, never to the
+input. Findings are offsets that an option would have to allow to be moved, and offsets that no log
+has. See docs/migration.md.
+
+\b
+Examples:
+  kafkalog migrate-offsets /var/lib/kafka/data --zookeeper /var/lib/zookeeper
+  kafkalog migrate-offsets /var/lib/kafka/data --zookeeper /var/lib/zookeeper --by partition
+  kafkalog migrate-offsets /var/lib/kafka/data --zookeeper /var/lib/zookeeper \\
+      --group billing --write-segments /tmp/segments
+"""
+
+
+@click.command("migrate-offsets", epilog=_EPILOG)
+@shared.paths_argument
+@migration_options
+@shared.by_option(tuple(_TABLES), "A row per group, or per partition of a group.")
+@shown_rows_option("rows")
+@shared.fail_on_findings_option(default=True)
+@table_format_option
+@shared.processes_option
+def migrate_offsets(
+    paths: Sequence[str],
+    request: MigrationRequest,
+    by: str,
+    show: int,
+    fail_on_findings: bool,
+    table_format: str,
+    processes: int | None,
+) -> ExitCode:
+    """Compare groups' offsets in ZooKeeper and in Kafka, and write what moves them."""
+    from kafkalog.questions.migration import MigrationSettings, migration
+    from kafkalog.questions.moved_offsets import MoveOutput, write_moves
+    from kafkalog.questions.zookeeper_cluster import ZookeeperCluster, zookeeper_input
+    from kafkalog.storage.log_dir.log_dir import input_entries
+    from kafkalog.storage.log_dir.read_directories import directories_read
+    from kafkalog.views.engine import LocalViews
+    from kafkalog.views.options.options import Mode
+
+    logs = logs_of_topics(paths)
+    given = zookeeper_input(request.zookeeper, Mode.PERMISSIVE.value, request.chroot)
+    entries = [entry for path in paths for entry in input_entries(path)]
+    now_ms = time.time_ns() // 1_000_000
+    output = MoveOutput.of(request, now_ms)
+    output.refuse_places([*given.paths, *directories_read(entries, logs)])
+    ids = {log.log_dir.cluster_id for log in logs}
+    zookeeper = ZookeeperCluster(given, ids, allow_unknown=request.allow_unknown_cluster)
+    size = bytes_in(logs)
+    with progress_bar(size, "reading") as bar:
+        views = LocalViews(paths, logs, processes_for(size, processes), on_done=bar.update)
+        found = migration(views, zookeeper, MigrationSettings.of(request, now_ms))
+    table = _TABLES[by]
+    write_answer(table, found.tables[table], _TEXT_COLUMNS[table], table_format, show=show)
+    findings = found.findings()
+    lines = [*found.words(), *write_moves(output, found, logs, zookeeper, now_ms)]
+    lines.append(f"findings: {', '.join(findings) or 'none'}")
+    (print_text if table_format == "text" else print_note)("\n".join(lines))
+    return exit_code(has_findings=bool(findings), fails=fail_on_findings)

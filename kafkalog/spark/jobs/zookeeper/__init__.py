@@ -1,1 +1,0 @@
-"""What the ZooKeeper jobs share."""
