@@ -89,7 +89,7 @@ class CommittedOffsets:
         values = request.values
         stored = await self._known.stored()
         if request.version >= _GROUPS_IN_REQUEST_SINCE:
-            # Each group once, as it is asked for last.
+            # Each group once, as it is requested last.
             asked = {each["groupId"]: each for each in values["groups"]}
             return {"groups": [await self._fetched_group(each, stored) for each in asked.values()]}
         topics = await self._fetched(values["groupId"], values["topics"], stored)
@@ -116,7 +116,7 @@ class CommittedOffsets:
     def _offsets(
         self, commits: Mapping[GroupPartition, Commit], asked: list[Values] | None
     ) -> Steps[list[Values]]:
-        """Return what is committed of the partitions that are asked for, by default of all."""
+        """Return what is committed of the partitions that are requested, by default of all."""
         topics = []
         for topic in self._all_committed(commits) if asked is None else asked:
             partitions = []

@@ -70,10 +70,12 @@ class _Peers(NamedTuple):
 
 
 class _Response(NamedTuple):
-    """A response's pieces, and how long to wait before they are sent."""
+    """A response's pieces, how long to wait before they are sent, and the broker that the client
+    takes the server for from now on, None if it does not say."""
 
     parts: list[Part]
     wait_seconds: float = 0
+    node: int | None = None
 
 
 class Server:
@@ -224,7 +226,17 @@ class Server:
         # Outside of the block: it may have to wait for other clients.
         values = await (instead or self.answer)(request)
         write = partial(response_parts, request.api, request.version, head.correlation_id, values)
-        return _Response(await self._turns.run(one_step(write), size))
+        parts = await self._turns.run(one_step(write), size)
+        return _Response(parts, node=await self._named_node(request))
+
+    async def _named_node(self, request: Request) -> int | None:
+        """Return the broker that a client names in ApiVersions, None if it names none there is.
+        All have the same address, so this alone tells connections to them apart."""
+        node = request.values.get("nodeId", -1) if request.api.key == API_VERSIONS else -1
+        if node < 0:
+            return None
+        await self._needed("brokers")
+        return node if node in self._cluster.brokers else None
 
     async def _needed(self, name: str) -> None:
         """Have the cluster read what an answer needs."""
@@ -381,6 +393,8 @@ class _Connection:
         response = await respond(
             await asyncio.wait_for(self._arrived(size), self._server.limits.send_seconds)
         )
+        if response.node is not None:
+            self._peers = self._peers._replace(node=response.node)
         self._server.in_flight.clear(self)
         await asyncio.sleep(response.wait_seconds)
         await self._send(response.parts)

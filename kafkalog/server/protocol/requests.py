@@ -74,8 +74,8 @@ def alone(log: ServedLog, read: Callable[[], Values]) -> Steps[Values]:
 def each_once(
     topics: list[Values], inside: str, number: str | None = None
 ) -> list[tuple[Values, list[Any]]]:
-    """Return what names each topic of a request, and its partitions, each once and as it is asked
-    for last, as brokers do. They are in the field `inside`, their numbers in `number`, or are the
+    """Return what names each topic of a request, and its partitions, each once and as it is
+    requested last, as brokers do. They are in the field `inside`, their numbers in `number`, or are the
     numbers."""
     merged: dict[tuple[tuple[str, str], ...], dict[int, Any]] = {}
     for topic in topics:

@@ -133,7 +133,7 @@ class Turns:
 
         def end(ended: asyncio.Future[_Turn[_Result]]) -> None:
             timer.cancel()
-            # Where nobody waits any more, an error is not of interest.
+            # After the client has left, an error is not of interest.
             _ = ended.cancelled() or ended.exception()
             if is_long:
                 self._long -= 1
