@@ -1,7 +1,7 @@
 """What requests, responses and members of groups take in memory, up to a limit in all.
 
-Bytes count when they are there, not when a client announces them, and no client waits for room: where
-there is none, whoever holds most has to go. Who holds little never has to.
+Bytes count when they are there, not when a client announces them, and no client waits for room:
+where there is none, whoever holds most has to go. Who holds little never has to.
 """
 
 from __future__ import annotations

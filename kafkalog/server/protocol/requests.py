@@ -75,8 +75,8 @@ def each_once(
     topics: list[Values], inside: str, number: str | None = None
 ) -> list[tuple[Values, list[Any]]]:
     """Return what names each topic of a request, and its partitions, each once and as it is
-    requested last, as brokers do. They are in the field `inside`, their numbers in `number`, or are the
-    numbers."""
+    requested last, as brokers do. They are in the field `inside`; their numbers are in the field
+    `number`, or are all there is."""
     merged: dict[tuple[tuple[str, str], ...], dict[int, Any]] = {}
     for topic in topics:
         named = tuple((key, topic[key]) for key in ("name", "topic", "topicId") if key in topic)
