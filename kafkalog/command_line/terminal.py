@@ -15,7 +15,7 @@ import click
 
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.words import printable, printable_lines
+from kafkalog.words import printable, printable_json, printable_lines
 
 TABLE_FORMATS = ("text", "json", "csv")
 
@@ -89,7 +89,7 @@ def write_table(
     if table_format == "json":
         for row in rows:
             line = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
-            click.echo("".join(map(_json_character, line)) if not line.isprintable() else line)
+            click.echo(printable_json(line))
     elif table_format == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(names)
@@ -184,10 +184,6 @@ def _shortened(text: str, width: int) -> str:
         return text
     tail = (width - 1) // 2
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
-
-
-def _json_character(character: str) -> str:
-    return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
 def _text(value: object) -> str:

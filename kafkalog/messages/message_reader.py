@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from struct import Struct, unpack_from
+from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError, SchemaError
 from kafkalog.messages.schema import Message, SchemaField, Value, Values
@@ -31,19 +32,51 @@ _LengthReader = Callable[[bytes, int], tuple[int, int]]
 _NULL_LENGTH = -1
 
 
+class _Form(NamedTuple):
+    """How a version is written. `limit`, if there is one, gets the number of values in an array
+    and its position before they are read."""
+
+    version: int
+    is_flexible: bool
+    limit: Callable[[int, int], None] | None = None
+
+
 def read_message(
-    message: Message, version: int, data: bytes, position: int = 0
+    message: Message,
+    version: int,
+    data: bytes,
+    position: int = 0,
+    *,
+    most_values: int | None = None,
 ) -> tuple[Values, int]:
     """Return the values of all fields that the version has, and the position after the message.
 
-    Missing tagged fields have their defaults; unknown ones are skipped. Raises CorruptDataError
-    (`truncated` or `malformed`, with the position in `data`), SchemaError if the message has no
-    such version.
+    Missing tagged fields have their defaults; unknown ones are skipped. A value takes far more
+    memory than the byte that stands for it: `most_values` limits the numbers, texts, structs and
+    fields of structs that arrays have in all. Raises CorruptDataError (`truncated` or `malformed`,
+    with the position in `data`), SchemaError if the message has no such version.
     """
     if version not in message.versions:
         raise SchemaError(f"{message.name} has versions {message.versions}, not {version}")
-    values, position = _message_reader(message, version)(data, position)
+    if most_values is None:
+        values, position = _message_reader(message, version)(data, position)
+        return values, position
+    form = _Form(version, version in message.flexible, _counter(most_values))
+    values, position = _struct_reader(message.fields, form)(data, position)
     return values, position
+
+
+def _counter(most_values: int) -> Callable[[int, int], None]:
+    """Return a function that counts values, and raises CorruptDataError if there are too many."""
+    left = most_values
+
+    def count(values: int, position: int) -> None:
+        nonlocal left
+        left -= values
+        if left < 0:
+            raise _malformed(f"more than {most_values} values in arrays", position)
+
+    return count
 
 
 def _truncated(detail: str, position: int) -> CorruptDataError:
@@ -56,20 +89,15 @@ def _malformed(detail: str, position: int) -> CorruptDataError:
 
 @cache
 def _message_reader(message: Message, version: int) -> _Reader:
-    return _struct_reader(message.fields, version, is_flexible=version in message.flexible)
+    return _struct_reader(message.fields, _Form(version, version in message.flexible))
 
 
-def _struct_reader(fields: Sequence[SchemaField], version: int, *, is_flexible: bool) -> _Reader:
+def _struct_reader(fields: Sequence[SchemaField], form: _Form) -> _Reader:
+    version, is_flexible, limit = form
     there = [field for field in fields if version in field.versions]
-    plain = tuple(
-        (field.name, _field_reader(field, version, is_flexible))
-        for field in there
-        if field.tag is None
-    )
+    plain = tuple((field.name, _field_reader(field, form)) for field in there if field.tag is None)
     tagged = {
-        field.tag: (field, _field_reader(field, version, is_flexible))
-        for field in there
-        if field.tag is not None
+        field.tag: (field, _field_reader(field, form)) for field in there if field.tag is not None
     }
 
     def read(data: bytes, position: int) -> tuple[Values, int]:
@@ -79,19 +107,25 @@ def _struct_reader(fields: Sequence[SchemaField], version: int, *, is_flexible: 
         if is_flexible:
             for field, _ in tagged.values():
                 values[field.name] = field.default(version)
-            position = _read_tagged(data, position, tagged, values)
+            position = _read_tagged(data, position, tagged, values, limit)
         return values, position
 
     return read
 
 
 def _read_tagged(
-    data: bytes, position: int, known: dict[int, tuple[SchemaField, _Reader]], values: Values
+    data: bytes,
+    position: int,
+    known: dict[int, tuple[SchemaField, _Reader]],
+    values: Values,
+    limit: Callable[[int, int], None] | None,
 ) -> int:
     count, position = read_uvarint(data, position)
     # Each has a tag and a size of a byte at least.
     if count > (len(data) - position) // 2:
         raise _truncated(f"{count} tagged fields, {len(data) - position} bytes are left", position)
+    if count and limit is not None:
+        limit(count, position)
     for _ in range(count):
         tag, position = read_uvarint(data, position)
         size, position = read_uvarint(data, position)
@@ -123,18 +157,18 @@ def read_uvarint(data: bytes, position: int) -> tuple[int, int]:
     return value, position + size
 
 
-def _field_reader(field: SchemaField, version: int, is_flexible: bool) -> _Reader:
-    is_nullable = version in field.nullable
+def _field_reader(field: SchemaField, form: _Form) -> _Reader:
+    is_nullable = form.version in field.nullable
     if field.is_array:
-        return _array_reader(field, version, is_flexible)
+        return _array_reader(field, form)
     if field.struct is not None:
-        read = _struct_reader(field.struct, version, is_flexible=is_flexible)
+        read = _struct_reader(field.struct, form)
         return _nullable_struct(read, is_tagged=field.tag is not None) if is_nullable else read
     if field.type == "string":
-        length = _length_reader(STRING_LENGTH, is_flexible)
+        length = _length_reader(STRING_LENGTH, form.is_flexible)
         return _sized_reader(field.name, length, decoded, is_nullable, LONGEST_STRING)
     if field.type == "bytes":
-        length = _length_reader(BYTES_LENGTH, is_flexible)
+        length = _length_reader(BYTES_LENGTH, form.is_flexible)
         return _sized_reader(field.name, length, bytes, is_nullable, None)
     return _read_uuid if field.type == "uuid" else _fixed_reader(FIXED_WIDTH[field.type])
 
@@ -195,10 +229,13 @@ def _check_null(name: str, is_nullable: bool, position: int) -> None:
         raise _malformed(f"{name} is null and must not be", position)
 
 
-def _array_reader(field: SchemaField, version: int, is_flexible: bool) -> _Reader:
+def _array_reader(field: SchemaField, form: _Form) -> _Reader:
+    version, is_flexible, limit = form
     name, is_nullable = field.name, version in field.nullable
     read_length = _length_reader(ARRAY_LENGTH, is_flexible)
-    read_elements = _elements_reader(field, version, is_flexible)
+    read_elements = _elements_reader(field, form)
+    # A struct is a value itself, and its fields are.
+    width = 1 + sum(version in part.versions for part in field.struct or ())
     least = least_element_size(field, version, is_flexible=is_flexible)
 
     def read(data: bytes, position: int) -> tuple[Value, int]:
@@ -209,13 +246,15 @@ def _array_reader(field: SchemaField, version: int, is_flexible: bool) -> _Reade
         # Nothing is allocated, and nothing looped over, that the bytes cannot hold.
         if count * least > len(data) - start:
             raise _truncated(f"{name} of {count} elements, {len(data) - start} bytes", position)
+        if limit is not None:
+            limit(count * width, position)
         return read_elements(data, start, count)
 
     return read
 
 
 def _elements_reader(
-    field: SchemaField, version: int, is_flexible: bool
+    field: SchemaField, form: _Form
 ) -> Callable[[bytes, int, int], tuple[list[Value], int]]:
     if field.struct is None and field.type in FIXED_WIDTH:
         layout = FIXED_WIDTH[field.type]
@@ -225,7 +264,7 @@ def _elements_reader(
             return list(numbers), position + count * layout.size
 
         return read_numbers
-    read_element = _field_reader(field.element(), version, is_flexible)
+    read_element = _field_reader(field.element(), form)
 
     def read(data: bytes, position: int, count: int) -> tuple[list[Value], int]:
         elements: list[Value] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from urllib.parse import quote
 
-from kafkalog.words import size_text
+from kafkalog.words import printable, size_text
 
 _LONGEST = 80
 # In a plot, where a phone has room for so much beside the bars.
@@ -39,9 +39,7 @@ def joined(parts: Iterable[str]) -> Markup:
 def visible(text: str, longest: int = _LONGEST) -> str:
     """Return a text from a file in which nothing is invisible or turns the direction of writing,
     shortened in the middle."""
-    seen = "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
-    )
+    seen = printable(text)
     if len(seen) <= longest:
         return seen
     head = (longest - 1) // 2

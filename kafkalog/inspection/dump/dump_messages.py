@@ -10,6 +10,7 @@ import numpy as np
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.inspection.dump.text_kernels import IS_JSON, IS_NULL, IS_TEXT, ByteColumn
 from kafkalog.inspection.dump.text_lines import LineFormat, escaped, of_pieces, spread
+from kafkalog.words import printable_json
 
 _TOMBSTONE = "<DELETE>"
 
@@ -58,14 +59,18 @@ def message_columns(
         if record.is_tombstone and text_format is LineFormat.TEXT:
             value = _TOMBSTONE
         has_form = record.key is not None
-        shown_key = (_encoded(dumped_key(record)), state) if has_form else (raw[0], IS_TEXT)
-        shown_pairs.append((shown_key, (_encoded(value), state)))
+        key = _encoded(dumped_key(record), text_format)
+        shown_key = (key, state) if has_form else (raw[0], IS_TEXT)
+        shown_pairs.append((shown_key, (_encoded(value, text_format), state)))
     keys, values = (of_pieces(side) for side in zip(*shown_pairs, strict=True))
     return keys, values
 
 
-def _encoded(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()
+def _encoded(text: str | None, text_format: LineFormat) -> bytes | None:
+    if text is None:
+        return None
+    # JSON is copied as it is; the other formats escape it like other texts.
+    return (printable_json(text) if text_format is LineFormat.JSON else text).encode()
 
 
 def _bytes_at(column: ByteColumn, row: int) -> bytes | None:

@@ -32,6 +32,9 @@ ESCAPE_BYTES = 6
 
 _MOST_DIGITS = 19
 _MINUS, _ZERO, _PADDING = ord("-"), ord("0"), ord("=")
+_BACKSLASH, _LETTER_U, _LETTER_A = ord("\\"), ord("u"), ord("a")
+# The characters of a code point as JSON escapes it: a backslash, u and four digits.
+_CODE_POINT_BYTES = 6
 
 
 class ByteColumn(NamedTuple):
@@ -57,12 +60,15 @@ class Escaping(NamedTuple):
     """How a format escapes bytes. `costs` (int64, 256) are the characters that each byte takes: 1
     if it needs no escape. `escapes` (256 rows of ESCAPE_BYTES) are those of the others.
 
-    In a strict format, bytes that are not UTF-8 turn the whole value into base64.
+    In a strict format, bytes that are not UTF-8 turn the whole value into base64. Characters of
+    several bytes that a terminal acts on are escaped byte by byte in a format that is not strict,
+    as code points in one that `has_code_points`, and not in others.
     """
 
     costs: LongArray
     escapes: ByteArray
     is_strict: bool
+    has_code_points: bool
     alphabet: ByteArray
 
 
@@ -159,12 +165,48 @@ def _utf8_size(data: ByteArray, index: int, end: int) -> int:
     return size
 
 
+@inlined_kernel
+def _code_point(data: ByteArray, index: int, size: int) -> int:
+    """Return the character of `size` bytes at `index`, 0 if it has four."""
+    if size == 2:
+        return ((long(data[index]) & 0x1F) << 6) | (long(data[index + 1]) & 0x3F)
+    if size == 3:
+        low = ((long(data[index + 1]) & 0x3F) << 6) | (long(data[index + 2]) & 0x3F)
+        return ((long(data[index]) & 0x0F) << 12) | low
+    return long(0)
+
+
+@inlined_kernel
+def _is_command(code: int) -> bool:
+    """Return whether a terminal acts on a character: it is a control, ends a line, or turns the
+    direction in which what follows is shown (Unicode's UAX 9)."""
+    return (
+        0x80 <= code < 0xA0
+        or code == 0x061C
+        or 0x200E <= code <= 0x200F
+        or 0x2028 <= code <= 0x202E
+        or 0x2066 <= code <= 0x2069
+    )
+
+
+@inlined_kernel
+def _put_code_point(code: int, target: ByteArray, at: int) -> None:
+    target[at], target[at + 1] = _BACKSLASH, _LETTER_U
+    for place in range(4):
+        digit = (code >> (12 - 4 * place)) & 15
+        target[at + 2 + place] = _ZERO + digit if digit < 10 else _LETTER_A + digit - 10
+
+
 @kernel
 def measure_escaped(column: ByteColumn, escaping: Escaping, ends: LongArray) -> int:
     """Set ends[1:] to where the escaped values end, and `states` of values that become base64.
     Return the number of bytes."""
     data, borders, states = column
-    costs, is_strict = escaping.costs, escaping.is_strict
+    costs, is_strict, has_code_points = (
+        escaping.costs,
+        escaping.is_strict,
+        escaping.has_code_points,
+    )
     at = long(0)
     for row in range(len(ends) - 1):
         begin, end = borders[row], borders[row + 1]
@@ -177,8 +219,12 @@ def measure_escaped(column: ByteColumn, escaping: Escaping, ends: LongArray) -> 
         while index < end:
             byte = long(data[index])
             length = _utf8_size(data, index, end) if byte >= 0x80 else 1
-            if length > 1 and not (byte == 0xC2 and data[index + 1] < 0xA0):
+            is_command = length > 1 and _is_command(_code_point(data, index, length))
+            if length > 1 and not is_command:
                 size += length
+                index += length
+            elif is_command and has_code_points:
+                size += _CODE_POINT_BYTES
                 index += length
             elif length == 0 and is_strict:
                 states[row] = IS_BASE64
@@ -222,6 +268,7 @@ def fill_escaped(
     """Write what `measure_escaped` measured into `target`."""
     data, borders, states = column
     costs, escapes, is_strict = escaping.costs, escaping.escapes, escaping.is_strict
+    has_code_points = escaping.has_code_points
     for row in range(len(ends) - 1):
         begin, end, at = borders[row], borders[row + 1], ends[row]
         if states[row] == IS_BASE64:
@@ -233,9 +280,15 @@ def fill_escaped(
             while index < end:
                 byte = long(data[index])
                 length = _utf8_size(data, index, end) if byte >= 0x80 else 1
-                if length > 1 and byte == 0xC2 and data[index + 1] < 0xA0 and not is_strict:
+                code = _code_point(data, index, length) if length > 1 else long(0)
+                is_command = _is_command(code)
+                if is_command and not is_strict:
                     length = 0
-                if length <= 1 and costs[byte] > 1:
+                if is_command and has_code_points:
+                    _put_code_point(code, target, at)
+                    at += _CODE_POINT_BYTES
+                    index += length
+                elif length <= 1 and costs[byte] > 1:
                     for place in range(costs[byte]):
                         target[at + place] = escapes[byte, place]
                     at += costs[byte]

@@ -95,13 +95,16 @@ class LineFormat(Enum):
     CSV = "csv"
 
 
-def _escaping(escapes: Mapping[int, str], *, is_strict: bool) -> Escaping:
+def _escaping(
+    escapes: Mapping[int, str], *, is_strict: bool, has_code_points: bool = False
+) -> Escaping:
     costs = np.ones(256, dtype=np.int64)
     table = np.zeros((256, ESCAPE_BYTES), dtype=np.uint8)
     for byte, text in escapes.items():
         costs[byte] = len(text)
         table[byte, : len(text)] = np.frombuffer(text.encode(), dtype=np.uint8)
-    return Escaping(costs, table, is_strict, np.frombuffer(_ALPHABET, dtype=np.uint8))
+    alphabet = np.frombuffer(_ALPHABET, dtype=np.uint8)
+    return Escaping(costs, table, is_strict, has_code_points, alphabet)
 
 
 _CONTROLS = [byte for byte in range(0x20) if byte != ord("\t")]
@@ -114,6 +117,7 @@ _ESCAPINGS = {
     LineFormat.JSON: _escaping(
         {byte: json.dumps(chr(byte))[1:-1] for byte in (*range(0x20), ord('"'), ord("\\"))},
         is_strict=True,
+        has_code_points=True,
     ),
     LineFormat.CSV: _escaping({ord('"'): '""'}, is_strict=True),
 }

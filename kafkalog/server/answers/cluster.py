@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.format.secret_configs import HIDDEN, shown_config
 from kafkalog.messages.schema import ZERO_UUID, Values
-from kafkalog.server.logs.served_cluster import ServedTopic
+from kafkalog.server.logs.served_cluster import ServedTopic, broker_of
 from kafkalog.server.logs.served_log import ServedLog
 from kafkalog.server.protocol.error_codes import ErrorCode
 from kafkalog.server.protocol.requests import NO_AUTHORIZED_OPERATIONS, Request, Served
-from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from kafkalog.server.protocol.turns import Pause, Steps
 
 _TOPIC, _BROKER = 2, 4
 _DYNAMIC_TOPIC_CONFIG, _DYNAMIC_BROKER_CONFIG = 1, 2
 _BROKERS_ENDPOINTS = 1
 _NO_ELIGIBLE_REPLICAS: Values = {"eligibleLeaderReplicas": [], "lastKnownElr": []}
-# Kinds of coordinators, and the topics whose partitions they lead.
-_COORDINATOR_TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE, 2: "__share_group_state"}
+# Kinds of coordinators: of groups, of transactions, of the state of share groups.
+_OF_GROUPS = 0
+_COORDINATORS = (_OF_GROUPS, 1, 2)
 
 
-def metadata(served: Served, request: Request) -> Values:
-    """Answer Metadata: the brokers, and all topics or those that are named."""
+def metadata(served: Served, request: Request) -> Steps[Values]:
+    """Answer Metadata: the brokers, and all topics or those that are named, each once."""
     cluster = served.cluster
     asked = request.values["topics"]
+    topics = []
     if asked is None or (request.version == 0 and not asked):
-        topics = [_topic_values(served, topic) for topic in cluster.topics.values()]
+        for topic in cluster.topics.values():
+            topics.append(_topic_values(served, topic))
+            yield Pause.STEP
     else:
-        topics = [_asked_topic(served, each) for each in asked]
+        pairs = [(each.get("name"), each.get("topicId", ZERO_UUID)) for each in asked]
+        for name, topic_id in dict.fromkeys(pairs):
+            topics.append(_asked_topic(served, name, topic_id))
+            yield Pause.STEP
     return {
         "brokers": served.brokers("nodeId"),
         "clusterId": cluster.cluster_id,
@@ -38,8 +44,7 @@ def metadata(served: Served, request: Request) -> Values:
     }
 
 
-def _asked_topic(served: Served, asked: Values) -> Values:
-    name, topic_id = asked.get("name"), asked.get("topicId", ZERO_UUID)
+def _asked_topic(served: Served, name: str | None, topic_id: str) -> Values:
     cluster = served.cluster
     topic = cluster.topics_by_id.get(topic_id) if name is None else cluster.topics.get(name)
     if topic is not None:
@@ -113,7 +118,7 @@ def describe_cluster(served: Served, request: Request) -> Values:
     }
 
 
-def describe_topic_partitions(served: Served, request: Request) -> Values:
+def describe_topic_partitions(served: Served, request: Request) -> Steps[Values]:
     """Answer DescribeTopicPartitions: topics by their names, from the cursor on, to a limit."""
     cluster, asked = served.cluster, request.values
     names = sorted({topic["name"] for topic in asked["topics"]} or cluster.topics)
@@ -122,6 +127,7 @@ def describe_topic_partitions(served: Served, request: Request) -> Values:
     left = max(1, min(asked["responsePartitionLimit"], 2000))
     topics: list[Values] = []
     for name in names:
+        yield Pause.STEP
         topic = cluster.topics.get(name)
         if name < begin[0]:
             continue
@@ -154,13 +160,20 @@ def _unknown_topic(name: str) -> Values:
     }
 
 
-def describe_configs(served: Served, request: Request) -> Values:
+def describe_configs(served: Served, request: Request) -> Steps[Values]:
     """Answer DescribeConfigs: what the cluster's metadata has of topics and brokers."""
-    return {"results": [_configs(served, each) for each in request.values["resources"]]}
+    results = []
+    asked = {
+        (each["resourceType"], each["resourceName"]): each["configurationKeys"]
+        for each in request.values["resources"]
+    }
+    for (kind, name), names in asked.items():
+        results.append(_configs(served, kind, name, None if names is None else frozenset(names)))
+        yield Pause.STEP
+    return {"results": results}
 
 
-def _configs(served: Served, asked: Values) -> Values:
-    kind, name, names = asked["resourceType"], asked["resourceName"], asked["configurationKeys"]
+def _configs(served: Served, kind: int, name: str, names: frozenset[str] | None) -> Values:
     error = ErrorCode.NONE
     if kind == _TOPIC and name not in served.cluster.topics:
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -190,8 +203,9 @@ def _configs(served: Served, asked: Values) -> Values:
     }
 
 
-def describe_log_dirs(served: Served, request: Request) -> Values:
-    """Answer DescribeLogDirs: the log directories that were given, and the logs in them."""
+def describe_log_dirs(served: Served, request: Request) -> Steps[Values]:
+    """Answer DescribeLogDirs: the log directories that were given, and the logs in them; those of
+    one broker if the client has named it."""
     asked = request.values["topics"]
     chosen = (
         None
@@ -200,9 +214,12 @@ def describe_log_dirs(served: Served, request: Request) -> Values:
     )
     by_directory: dict[str, dict[str, list[Values]]] = {}
     for topic in served.cluster.topics.values():
+        yield Pause.STEP
         for log in topic.partitions.values():
             if chosen is None or (log.topic, log.partition) in chosen:
                 for replica in log.logs:
+                    if request.node not in (None, broker_of(replica)):
+                        continue
                     of_topic = by_directory.setdefault(replica.log_dir.path, {})
                     of_topic.setdefault(topic.name, []).append(
                         {
@@ -232,12 +249,13 @@ def list_partition_reassignments(served: Served, request: Request) -> Values:
     return {"errorMessage": None, "topics": []}
 
 
-def find_coordinator(served: Served, request: Request) -> Values:
+def find_coordinator(served: Served, request: Request) -> Steps[Values]:
     """Answer FindCoordinator: the broker that led the partition with the group, or the first."""
     values = request.values
-    kind = values.get("keyType", 0)
-    keys = values.get("coordinatorKeys", [values.get("key")])
-    found = [_coordinator(served, kind, key) for key in keys]
+    found = []
+    for key in values.get("coordinatorKeys", [values.get("key")]):
+        found.append(_coordinator(served, values.get("keyType", _OF_GROUPS), key))
+        yield Pause.STEP
     if request.version >= 4:
         return {"coordinators": found}
     return {name: value for name, value in found[0].items() if name != "key"}
@@ -245,16 +263,10 @@ def find_coordinator(served: Served, request: Request) -> Values:
 
 def _coordinator(served: Served, kind: int, key: str) -> Values:
     cluster = served.cluster
-    node = cluster.brokers[0]
-    topic = cluster.topics.get(_COORDINATOR_TOPICS.get(kind, ""))
-    if topic is not None and kind == 0:
-        partitions = cluster.partitions_of(topic)
-        log = partitions[offsets_partition_of(key, len(partitions))]
-        node = node if log is None else cluster.leader_of(log)
-    error = ErrorCode.NONE if kind in _COORDINATOR_TOPICS else ErrorCode.INVALID_REQUEST
+    error = ErrorCode.NONE if kind in _COORDINATORS else ErrorCode.INVALID_REQUEST
     return {
         "key": key,
-        "nodeId": node,
+        "nodeId": cluster.group_coordinator(key) if kind == _OF_GROUPS else cluster.brokers[0],
         "host": served.host,
         "port": served.port,
         "errorCode": error,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from kafkalog.errors import KafkaLogError, OffsetOutOfRangeError
 from kafkalog.inspection.logs.log_offsets import TimedOffset
@@ -11,7 +13,8 @@ from kafkalog.messages.schema import Values
 from kafkalog.server.logs.file_ranges import FileRanges
 from kafkalog.server.logs.served_log import UNDEFINED, ServedLog
 from kafkalog.server.protocol.error_codes import ErrorCode
-from kafkalog.server.protocol.requests import Request, Served
+from kafkalog.server.protocol.requests import Request, Served, alone, each_once
+from kafkalog.server.protocol.turns import Pause, Steps
 
 _logger = logger(__name__)
 
@@ -19,12 +22,15 @@ _READ_COMMITTED = 1
 # The most that a response holds, whatever a client asks for.
 MOST_FETCHED_BYTES = 64 * 1024 * 1024
 
+# The most of it that is in no file: old batches, converted.
+_MOST_BYTES_IN_MEMORY = 4 * 1024 * 1024
+
 # Times that stand for an offset.
 _LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL, _LATEST_TIERED = -1, -2, -3, -4, -5
 _EARLIEST_PENDING_UPLOAD = -6
 
 
-def fetch(served: Served, request: Request) -> Values:
+def fetch(served: Served, request: Request) -> Steps[Values]:
     """Answer Fetch: raw batches as they lie in the files. Every fetch stands for itself: a session
     is declined."""
     values = request.values
@@ -33,26 +39,35 @@ def fetch(served: Served, request: Request) -> Values:
     read_committed = values["isolationLevel"] == _READ_COMMITTED
     left = max(0, min(values["maxBytes"], MOST_FETCHED_BYTES))
     by_topic = []
-    taken = 0
-    for topic in values["topics"]:
-        name = topic.get("topic")
-        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if name is None:
-            found = served.cluster.topics_by_id.get(topic["topicId"])
-            name, error = (found.name if found else ""), ErrorCode.UNKNOWN_TOPIC_ID
+    taken = in_memory = 0
+    for named, asked_partitions in each_once(values["topics"], "partitions", "partition"):
+        name, error = _fetched_topic(served, named)
         partitions = []
-        for asked in topic["partitions"]:
+        for asked in asked_partitions:
+            yield Pause.STEP
             log = served.cluster.partition(name, asked["partition"])
-            limit = min(left - taken, asked["partitionMaxBytes"])
             if log is None:
-                answer = _failed(asked, error)
-            else:
-                answer = _fetched(log, asked, limit, taken == 0, read_committed)
+                partitions.append(_failed(asked, error))
+                continue
+            limit = min(left - taken, asked["partitionMaxBytes"])
+            if in_memory >= _MOST_BYTES_IN_MEMORY:
+                limit = 0
+            read = partial(_fetched, log, asked, limit, taken == 0, read_committed)
+            answer = yield from alone(log, read)
             taken += len(answer["records"])
+            in_memory += answer["records"].bytes_in_memory
             partitions.append(answer)
-        named = {key: value for key, value in topic.items() if key in ("topic", "topicId")}
         by_topic.append({**named, "partitions": partitions})
     return {"responses": by_topic}
+
+
+def _fetched_topic(served: Served, named: Values) -> tuple[str, ErrorCode]:
+    """Return the name of a topic that is given by its name or its id, empty if there is none, and
+    the error that says so."""
+    if "topic" in named:
+        return named["topic"], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    found = served.cluster.topics_by_id.get(named["topicId"])
+    return (found.name if found else ""), ErrorCode.UNKNOWN_TOPIC_ID
 
 
 def fetched_bytes(answer: Values) -> int:
@@ -123,48 +138,57 @@ def _epoch_error(log: ServedLog, asked: Values) -> ErrorCode:
     return ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
-def list_offsets(served: Served, request: Request) -> Values:
-    """Answer ListOffsets: the offset for a time, or for what a negative number stands for."""
-    read_committed = request.values.get("isolationLevel") == _READ_COMMITTED
+def list_offsets(served: Served, request: Request) -> Steps[Values]:
+    """Answer ListOffsets: the offset for a time, or for what a negative number stands for. As by
+    brokers, a partition that is there twice is not answered."""
+    values = request.values
+    read_committed = values.get("isolationLevel") == _READ_COMMITTED
+    times = Counter(
+        (topic["name"], asked["partitionIndex"])
+        for topic in values["topics"]
+        for asked in topic["partitions"]
+    )
     topics = []
-    for topic in request.values["topics"]:
-        partitions = [
-            _offset_answer(
-                served.cluster.partition(topic["name"], asked["partitionIndex"]),
-                asked,
-                read_committed,
-            )
-            for asked in topic["partitions"]
-        ]
-        topics.append({"name": topic["name"], "partitions": partitions})
+    for named, asked_partitions in each_once(values["topics"], "partitions", "partitionIndex"):
+        name, partitions = named["name"], []
+        for asked in asked_partitions:
+            yield Pause.STEP
+            number = asked["partitionIndex"]
+            log = served.cluster.partition(name, number)
+            if times[name, number] > 1:
+                partitions.append(_no_offset(asked, ErrorCode.INVALID_REQUEST))
+            elif log is None:
+                partitions.append(_no_offset(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            else:
+                read = partial(_offset_answer, log, asked, read_committed)
+                partitions.append((yield from alone(log, read)))
+        topics.append({"name": name, "partitions": partitions})
     return {"topics": topics}
 
 
-def _offset_answer(log: ServedLog | None, asked: Values, read_committed: bool) -> Values:
-    answer = {
+def _no_offset(asked: Values, error: ErrorCode) -> Values:
+    return {
         "partitionIndex": asked["partitionIndex"],
-        "errorCode": ErrorCode.NONE,
+        "errorCode": error,
         "timestamp": UNDEFINED,
         "offset": UNDEFINED,
     }
-    if log is None:
-        return {**answer, "errorCode": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+def _offset_answer(log: ServedLog, asked: Values, read_committed: bool) -> Values:
     try:
         error = _epoch_error(log, asked)
         if error is not ErrorCode.NONE:
-            return {**answer, "errorCode": error}
+            return _no_offset(asked, error)
         found = _offset_for(log, asked["timestamp"], read_committed)
+        answer = _no_offset(asked, ErrorCode.NONE)
+        if found is None:
+            return answer
+        epoch = _epoch_of(log, found, asked["timestamp"])
     except (KafkaLogError, OSError) as error:
         _logger.warning("%s cannot be read: %s", log.name, error)
-        return {**answer, "errorCode": ErrorCode.KAFKA_STORAGE_ERROR}
-    if found is None:
-        return answer
-    return {
-        **answer,
-        "timestamp": found.timestamp_ms,
-        "offset": found.offset,
-        "leaderEpoch": _epoch_of(log, found, asked["timestamp"]),
-    }
+        return _no_offset(asked, ErrorCode.KAFKA_STORAGE_ERROR)
+    return {**answer, "timestamp": found.timestamp_ms, "offset": found.offset, "leaderEpoch": epoch}
 
 
 def _epoch_of(log: ServedLog, found: TimedOffset, timestamp_ms: int) -> int:
@@ -194,26 +218,35 @@ def _offset_for(log: ServedLog, timestamp_ms: int, read_committed: bool) -> Time
     return found
 
 
-def offset_for_leader_epoch(served: Served, request: Request) -> Values:
+def offset_for_leader_epoch(served: Served, request: Request) -> Steps[Values]:
     """Answer OffsetForLeaderEpoch: where a leader epoch ended."""
     topics = []
     for topic in request.values["topics"]:
         partitions = []
         for asked in topic["partitions"]:
+            yield Pause.STEP
             log = served.cluster.partition(topic["topic"], asked["partition"])
-            error = (
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if log is None else _epoch_error(log, asked)
-            )
-            epoch, end = UNDEFINED, UNDEFINED
-            if log is not None and error is ErrorCode.NONE:
-                epoch, end = log.end_of_epoch(asked["leaderEpoch"])
-            partitions.append(
-                {
-                    "partition": asked["partition"],
-                    "errorCode": error,
-                    "leaderEpoch": epoch,
-                    "endOffset": end,
-                }
-            )
+            if log is None:
+                partitions.append(_epoch_end(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            else:
+                partitions.append((yield from alone(log, partial(_found_epoch_end, log, asked))))
         topics.append({"topic": topic["topic"], "partitions": partitions})
     return {"topics": topics}
+
+
+def _found_epoch_end(log: ServedLog, asked: Values) -> Values:
+    error = _epoch_error(log, asked)
+    if error is not ErrorCode.NONE:
+        return _epoch_end(asked, error)
+    return _epoch_end(asked, ErrorCode.NONE, *log.end_of_epoch(asked["leaderEpoch"]))
+
+
+def _epoch_end(
+    asked: Values, error: ErrorCode, epoch: int = UNDEFINED, end_offset: int = UNDEFINED
+) -> Values:
+    return {
+        "partition": asked["partition"],
+        "errorCode": error,
+        "leaderEpoch": epoch,
+        "endOffset": end_offset,
+    }

@@ -126,13 +126,19 @@ def _user(name: str, times: int, of_user: dict[str, list[Values]]) -> Values:
 
 
 def describe_client_quotas(served: Served, request: Request) -> Values:
-    """Answer DescribeClientQuotas: the quotas of the entities that a filter matches."""
+    """Answer DescribeClientQuotas: the quotas of the entities that a filter matches. As brokers do,
+    refuse a filter that names a type of entity twice."""
+    asked = request.values["components"]
+    times = Counter(each["entityType"] for each in asked)
+    twice = next((kind for kind, number in times.items() if number > 1), None)
+    if twice is not None:
+        message = f"Entity type {twice} cannot appear more than once in the filter."
+        return {"errorCode": ErrorCode.INVALID_REQUEST, "errorMessage": message, "entries": None}
     image = served.cluster.image
     values: dict[tuple[tuple[str, str | None], ...], list[Values]] = {}
     for row in [] if image is None else image.rows("quota"):
         quota = {"key": row["quota"], "value": row["value"]}
         values.setdefault(row["entity"], []).append(quota)
-    asked = request.values["components"]
     entries = [
         {
             "entity": [{"entityType": kind, "entityName": name} for kind, name in entity],

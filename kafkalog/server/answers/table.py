@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kafkalog.messages.protocol import API_VERSIONS, apis
 from kafkalog.messages.schema import Values
@@ -14,6 +14,20 @@ FETCH = 1
 
 PRODUCE = 0
 
+# What an answer needs that is read from files as a whole, once: properties of ServedCluster.
+NEEDED: Mapping[int, Sequence[str]] = {
+    FETCH: ("topics_by_id",),
+    3: ("brokers", "topics_by_id"),
+    10: ("brokers",),
+    29: ("image",),
+    32: ("metadata",),
+    48: ("image",),
+    50: ("image",),
+    60: ("brokers",),
+    65: ("transactional_ids",),
+    66: ("brokers", "transactional_ids"),
+    75: ("brokers", "topics_by_id"),
+}
 # By the requests' keys. They read files, and change nothing.
 ANSWERS: Mapping[int, Answer] = {
     PRODUCE: refusals.produce,

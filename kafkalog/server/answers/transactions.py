@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import re2
@@ -10,8 +11,10 @@ import re2
 from kafkalog.errors import KafkaLogError
 from kafkalog.log_lines import logger
 from kafkalog.messages.schema import Values
+from kafkalog.server.logs.served_log import ServedLog
 from kafkalog.server.protocol.error_codes import ErrorCode
-from kafkalog.server.protocol.requests import Request, Served
+from kafkalog.server.protocol.requests import Request, Served, alone, each_once, pattern
+from kafkalog.server.protocol.turns import Pause, Steps
 
 _logger = logger(__name__)
 _NONE = -1
@@ -22,8 +25,9 @@ _STATES = (
 )
 
 
-def list_transactions(served: Served, request: Request) -> Values:
-    """Answer ListTransactions: the transactional ids that `__transaction_state` has.
+def list_transactions(served: Served, request: Request) -> Steps[Values]:
+    """Answer ListTransactions: the transactional ids that `__transaction_state` has; none if the
+    client takes this connection for that of a broker other than their coordinator.
 
     The filter by duration, which is counted up to now, is not applied to a log of the past.
     """
@@ -31,31 +35,36 @@ def list_transactions(served: Served, request: Request) -> Values:
     states, producers = set(values["stateFilters"]), set(values["producerIdFilters"])
     text = values.get("transactionalIdPattern")
     try:
-        pattern = re2.compile(text) if text else None
+        expression = pattern(text) if text else None
     except re2.error:
         return {"errorCode": ErrorCode.INVALID_REGULAR_EXPRESSION}
-    found = [
-        {
-            "transactionalId": row["transactional_id"],
-            "producerId": _number(row, "producer_id"),
-            "transactionState": row["state"] or "",
-        }
-        for row in served.cluster.transactional_ids.values()
-        if (not states or row["state"] in states)
-        and (not producers or row["producer_id"] in producers)
-        and (pattern is None or pattern.fullmatch(row["transactional_id"]))
-    ]
+    is_coordinator = request.node in (None, served.cluster.brokers[0])
+    found = []
+    for row in served.cluster.transactional_ids.values() if is_coordinator else ():
+        yield Pause.STEP
+        if (
+            (not states or row["state"] in states)
+            and (not producers or row["producer_id"] in producers)
+            and (expression is None or expression.fullmatch(row["transactional_id"]))
+        ):
+            found.append(
+                {
+                    "transactionalId": row["transactional_id"],
+                    "producerId": _number(row, "producer_id"),
+                    "transactionState": row["state"] or "",
+                }
+            )
     return {"unknownStateFilters": sorted(states - set(_STATES)), "transactionStates": found}
 
 
-def describe_transactions(served: Served, request: Request) -> Values:
-    """Answer DescribeTransactions."""
+def describe_transactions(served: Served, request: Request) -> Steps[Values]:
+    """Answer DescribeTransactions: each id once."""
     known = served.cluster.transactional_ids
-    return {
-        "transactionStates": [
-            _described(each, known.get(each)) for each in request.values["transactionalIds"]
-        ]
-    }
+    states = []
+    for each in dict.fromkeys(request.values["transactionalIds"]):
+        states.append(_described(each, known.get(each)))
+        yield Pause.STEP
+    return {"transactionStates": states}
 
 
 def _described(transactional_id: str, row: Mapping[str, Any] | None) -> Values:
@@ -82,27 +91,37 @@ def _number(row: Mapping[str, Any], name: str) -> int:
     return _NONE if value is None else value
 
 
-def describe_producers(served: Served, request: Request) -> Values:
-    """Answer DescribeProducers."""
+def describe_producers(served: Served, request: Request) -> Steps[Values]:
+    """Answer DescribeProducers: each partition once."""
     topics = []
-    for topic in request.values["topics"]:
-        partitions = [
-            _producers(served, topic["name"], number) for number in topic["partitionIndexes"]
-        ]
-        topics.append({"name": topic["name"], "partitions": partitions})
+    for named, numbers in each_once(request.values["topics"], "partitionIndexes"):
+        partitions = []
+        for number in numbers:
+            yield Pause.STEP
+            log = served.cluster.partition(named["name"], number)
+            if log is None:
+                partitions.append(_no_producers(number, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            else:
+                partitions.append((yield from alone(log, partial(_producers, log, number))))
+        topics.append({**named, "partitions": partitions})
     return {"topics": topics}
 
 
-def _producers(served: Served, topic: str, number: int) -> Values:
-    log = served.cluster.partition(topic, number)
-    answer: Values = {"partitionIndex": number, "errorMessage": None, "activeProducers": []}
-    if log is None:
-        return {**answer, "errorCode": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+def _no_producers(number: int, error: ErrorCode) -> Values:
+    return {
+        "partitionIndex": number,
+        "errorCode": error,
+        "errorMessage": None,
+        "activeProducers": [],
+    }
+
+
+def _producers(log: ServedLog, number: int) -> Values:
     try:
         entries = log.producers()
     except (KafkaLogError, OSError) as error:
         _logger.warning("%s cannot be read: %s", log.name, error)
-        return {**answer, "errorCode": ErrorCode.KAFKA_STORAGE_ERROR}
+        return _no_producers(number, ErrorCode.KAFKA_STORAGE_ERROR)
     active = [
         {
             "producerId": each.producer_id,
@@ -114,4 +133,4 @@ def _producers(served: Served, topic: str, number: int) -> Values:
         }
         for each in entries
     ]
-    return {**answer, "errorCode": ErrorCode.NONE, "activeProducers": active}
+    return {**_no_producers(number, ErrorCode.NONE), "activeProducers": active}

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from kafkalog.messages.schema import Values
 from kafkalog.server.protocol.error_codes import ErrorCode
-from kafkalog.server.protocol.requests import Request
+from kafkalog.server.protocol.held_bytes import HeldBytes, memory_of
+from kafkalog.server.protocol.requests import RefusedRequestError, Request
 
 EMPTY, STABLE = "Empty", "Stable"
 PREPARING, COMPLETING = "PreparingRebalance", "CompletingRebalance"
@@ -22,6 +23,10 @@ _LONGEST_SESSION_MS = 30 * 60 * 1000
 _FIRST_WAIT_SECONDS = 0.3
 _MOST_MEMBERS = 1000
 _NO_GENERATION = -1
+# What a member takes beside its texts and bytes, and a protocol of it.
+_MEMBER_BYTES, _PROTOCOL_BYTES = 2000, 100
+# The part of a member's id that the server has made up.
+_UUID_CHARACTERS = 36
 # From this version on a member that has no id gets one first, and joins with it.
 _ID_IS_REQUIRED_SINCE = 4
 
@@ -30,6 +35,7 @@ _ID_IS_REQUIRED_SINCE = 4
 class ClassicMember:
     """A member, and the requests of it that are waiting."""
 
+    group: ClassicGroup
     member_id: str
     instance_id: str | None
     client_id: str
@@ -42,23 +48,42 @@ class ClassicMember:
     syncing: asyncio.Future[Values] | None = None
     expiry: asyncio.TimerHandle | None = None
 
+    @property
+    def name(self) -> str:
+        """The member, for a message."""
+        return f"{self.group.name}, member {self.member_id}"
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory the member takes."""
+        own = memory_of((self.member_id, self.instance_id, self.client_id, self.assignment))
+        listed = sum(_PROTOCOL_BYTES + memory_of(each) for each in self.protocols)
+        return _MEMBER_BYTES + own + listed
+
+    def drop(self) -> None:
+        """Remove the member from its group."""
+        self.group.leave(self.member_id, None)
+
     def metadata(self, protocol: str | None) -> bytes:
         """Return what the member said for a protocol."""
         return next((data for name, data in self.protocols if name == protocol), b"")
 
 
 class ClassicGroup:
-    """A classic group. `generation` is the one before its first."""
+    """A classic group. `generation` is the one before its first; `held` counts what its members
+    take in memory."""
 
-    def __init__(self, group_id: str, generation: int = 0) -> None:
+    def __init__(self, group_id: str, held: HeldBytes, generation: int = 0) -> None:
         self.group_id = group_id
+        self.name = f"group {group_id}"
+        self._held = held
         self.state = EMPTY
         self.generation = generation
         self.protocol_type = ""
         self.protocol: str | None = None
         self.members: dict[str, ClassicMember] = {}
         self._leader: str | None = None
-        # Ids that members got and have not joined with yet, the oldest first.
+        # The ends of ids that members got and have not joined with yet, the oldest first.
         self._given: dict[str, None] = {}
         self._is_first_wait = False
         self._expected: set[str] = set()
@@ -78,6 +103,7 @@ class ClassicGroup:
         found.session_seconds = session_ms / 1000
         found.rebalance_seconds = (session_ms if rebalance_ms < 0 else rebalance_ms) / 1000
         found.protocols = protocols
+        self._hold(found)
         self.protocol_type = values["protocolType"]
         self.members[found.member_id] = found
         self._expected.discard(found.member_id)
@@ -87,6 +113,16 @@ class ClassicGroup:
         waiting = found.joining
         self._prepare()
         return await waiting
+
+    def _hold(self, member: ClassicMember) -> None:
+        """Count what a member takes in memory. Raises RefusedRequestError, without the member, if
+        that is too much."""
+        try:
+            self._held.put(member, member.size)
+        except RefusedRequestError:
+            if member.member_id in self.members:
+                self._remove(member, ErrorCode.UNKNOWN_MEMBER_ID)
+            raise
 
     def _joining_member(self, request: Request) -> ClassicMember | Values:
         """Return the member that joins, or the answer to one that cannot."""
@@ -103,19 +139,19 @@ class ClassicGroup:
                 self._remove(same, ErrorCode.FENCED_INSTANCE_ID)
         if known is not None:
             return known
-        if member_id and member_id not in self._given:
+        if member_id and member_id[-_UUID_CHARACTERS:] not in self._given:
             return _joined(ErrorCode.UNKNOWN_MEMBER_ID, member_id)
         if len(self.members) >= _MOST_MEMBERS:
             return _joined(ErrorCode.GROUP_MAX_SIZE_REACHED, member_id)
         if not member_id:
             member_id = f"{instance_id or request.client_id}-{uuid.uuid4()}"
             if request.version >= _ID_IS_REQUIRED_SINCE and instance_id is None:
-                self._given[member_id] = None
+                self._given[member_id[-_UUID_CHARACTERS:]] = None
                 while len(self._given) > _MOST_MEMBERS:
                     del self._given[next(iter(self._given))]
                 return _joined(ErrorCode.MEMBER_ID_REQUIRED, member_id)
-        self._given.pop(member_id, None)
-        return ClassicMember(member_id, instance_id, request.client_id, request.client_host)
+        self._given.pop(member_id[-_UUID_CHARACTERS:], None)
+        return ClassicMember(self, member_id, instance_id, request.client_id, request.client_host)
 
     def _fits(
         self, member: ClassicMember, protocol_type: str, protocols: list[tuple[str, bytes]]
@@ -186,6 +222,8 @@ class ClassicGroup:
     async def sync(self, request: Request) -> Values:
         """Answer SyncGroup, once the leader has assigned partitions."""
         values = request.values
+        # While the leader is waited for nothing of it stays in memory.
+        assignments = values.pop("assignments")
         member, error = self.checked(values["memberId"], values["generationId"])
         if member is None:
             return {"errorCode": error, "assignment": b""}
@@ -194,20 +232,27 @@ class ClassicGroup:
             return {"errorCode": ErrorCode.REBALANCE_IN_PROGRESS, "assignment": b""}
         if self.state == COMPLETING:
             if member.member_id == self._leader:
-                self._assign(values["assignments"])
-            else:
-                member.syncing = asyncio.get_running_loop().create_future()
-                return await member.syncing
+                return self._assign(member, assignments)
+            del assignments
+            member.syncing = asyncio.get_running_loop().create_future()
+            return await member.syncing
         return self._synced(member)
 
-    def _assign(self, assignments: Iterable[Values]) -> None:
+    def _assign(self, leader: ClassicMember, assignments: Iterable[Values]) -> Values:
+        """Take what the leader assigns. Return the answer to it."""
         for each in assignments:
-            if each["memberId"] in self.members:
-                self.members[each["memberId"]].assignment = each["assignment"]
+            member = self.members.get(each["memberId"])
+            if member is not None:
+                member.assignment = each["assignment"]
+                self._hold(member)
+        if self.state != COMPLETING:
+            # A member had to go, and the group begins again.
+            return {"errorCode": ErrorCode.REBALANCE_IN_PROGRESS, "assignment": b""}
         self.state = STABLE
         for member in self.members.values():
             _answer(member.syncing, self._synced(member))
             member.syncing = None
+        return self._synced(leader)
 
     def _synced(self, member: ClassicMember) -> Values:
         return {
@@ -274,6 +319,7 @@ class ClassicGroup:
 
     def _forget(self, member: ClassicMember) -> None:
         _cancel(member.expiry)
+        self._held.clear(member)
         self.members.pop(member.member_id, None)
         self._expected.discard(member.member_id)
 

@@ -7,20 +7,22 @@ runs in one event loop.
 from __future__ import annotations
 
 import asyncio
+import heapq
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import re2
-
 from kafkalog.messages.schema import Values
 from kafkalog.server.protocol.error_codes import ErrorCode
-from kafkalog.server.protocol.requests import Request
+from kafkalog.server.protocol.held_bytes import HeldBytes, memory_of
+from kafkalog.server.protocol.requests import RefusedRequestError, Request
 
 _JOINING, _LEAVING, _LEAVING_FOR_A_WHILE = 0, -1, -2
 HEARTBEAT_INTERVAL_MS = 1000
 _SESSION_SECONDS = 45
 _MOST_MEMBERS = 1000
+# What a member takes beside its texts, and a name of a topic.
+_MEMBER_BYTES, _NAME_BYTES = 2000, 100
 _UNIFORM, _RANGE = "uniform", "range"
 
 # Partitions by topic: of each topic its name and its number of partitions.
@@ -31,8 +33,9 @@ Partition = tuple[str, int]
 @dataclass(eq=False)
 class ConsumerMember:
     """A member. `assigned` are the partitions that it reads, `leaving` those that it has to give
-    up, and has not said that it did."""
+    up, and has not said that it did. `matched` are the topics that `regex` matches."""
 
+    group: ConsumerGroup
     member_id: str
     instance_id: str | None
     rack_id: str | None
@@ -42,21 +45,46 @@ class ConsumerMember:
     last_epoch: int = 0
     topics: frozenset[str] = frozenset()
     regex: str | None = None
+    matched: frozenset[str] = frozenset()
     assignor: str | None = None
     assigned: set[Partition] = field(default_factory=set)
     leaving: set[Partition] = field(default_factory=set)
     target: set[Partition] = field(default_factory=set)
     expiry: asyncio.TimerHandle | None = None
 
+    @property
+    def name(self) -> str:
+        """The member, for a message."""
+        return f"{self.group.name}, member {self.member_id}"
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory the member takes."""
+        texts = self.member_id, self.instance_id, self.rack_id, self.client_id, self.regex
+        names = memory_of(self.topics) + _NAME_BYTES * (len(self.topics) + len(self.matched))
+        return _MEMBER_BYTES + memory_of(texts) + names
+
+    def drop(self) -> None:
+        """Remove the member from its group."""
+        self.group.remove(self)
+
 
 class ConsumerGroup:
     """A group of the consumer protocol. `epoch` is the one before its first."""
 
     def __init__(
-        self, group_id: str, topics: Topics, name_of: Callable[[str], str | None], epoch: int = 0
+        self,
+        group_id: str,
+        held: HeldBytes,
+        topics: Topics,
+        name_of: Callable[[str], str | None],
+        epoch: int = 0,
     ) -> None:
-        """`topics` are all there are, with their partitions; `name_of` gives the topic of an id."""
+        """`held` counts what members take in memory; `topics` are all there are, with their
+        partitions; `name_of` gives the topic of an id."""
         self.group_id = group_id
+        self.name = f"group {group_id}"
+        self._held = held
         self.epoch = epoch
         self.members: dict[str, ConsumerMember] = {}
         self._topics = topics
@@ -79,8 +107,9 @@ class ConsumerGroup:
         )
         return "Stable" if is_stable else "Reconciling"
 
-    def heartbeat(self, request: Request) -> Values:
-        """Answer ConsumerGroupHeartbeat."""
+    def heartbeat(self, request: Request, matched: frozenset[str]) -> Values:
+        """Answer ConsumerGroupHeartbeat; `matched` are the topics that its expression matches.
+        Raises RefusedRequestError for a member that takes too much memory."""
         values = request.values
         epoch = values["memberEpoch"]
         if epoch in (_LEAVING, _LEAVING_FOR_A_WHILE):
@@ -89,7 +118,7 @@ class ConsumerGroup:
         if member is None:
             return {"errorCode": error, "memberId": values["memberId"], "memberEpoch": epoch}
         self._heard_of(member)
-        is_changed = self._subscribe(member, values)
+        is_changed = self._subscribe(member, values, matched)
         if isinstance(is_changed, ErrorCode):
             return {"errorCode": is_changed, "memberId": member.member_id, "memberEpoch": epoch}
         if is_changed or epoch == _JOINING:
@@ -135,13 +164,13 @@ class ConsumerGroup:
         if epoch == _JOINING:
             same = self._with_instance(instance_id)
             if same is not None and same is not member:
-                self._remove(same)
+                self._forget(same)
             if member is None:
                 if len(self.members) >= _MOST_MEMBERS:
                     return None, ErrorCode.GROUP_MAX_SIZE_REACHED
                 member_id = member_id or str(uuid.uuid4())
                 member = ConsumerMember(
-                    *(member_id, instance_id, values["rackId"]),
+                    *(self, member_id, instance_id, values["rackId"]),
                     *(request.client_id, request.client_host),
                 )
                 self.members[member_id] = member
@@ -160,7 +189,9 @@ class ConsumerGroup:
             return None
         return next((m for m in self.members.values() if m.instance_id == instance_id), None)
 
-    def _subscribe(self, member: ConsumerMember, values: Values) -> bool | ErrorCode:
+    def _subscribe(
+        self, member: ConsumerMember, values: Values, matched: frozenset[str]
+    ) -> bool | ErrorCode:
         """Take what the member subscribes to; return whether that changes anything."""
         before = member.topics, member.regex, member.assignor
         names, regex = values["subscribedTopicNames"], values.get("subscribedTopicRegex")
@@ -172,11 +203,12 @@ class ConsumerGroup:
         if names is not None:
             member.topics = frozenset(names)
         if regex is not None:
-            try:
-                re2.compile(regex)
-            except re2.error:
-                return ErrorCode.INVALID_REGULAR_EXPRESSION
-            member.regex = regex or None
+            member.regex, member.matched = regex or None, matched
+        try:
+            self._held.put(member, member.size)
+        except RefusedRequestError:
+            self.remove(member)
+            raise
         return before != (member.topics, member.regex, member.assignor)
 
     def _leave(self, values: Values) -> Values:
@@ -185,57 +217,77 @@ class ConsumerGroup:
         answer = {"memberId": values["memberId"], "memberEpoch": epoch}
         if member is None:
             return {**answer, "errorCode": ErrorCode.UNKNOWN_MEMBER_ID}
-        self._remove(member)
-        self._assign()
+        self.remove(member)
         return {**answer, "errorCode": ErrorCode.NONE}
 
-    def _remove(self, member: ConsumerMember) -> None:
+    def remove(self, member: ConsumerMember) -> None:
+        """Remove a member, and give its partitions to others."""
+        self._forget(member)
+        self._assign()
+
+    def _forget(self, member: ConsumerMember) -> None:
         _cancel(member.expiry)
+        self._held.clear(member)
         self.members.pop(member.member_id, None)
 
     def _expire(self, member: ConsumerMember) -> None:
         if self.members.get(member.member_id) is member:
-            self._remove(member)
-            self._assign()
+            self.remove(member)
 
     def _heard_of(self, member: ConsumerMember) -> None:
         _cancel(member.expiry)
         loop = asyncio.get_running_loop()
         member.expiry = loop.call_later(_SESSION_SECONDS, self._expire, member)
 
-    def _subscribed(self, member: ConsumerMember) -> set[str]:
-        found = {topic for topic in member.topics if topic in self._topics}
-        if member.regex is not None:
-            pattern = re2.compile(member.regex)
-            found |= {topic for topic in self._topics if pattern.fullmatch(topic)}
+    def _readers(self) -> dict[str, list[str]]:
+        """Return the members that subscribe to each topic, in the order of their ids."""
+        found: dict[str, list[str]] = {}
+        for key in sorted(self.members):
+            member = self.members[key]
+            for topic in member.matched.union(member.topics):
+                if topic in self._topics:
+                    found.setdefault(topic, []).append(key)
         return found
 
     def _assign(self) -> None:
         """Give each partition a member of those that subscribe to its topic, in a new epoch."""
         self.epoch += 1
-        subscribed = {key: self._subscribed(each) for key, each in self.members.items()}
         targets: dict[str, set[Partition]] = {key: set() for key in self.members}
+        owners = {each: key for key, member in self.members.items() for each in member.assigned}
         is_range = self.assignor == _RANGE
-        for topic in sorted(set().union(*subscribed.values())):
-            readers = sorted(key for key, topics in subscribed.items() if topic in topics)
+        for topic, readers in sorted(self._readers().items()):
             numbers = self._topics[topic]
-            for place, number in enumerate(numbers):
-                if is_range:
+            if is_range:
+                for place, number in enumerate(numbers):
                     reader = readers[place * len(readers) // len(numbers)]
-                else:
-                    reader = self._lightest(readers, targets, (topic, number))
-                targets[reader].add((topic, number))
+                    targets[reader].add((topic, number))
+            else:
+                self._share(topic, readers, owners, targets)
         for key, member in self.members.items():
             member.target = targets[key]
 
-    def _lightest(
-        self, readers: Sequence[str], targets: Mapping[str, set[Partition]], partition: Partition
-    ) -> str:
-        """Return the reader with the fewest partitions; of those, the one that has this one."""
-        return min(
-            readers,
-            key=lambda key: (len(targets[key]), partition not in self.members[key].assigned),
-        )
+    def _share(
+        self,
+        topic: str,
+        readers: Sequence[str],
+        owners: Mapping[Partition, str],
+        targets: Mapping[str, set[Partition]],
+    ) -> None:
+        """Give each partition of a topic the reader with the fewest partitions; of those, the one
+        that has it."""
+        lightest = [(len(targets[key]), key) for key in readers]
+        heapq.heapify(lightest)
+        subscribed = frozenset(readers)
+        for number in self._topics[topic]:
+            # Those that got a partition as its owner are heavier than the heap says.
+            while lightest[0][0] != len(targets[lightest[0][1]]):
+                key = lightest[0][1]
+                heapq.heapreplace(lightest, (len(targets[key]), key))
+            fewest, reader = lightest[0]
+            owner = owners.get((topic, number))
+            if owner in subscribed and len(targets[owner]) == fewest:
+                reader = owner
+            targets[reader].add((topic, number))
 
     def _reconcile(self, member: ConsumerMember, owned: Sequence[Values] | None) -> None:
         """Bring a member closer to its target; `owned` is what it says that it has."""
@@ -255,9 +307,12 @@ class ConsumerGroup:
             return
         if member.epoch != self.epoch:
             member.last_epoch, member.epoch = member.epoch, self.epoch
-        others = [each for each in self.members.values() if each is not member]
-        taken: set[Partition] = set().union(*(each.assigned | each.leaving for each in others))
-        member.assigned |= member.target - taken
+        missing = member.target - member.assigned
+        if missing:
+            others = [each for each in self.members.values() if each is not member]
+            member.assigned |= missing.difference(
+                *(each.assigned for each in others), *(each.leaving for each in others)
+            )
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

@@ -1,33 +1,25 @@
 """Which request about groups is answered where.
 
-Nothing is written: what members commit is kept in memory. All but the reading of the stored groups
+Nothing is written: what members commit is kept in memory. All but what reads files or takes time
 runs in one event loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from kafkalog.server.groups.committed_offsets import CommittedOffsets
 from kafkalog.server.groups.descriptions import Descriptions
 from kafkalog.server.groups.known_groups import KnownGroups
 from kafkalog.server.groups.members import Members
-from kafkalog.server.groups.stored_groups import StoredGroups
 from kafkalog.server.logs.served_cluster import ServedCluster
 from kafkalog.server.protocol.requests import WaitingAnswer
+from kafkalog.server.protocol.turns import Turns
 
 
 class GroupCoordinator:
-    """The groups of a server. `read_stored` reads those on disk, once."""
+    """The groups of a server."""
 
-    def __init__(
-        self,
-        cluster: ServedCluster,
-        read_stored: Callable[[], Awaitable[StoredGroups]],
-        *,
-        takes_members: bool,
-    ) -> None:
-        self._known = KnownGroups(cluster, read_stored)
+    def __init__(self, cluster: ServedCluster, turns: Turns, *, takes_members: bool) -> None:
+        self._known = KnownGroups(cluster, turns)
         members, offsets = Members(self._known), CommittedOffsets(self._known)
         descriptions = Descriptions(self._known)
         self.answers: dict[int, WaitingAnswer] = {

@@ -9,7 +9,14 @@ from kafkalog.messages.consumer_protocol import write_assignment
 from kafkalog.messages.schema import ZERO_UUID, Values
 from kafkalog.server.groups.classic_group import ClassicGroup
 from kafkalog.server.groups.consumer_group import ConsumerGroup
-from kafkalog.server.groups.known_groups import CLASSIC, CONSUMER, SHARE, KnownGroups, LiveGroup
+from kafkalog.server.groups.known_groups import (
+    CLASSIC,
+    CONSUMER,
+    SHARE,
+    KnownGroups,
+    LiveGroup,
+    in_pieces,
+)
 from kafkalog.server.groups.stored_groups import StoredGroups
 from kafkalog.server.protocol.error_codes import ErrorCode
 from kafkalog.server.protocol.requests import Request
@@ -31,12 +38,17 @@ class Descriptions:
         self._known = known
 
     async def list_groups(self, request: Request) -> Values:
-        """Answer ListGroups."""
+        """Answer ListGroups: all groups, or those of one broker if the client says which it asks.
+        Tools ask every broker, and all of these are this server."""
         stored = await self._known.stored()
+        node, cluster = request.node, self._known.cluster
         states = {each.lower() for each in request.values.get("statesFilter", ())}
         types = {each.lower() for each in request.values.get("typesFilter", ())}
         listed = []
-        for group_id in sorted({*stored.groups, *self._known.live, *self._known.commits}):
+        every = sorted({*stored.groups, *self._known.live, *self._known.commits})
+        async for group_id in in_pieces(every):
+            if node is not None and cluster.group_coordinator(group_id) != node:
+                continue
             kind, protocol_type, state = self._known.facts(group_id, stored)
             if (states and state.lower() not in states) or (types and kind.lower() not in types):
                 continue
@@ -53,7 +65,8 @@ class Descriptions:
     async def describe_groups(self, request: Request) -> Values:
         """Answer DescribeGroups: classic groups."""
         stored = await self._known.stored()
-        found = [self._described(each, stored, request) for each in request.values["groups"]]
+        groups = dict.fromkeys(request.values["groups"])
+        found = [self._described(each, stored, request) async for each in in_pieces(groups, 1)]
         return {"groups": found}
 
     def _described(self, group_id: str, stored: StoredGroups, request: Request) -> Values:
@@ -113,7 +126,8 @@ class Descriptions:
     async def consumer_group_describe(self, request: Request) -> Values:
         """Answer ConsumerGroupDescribe: groups of the consumer protocol."""
         stored = await self._known.stored()
-        found = [self._described_consumer(each, stored) for each in request.values["groupIds"]]
+        groups = dict.fromkeys(request.values["groupIds"])
+        found = [self._described_consumer(each, stored) async for each in in_pieces(groups, 1)]
         return {"groups": found}
 
     def _described_consumer(self, group_id: str, stored: StoredGroups) -> Values:
@@ -143,7 +157,8 @@ class Descriptions:
     async def share_group_describe(self, request: Request) -> Values:
         """Answer ShareGroupDescribe: share groups, which are on disk only."""
         stored = await self._known.stored()
-        found = [self._described_share(each, stored) for each in request.values["groupIds"]]
+        groups = dict.fromkeys(request.values["groupIds"])
+        found = [self._described_share(each, stored) async for each in in_pieces(groups, 1)]
         return {"groups": found}
 
     def _described_share(self, group_id: str, stored: StoredGroups) -> Values:

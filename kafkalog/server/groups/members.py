@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import re2
+
 from kafkalog.messages.schema import Values
 from kafkalog.server.groups.classic_group import ClassicGroup
 from kafkalog.server.groups.consumer_group import ConsumerGroup
-from kafkalog.server.groups.known_groups import MOST_LIVE_GROUPS, KnownGroups, LiveGroup
+from kafkalog.server.groups.known_groups import KnownGroups, LiveGroup, in_pieces
 from kafkalog.server.protocol.error_codes import ErrorCode
-from kafkalog.server.protocol.requests import Request
+from kafkalog.server.protocol.requests import Request, pattern
+from kafkalog.server.protocol.turns import Pause, Steps
 
 _MEMBERS_LEAVE_SINCE = 3
 
@@ -61,19 +64,29 @@ class Members:
                 "groupInstanceId": each["groupInstanceId"],
                 "errorCode": leave(each),
             }
-            for each in values["members"]
+            async for each in in_pieces(values["members"])
         ]
         return {"errorCode": ErrorCode.NONE, "members": left}
 
     async def consumer_group_heartbeat(self, request: Request) -> Values:
         """Answer ConsumerGroupHeartbeat."""
+        try:
+            matched = await self._matched(request.values.get("subscribedTopicRegex"))
+        except re2.error:
+            return _no_epoch(request, ErrorCode.INVALID_REGULAR_EXPRESSION)
         group = await self._consumer(request)
         if isinstance(group, ErrorCode):
-            return {"errorCode": group, "memberEpoch": request.values["memberEpoch"]}
-        answer = group.heartbeat(request)
+            return _no_epoch(request, group)
+        answer = group.heartbeat(request, matched)
         if answer.get("assignment"):
             answer["assignment"] = self._with_ids(answer["assignment"]["topicPartitions"])
         return answer
+
+    async def _matched(self, regex: str | None) -> frozenset[str]:
+        """Return the topics whose whole name an expression matches. Raises re2.error."""
+        if not regex:
+            return frozenset()
+        return await self._known.turns.run(_matching(regex, self._known.cluster.topics), len(regex))
 
     def _with_ids(self, by_topic: Iterable[Values]) -> Values:
         return {
@@ -96,8 +109,8 @@ class Members:
         error = self._why_not(group_id, group)
         if error is not ErrorCode.NONE:
             return error
-        created = self._known.live[group_id] = ClassicGroup(group_id, generation)
-        return created
+        created = ClassicGroup(group_id, self._known.held, generation)
+        return created if self._known.add(created) else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     async def _consumer(self, request: Request) -> ConsumerGroup | ErrorCode:
         """Return the consumer group that a request is about, a new one if need be."""
@@ -114,9 +127,9 @@ class Members:
         partitions = {
             name: tuple(topic.partitions) for name, topic in self._known.cluster.topics.items()
         }
-        created = ConsumerGroup(group_id, partitions, self._known.name_of, epoch)
-        self._known.live[group_id] = created
-        return created
+        known = self._known
+        created = ConsumerGroup(group_id, known.held, partitions, known.name_of, epoch)
+        return created if known.add(created) else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     def _why_not(self, group_id: str, group: LiveGroup | None) -> ErrorCode:
         """Return why a group cannot be created; a group of another kind can be replaced if it has
@@ -125,10 +138,29 @@ class Members:
             return ErrorCode.INVALID_GROUP_ID
         if group is not None and group.members:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        if len(self._known.live) >= MOST_LIVE_GROUPS:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
         return ErrorCode.NONE
 
     async def _last_generation(self, group_id: str) -> int:
         group = (await self._known.stored()).groups.get(group_id)
         return 0 if group is None or group.epoch is None else max(group.epoch, 0)
+
+
+def _no_epoch(request: Request, error: ErrorCode) -> Values:
+    """Return the answer to a heartbeat that changes nothing."""
+    values = request.values
+    return {
+        "errorCode": error,
+        "memberId": values["memberId"],
+        "memberEpoch": values["memberEpoch"],
+    }
+
+
+def _matching(regex: str, names: Iterable[str]) -> Steps[frozenset[str]]:
+    """Return the names that an expression matches. Raises re2.error."""
+    expression = pattern(regex)
+    found = set()
+    for name in names:
+        yield Pause.STEP
+        if expression.fullmatch(name):
+            found.add(name)
+    return frozenset(found)

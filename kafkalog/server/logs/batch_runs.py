@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from threading import Lock
 
 import numpy as np
 
@@ -71,7 +72,8 @@ class _Piece:
 
 
 class BatchRuns:
-    """The runs of one segment, found as far as they are needed. Not for several threads.
+    """The runs of one segment, found as far as they are needed. Who reads its partition uses them;
+    any thread may close them.
 
     `filling` is what the other replicas have, None where there is no other. With `is_deep`, records
     are read: a batch whose checksum is right and whose records are not is damage too.
@@ -100,6 +102,7 @@ class BatchRuns:
         self._runs: list[Run] = []
         self._transactional: list[LongArray] = []
         self._is_complete = False
+        self._in_use = Lock()
         if filling is not None:
             # What other replicas fill comes after all that is the segment's own.
             self._take_all()
@@ -143,10 +146,16 @@ class BatchRuns:
         return self._pieces is not None
 
     def close(self) -> None:
-        """Close what is open; what was found stays, and who needs more opens the file again."""
-        if self._pieces is not None:
-            self._pieces.close()
-            self._pieces = None
+        """Close what is open, unless it is being read; what was found stays, and who needs more
+        opens the file again."""
+        if not self._in_use.acquire(blocking=False):
+            return
+        try:
+            if self._pieces is not None:
+                self._pieces.close()
+                self._pieces = None
+        finally:
+            self._in_use.release()
 
     def _number(self, offset: int) -> int:
         """Return the number of the first run that ends at the offset or after it, having looked as
@@ -168,6 +177,10 @@ class BatchRuns:
 
     def _take(self) -> bool:
         """Look at the next piece of the file; False at its end."""
+        with self._in_use:
+            return self._take_piece()
+
+    def _take_piece(self) -> bool:
         if self._is_complete:
             return False
         if self._pieces is None:

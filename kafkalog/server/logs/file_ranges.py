@@ -62,6 +62,11 @@ class FileRanges:
     def __len__(self) -> int:
         return self._size
 
+    @property
+    def bytes_in_memory(self) -> int:
+        """How many of the bytes no file has."""
+        return sum(each.size for each in self.ranges if isinstance(each, MemoryRange))
+
     def read(self) -> bytes:
         """Return the bytes."""
         parts = []

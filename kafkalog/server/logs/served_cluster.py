@@ -1,6 +1,6 @@
 """What log directories hold, as the cluster that a server stands for: brokers, topics, partitions.
 
-Not for several threads.
+Several threads may read it, each another partition (`ServedLog.lock`).
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ import hashlib
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from threading import Lock
 from typing import Any, NamedTuple
 
 from kafkalog.columns.batches.fault_details import FaultyRange
+from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.groups.transactional_ids import TransactionalIds
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.errors import CorruptDataError, LogDirError
@@ -25,7 +27,12 @@ from kafkalog.server.logs.batch_runs import BatchRuns
 from kafkalog.server.logs.deleted_partitions import deleted_partitions
 from kafkalog.server.logs.served_log import Reports, ServedLog
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS, TRANSACTION_STATE
+from kafkalog.storage.names import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    INTERNAL_TOPICS,
+    TRANSACTION_STATE,
+)
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.views.local_views import cluster_metadata, view_batches, view_options
@@ -113,6 +120,7 @@ class ServedCluster:
         self.on_gap: Callable[[], None] = lambda: None
         self._places: dict[str, _Places] = {}
         self._runs: OrderedDict[tuple[str, str], BatchRuns] = OrderedDict()
+        self._runs_lock = Lock()
         reports = Reports(self._note_fault, self._note_filled, self._keep_runs)
         by_topic: dict[str, dict[int, list[PartitionLog]]] = defaultdict(lambda: defaultdict(list))
         for log in served:
@@ -211,6 +219,21 @@ class ServedCluster:
         by_metadata = self._places_of(served.topic).leaders.get(served.partition)
         return broker_of(served.logs[0]) if by_metadata is None else by_metadata
 
+    def group_coordinator(self, group_id: str) -> int:
+        """Return the broker that led the partition with a group, or the first one."""
+        topic = self.topics.get(CONSUMER_OFFSETS)
+        if topic is None:
+            return self.brokers[0]
+        leaders = self._offsets_leaders
+        leader = leaders[offsets_partition_of(group_id, len(leaders))]
+        return leader if leader in self.brokers else self.brokers[0]
+
+    @cached_property
+    def _offsets_leaders(self) -> list[int | None]:
+        """The leaders of the partitions of `__consumer_offsets`."""
+        logs = self.partitions_of(self.topics[CONSUMER_OFFSETS])
+        return [None if log is None else self.leader_of(log) for log in logs.values()]
+
     def _places_of(self, topic: str) -> _Places:
         if topic not in self._places:
             metadata = self.metadata
@@ -242,15 +265,20 @@ class ServedCluster:
             runs.close()
 
     def _keep_runs(self, key: tuple[str, str], make: Callable[[], BatchRuns]) -> BatchRuns:
-        found = self._runs.get(key)
+        with self._runs_lock:
+            found = self._runs.get(key)
         if found is None:
-            found = self._runs[key] = make()
-        self._runs.move_to_end(key)
-        while len(self._runs) > 1 and (
-            len(self._runs) > _MOST_SEGMENTS or sum(map(len, self._runs.values())) > _MOST_RUNS
-        ):
-            self._runs.popitem(last=False)[1].close()
-        others = [runs for runs in self._runs.values() if runs.is_open and runs is not found]
+            # This can take long. No other thread makes the same: who asks holds the lock of its
+            # partition.
+            found = make()
+        with self._runs_lock:
+            self._runs[key] = found
+            self._runs.move_to_end(key)
+            while len(self._runs) > 1 and (
+                len(self._runs) > _MOST_SEGMENTS or sum(map(len, self._runs.values())) > _MOST_RUNS
+            ):
+                self._runs.popitem(last=False)[1].close()
+            others = [runs for runs in self._runs.values() if runs.is_open and runs is not found]
         for runs in others[:-_MOST_OPEN]:
             runs.close()
         return found
@@ -260,9 +288,7 @@ class ServedCluster:
             f"{path}: position {fault.position}, {fault.length} bytes, from offset "
             f"{fault.expected_offset}: {fault.fault.label}: {fault.detail}; left out"
         )
-        key = path, fault.position
-        if key not in self.gaps:
-            self.gaps[key] = words
+        if self.gaps.setdefault((path, fault.position), words) is words:
             _logger.warning("%s", words)
             self.on_gap()
 

@@ -1,8 +1,7 @@
 """One partition as a server hands it out: from its best replica, what is damaged in that one from
 the others, up to the end that it had at a time.
 
-Rules: docs/format.md F95 to F99, F140 to F148, F171 to F175 and F210 to F214. Not for several
-threads.
+Rules: docs/format.md F95 to F99, F140 to F148, F171 to F175 and F210 to F214.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range
@@ -47,6 +47,8 @@ from kafkalog.storage.recovery.segment_recovery import add_to_producers
 NO_EPOCH = -1
 # Of a batch, or of the end of a leader epoch, that does not exist.
 UNDEFINED = -1
+
+_Value = TypeVar("_Value")
 
 OnFault = Callable[[str, FaultyRange], None]
 OnFilled = Callable[[str, OffsetSpan, str], None]
@@ -87,8 +89,22 @@ class _Outcomes:
     stops: list[int] = field(default_factory=list)
 
 
+class _ReadOnce(Generic[_Value]):
+    """A property that is computed once. That of functools holds one lock for all partitions before
+    Python 3.12, so that a large one would delay the others."""
+
+    def __init__(self, compute: Callable[[Any], _Value]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, owner: Any, owner_type: type | None = None) -> _Value:
+        value = owner.__dict__[self._compute.__name__] = self._compute(owner)
+        return value
+
+
 class ServedLog:
-    """A partition with its replicas. Nothing is read before it is needed."""
+    """A partition with its replicas. Nothing is read before it is needed. Who reads holds `lock`,
+    so that nothing is read twice."""
 
     def __init__(
         self,
@@ -104,21 +120,22 @@ class ServedLog:
         self._as_of_ms = as_of_ms
         self._is_deep = is_deep
         self._outcomes_of: dict[str, _Outcomes] = {}
+        self.lock = Lock()
 
     @property
     def name(self) -> str:
         return self.logs[0].name
 
-    @cached_property
+    @_ReadOnce
     def replicas(self) -> ReplicaSet:
         """The replicas, the best first."""
         return replica_sets(self.logs)[0]
 
-    @cached_property
+    @_ReadOnce
     def _bases(self) -> Sequence[int]:
         return segment_base_offsets(self.replicas.best.segments)
 
-    @cached_property
+    @_ReadOnce
     def start_offset(self) -> int:
         """The first offset that can be fetched."""
         return log_bounds(self.replicas.best, EndRule.LOG_END).start_offset
@@ -137,7 +154,7 @@ class ServedLog:
         own = tuple(segment for segment in log.segments if not segment.is_cut)
         return earliest_local_offset(replace(log, segments=own)) if own else UNDEFINED
 
-    @cached_property
+    @_ReadOnce
     def end_offset(self) -> int:
         """The high watermark, up to which clients read: the log end where none is known. At a past
         time, where the first batch begins that has a record of later."""
@@ -167,12 +184,12 @@ class ServedLog:
                 return last + 1
         return self.start_offset
 
-    @cached_property
+    @_ReadOnce
     def stable_offset(self) -> int:
         """The last stable offset, up to which clients read committed records."""
         return min(self._stable.read_end, self.end_offset)
 
-    @cached_property
+    @_ReadOnce
     def _stable(self) -> StableOffset:
         return stable_offset(self._at_time(), looks_for_damage=False)
 
@@ -185,12 +202,12 @@ class ServedLog:
         log_dir = replace(best.log_dir, is_clean_shutdown=True, high_watermarks=marks)
         return replace(best, log_dir=log_dir)
 
-    @cached_property
+    @_ReadOnce
     def epochs(self) -> tuple[EpochStart, ...]:
         """The leader epochs by their starts; none if they are not known."""
         return leader_epochs(self.replicas.best)
 
-    @cached_property
+    @_ReadOnce
     def leader_epoch(self) -> int:
         """The last leader epoch of all replicas. Where none is known it is 0: clients that get none
         ask for that one."""

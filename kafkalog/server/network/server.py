@@ -1,18 +1,20 @@
 """The network layer: requests off a socket, responses onto it, log bytes by sendfile.
 
 A request is framed as in Kafka: its size in four bytes, its header, its message. Requests of one
-connection are answered one after another, as by a broker.
+connection are answered one after another, as by a broker. The event loop moves bytes and waits;
+what takes time is done in turns (protocol/turns.py), so that no client waits long for another one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from struct import Struct
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, NamedTuple
 
 from kafkalog.errors import KafkaLogError
 from kafkalog.log_lines import logger
@@ -28,22 +30,22 @@ from kafkalog.messages.protocol import (
 )
 from kafkalog.messages.schema import Values
 from kafkalog.server.answers.logs import fetched_bytes, has_errors
-from kafkalog.server.answers.table import ANSWERS, FETCH, api_versions
+from kafkalog.server.answers.table import ANSWERS, FETCH, NEEDED, api_versions
 from kafkalog.server.groups.coordinator import GroupCoordinator
-from kafkalog.server.groups.stored_groups import StoredGroups, stored_groups
 from kafkalog.server.logs.file_ranges import FileRange, FileRanges, MemoryRange, open_plain
 from kafkalog.server.logs.served_cluster import ServedCluster
 from kafkalog.server.network.metrics import Metrics
 from kafkalog.server.network.settings import Address, Limits, told_of_addresses
 from kafkalog.server.protocol.error_codes import ErrorCode
+from kafkalog.server.protocol.held_bytes import HeldBytes
 from kafkalog.server.protocol.requests import RefusedRequestError, Request, Served, WaitingAnswer
+from kafkalog.server.protocol.turns import Steps, Turns, one_step
 from kafkalog.server.security.access import OPEN, Access
 from kafkalog.server.security.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE, SaslSession
 from kafkalog.storage.files.files import InputFile
 
 _logger = logger(__name__)
 
-_Read = TypeVar("_Read")
 _SIZE = Struct(">i")
 _ANY_HOST = ("0.0.0.0", "::")
 # Connections that may come at once.
@@ -51,6 +53,29 @@ _BACKLOG = 1024
 # What is copied at a time where the kernel cannot send a file: from a store, or with TLS.
 _COPIED_BYTES = 1024 * 1024
 _LONGEST_WAIT_SECONDS = 30.0
+# What is taken off a socket at a time, and what is left there for a client that sends more.
+_CHUNK_BYTES = 64 * 1024
+_BUFFER_BYTES = 16 * 1024
+# A request is read in the event loop if that takes no longer than to ask a thread for it.
+_SMALL_BYTES = 1024
+
+
+class _Peers(NamedTuple):
+    """The host of a client, that to which it has connected, and the broker that it takes the server
+    for on this connection, None if it has not said."""
+
+    client_host: str
+    served_host: str
+    node: int | None = None
+
+
+class _Response(NamedTuple):
+    """A response's pieces, how long to wait before they are sent, and the broker that the client
+    takes the server for from now on, None if it does not say."""
+
+    parts: list[Part]
+    wait_seconds: float = 0
+    node: int | None = None
 
 
 class Server:
@@ -75,14 +100,17 @@ class Server:
         self._metrics = metrics
         self._access = access
         self._advertised = advertised
-        self._groups = GroupCoordinator(cluster, self._read_groups, takes_members=with_groups)
+        self._turns = Turns()
+        self._groups = GroupCoordinator(cluster, self._turns, takes_members=with_groups)
         self._waiting = self._groups.answers
         self._keys = frozenset((*ANSWERS, *self._waiting))
-        # All files are read in one thread.
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="kafkalog-serve")
         self._connections: set[asyncio.Task[None]] = set()
         self._arriving = 0
-        self._in_flight = _InFlight(limits.max_in_flight_bytes)
+        # A single request of the largest size has room.
+        room = max(limits.max_in_flight_bytes, limits.max_request_bytes)
+        self.in_flight = HeldBytes("requests", room)
+        self.unsent = HeldBytes("responses", limits.max_unsent_bytes)
+        self._large = asyncio.Semaphore(limits.max_large)
         self._listener: asyncio.Server | None = None
         self._port = address.port
 
@@ -90,8 +118,13 @@ class Server:
         """Listen, and return the address with the port that is used. Raises OptionError."""
         with told_of_addresses("--listen", self._address):
             self._listener = await asyncio.start_server(
-                self._connected, self._address.host, self._address.port, backlog=_BACKLOG
+                *(self._connected, self._address.host, self._address.port),
+                backlog=_BACKLOG,
+                limit=_BUFFER_BYTES,
             )
+        for each in self._listener.sockets:
+            # Connections inherit it: who sends more than is read has to wait.
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _CHUNK_BYTES)
         self._port = self._listener.sockets[0].getsockname()[1]
         return Address(self._address.host, self._port)
 
@@ -103,17 +136,7 @@ class Server:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
         self._groups.close()
-        self._reader.shutdown(wait=False, cancel_futures=True)
-
-    async def _read(self, function: Callable[[], _Read]) -> _Read:
-        """Return what a function returns that reads files."""
-        return await asyncio.get_running_loop().run_in_executor(self._reader, function)
-
-    async def _read_groups(self) -> StoredGroups:
-        cluster = self._cluster
-        return await self._read(
-            lambda: stored_groups(cluster.paths, cluster.logs, cluster.as_of_ms)
-        )
+        self._turns.close()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -124,22 +147,29 @@ class Server:
         self._connections.add(task)
         self._metrics.connections = len(self._connections)
         peer = writer.get_extra_info("peername") or ("unknown", 0)
-        connection = _Connection(self, reader, writer, str(peer[0]), self._served_host(writer))
+        peers = _Peers(str(peer[0]), self._served_host(writer))
+        connection = _Connection(self, reader, writer, f"{peer[0]}:{peer[1]}", peers, task)
         try:
             if not self._access.is_open:
                 await self._let_in(connection)
             await connection.serve()
         except KafkaLogError as error:
             self._metrics.refused_requests += 1
-            _logger.warning("%s:%s: closed: %s", *peer[:2], error)
+            _logger.warning("%s: closed: %s", connection.name, error)
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
             pass  # the client has left, or takes nothing any more
+        except RuntimeError:
+            # asyncio says so where the client leaves between two pieces of a response.
+            if not writer.transport.is_closing():
+                raise
         except OSError as error:
             # A file that was deleted since its batches were found: the client asks again.
-            _logger.warning("%s:%s: closed: %s", *peer[:2], error)
+            _logger.warning("%s: closed: %s", connection.name, error)
         except asyncio.CancelledError:
-            pass  # the server ends
+            pass  # the server ends, or needs the memory for others
         finally:
+            self.in_flight.clear(connection)
+            self.unsent.clear(connection)
             self._connections.discard(task)
             self._metrics.connections = len(self._connections)
             writer.transport.abort()
@@ -168,22 +198,84 @@ class Server:
         return self._address.host if own is None else str(own[0])
 
     async def answer(self, request: Request) -> Values:
-        """Return the answer to a request."""
-        key = request.api.key
-        if key == API_VERSIONS:
+        """Return the answer to a request about groups or versions."""
+        if request.api.key == API_VERSIONS:
             return api_versions(self._keys)
-        if key in self._waiting:
-            return await self._waiting[key](request)
+        return await self._waiting[request.api.key](request)
+
+    async def respond(
+        self, data: bytes, peers: _Peers, instead: WaitingAnswer | None = None
+    ) -> _Response:
+        """Return the response to a request, or what `instead` of this answers."""
+        size = len(data)
+        is_large = size > self._limits.large_bytes
+        async with self._large if is_large else nullcontext():
+            if size <= _SMALL_BYTES:
+                asked = self._read_request(data, peers)
+            else:
+                reading = one_step(partial(self._read_request, data, peers))
+                asked = await self._turns.run(reading, size)
+            if isinstance(asked, _Response):
+                return asked
+            head, request = asked
+            self._metrics.count(request.api.name)
+            if request.api.key in ANSWERS and instead is None:
+                for name in NEEDED.get(request.api.key, ()):
+                    await self._needed(name)
+                return await self._turns.run(self._steps(head, request), size)
+        # Outside of the block: it may have to wait for other clients.
+        values = await (instead or self.answer)(request)
+        write = partial(response_parts, request.api, request.version, head.correlation_id, values)
+        parts = await self._turns.run(one_step(write), size)
+        return _Response(parts, node=await self._named_node(request))
+
+    async def _named_node(self, request: Request) -> int | None:
+        """Return the broker that a client names in ApiVersions, None if it names none there is.
+        All have the same address, so this alone tells connections to them apart."""
+        node = request.values.get("nodeId", -1) if request.api.key == API_VERSIONS else -1
+        if node < 0:
+            return None
+        await self._needed("brokers")
+        return node if node in self._cluster.brokers else None
+
+    async def _needed(self, name: str) -> None:
+        """Have the cluster read what an answer needs."""
+        if name not in vars(self._cluster):
+            await self._turns.once(name, lambda: getattr(self._cluster, name))
+
+    def _steps(self, head: RequestHead, request: Request) -> Steps[_Response]:
+        """Return the response to a request that reads files, in steps."""
         port = self._port if self._advertised is None else self._advertised.port
         served = Served(self._cluster, request.served_host, port)
-        answered = await self._read(lambda: ANSWERS[key](served, request))
-        if key == FETCH:
-            self._metrics.fetched_bytes += (fetched := fetched_bytes(answered))
-            if not fetched and not has_errors(answered):
-                # Nothing will be written: the client asks again when it has waited.
-                wait = min(request.values["maxWaitMs"] / 1000, _LONGEST_WAIT_SECONDS)
-                await asyncio.sleep(max(wait, 0))
-        return answered
+        answered = ANSWERS[request.api.key](served, request)
+        values: Values = answered if isinstance(answered, dict) else (yield from answered)
+        parts = response_parts(request.api, request.version, head.correlation_id, values)
+        if request.api.key != FETCH:
+            return _Response(parts)
+        self._metrics.fetched_bytes += (fetched := fetched_bytes(values))
+        if fetched or has_errors(values):
+            return _Response(parts)
+        # Nothing will be written: the client asks again when it has waited.
+        wait = min(request.values["maxWaitMs"] / 1000, _LONGEST_WAIT_SECONDS)
+        return _Response(parts, max(wait, 0))
+
+    def _read_request(self, data: bytes, peers: _Peers) -> tuple[RequestHead, Request] | _Response:
+        """Return a request with its header. Raises RefusedRequestError for one that is not offered,
+        CorruptDataError for what is none."""
+        head = read_request_head(data)
+        api, version = self.offered(head), head.api_version
+        if version not in api.request.versions:
+            if api.key != API_VERSIONS:
+                raise RefusedRequestError(
+                    f"{api.name} has versions {api.request.versions}, not {version}"
+                )
+            # The client does not know yet which versions it may ask for.
+            offered = api_versions(self._keys, ErrorCode.UNSUPPORTED_VERSION)
+            return _Response(response_parts(api, 0, head.correlation_id, offered))
+        # As by brokers, bytes after the message are ignored: librdkafka sends some.
+        most = None if len(data) <= _SMALL_BYTES else self._limits.max_request_values
+        values, _ = read_message(api.request, version, data, head.end, most_values=most)
+        return head, Request(api, version, values, head.client_id or "", *peers)
 
     def offered(self, head: RequestHead) -> Api:
         """Return the pair of messages that a header names. Raises RefusedRequestError."""
@@ -196,11 +288,6 @@ class Server:
         return api
 
     @property
-    def keys(self) -> frozenset[int]:
-        """The keys of all requests that are answered."""
-        return self._keys
-
-    @property
     def access(self) -> Access:
         """Who may connect."""
         return self._access
@@ -211,33 +298,9 @@ class Server:
         return self._limits
 
     @property
-    def in_flight(self) -> _InFlight:
-        """The bytes of all requests that are not answered yet."""
-        return self._in_flight
-
-    @property
     def metrics(self) -> Metrics:
         """What is counted."""
         return self._metrics
-
-
-class _InFlight:
-    """Bytes of requests in memory, up to a limit; who would exceed it waits."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._bytes = 0
-        self._is_less = asyncio.Condition()
-
-    async def take(self, size: int) -> None:
-        async with self._is_less:
-            await self._is_less.wait_for(lambda: self._bytes + size <= self._limit)
-            self._bytes += size
-
-    async def give_back(self, size: int) -> None:
-        async with self._is_less:
-            self._bytes -= size
-            self._is_less.notify_all()
 
 
 class _Connection:
@@ -248,14 +311,23 @@ class _Connection:
         server: Server,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        client_host: str,
-        served_host: str,
+        name: str,
+        peers: _Peers,
+        task: asyncio.Task[None],
     ) -> None:
+        """`task` serves the connection, and ends with it."""
+        self.name = name
         self._server = server
         self._reader = reader
         self._writer = writer
-        self._hosts = client_host, served_host
+        self._peers = peers
+        self._task = task
         self._is_encrypted = False
+
+    def drop(self) -> None:
+        """End the connection: others need the memory."""
+        self._server.metrics.refused_requests += 1
+        self._task.cancel()
 
     async def let_in(self) -> None:
         """Begin TLS, and have the client say who it is. Raises what ends the connection."""
@@ -275,19 +347,20 @@ class _Connection:
             if session.failure is not None:
                 raise RefusedRequestError(session.failure)
 
-    async def _greeted(self, session: SaslSession, data: bytes) -> list[Part]:
+    async def _greeted(self, session: SaslSession, data: bytes) -> _Response:
         """Return the response to a request of a client that has not yet said who it is."""
         if session.is_bare:
-            parts: list[Part] = [session.answer(data)]
+            response = _Response([session.answer(data)])
         else:
-            parts = await self._response(data, partial(self._authentication, session))
+            authenticate = partial(self._authentication, session)
+            response = await self._server.respond(data, self._peers, authenticate)
         if session.failure is not None:
             self._server.metrics.failed_authentications += 1
             await asyncio.sleep(self._server.limits.failure_delay_seconds)
             if session.is_bare:
                 # An empty answer would mean success.
                 raise RefusedRequestError(session.failure)
-        return parts
+        return response
 
     async def _authentication(self, session: SaslSession, request: Request) -> Values:
         key = request.api.key
@@ -301,12 +374,14 @@ class _Connection:
 
     async def serve(self) -> None:
         """Answer requests until the client goes. Raises what ends the connection."""
-        respond = partial(self._response, answer=self._server.answer)
         while True:
-            await self._answer_next(self._server.limits.max_request_bytes, respond)
+            await self._answer_next(self._server.limits.max_request_bytes, self._response)
+
+    async def _response(self, data: bytes) -> _Response:
+        return await self._server.respond(data, self._peers)
 
     async def _answer_next(
-        self, max_bytes: int, respond: Callable[[bytes], Awaitable[list[Part]]]
+        self, max_bytes: int, respond: Callable[[bytes], Awaitable[_Response]]
     ) -> None:
         """Answer the next request. Raises RefusedRequestError for one of more than `max_bytes`."""
         wait = asyncio.wait_for(
@@ -315,37 +390,31 @@ class _Connection:
         (size,) = _SIZE.unpack(await wait)
         if not 0 <= size <= max_bytes:
             raise RefusedRequestError(f"a request of {size} bytes, allowed are {max_bytes}")
-        await self._server.in_flight.take(size)
-        try:
-            data = await asyncio.wait_for(
-                self._reader.readexactly(size), self._server.limits.send_seconds
-            )
-            parts = await respond(data)
-        finally:
-            await self._server.in_flight.give_back(size)
-        await self._send(parts)
+        response = await respond(
+            await asyncio.wait_for(self._arrived(size), self._server.limits.send_seconds)
+        )
+        if response.node is not None:
+            self._peers = self._peers._replace(node=response.node)
+        self._server.in_flight.clear(self)
+        await asyncio.sleep(response.wait_seconds)
+        await self._send(response.parts)
 
-    async def _response(self, data: bytes, answer: WaitingAnswer) -> list[Part]:
-        head = read_request_head(data)
-        api = self._server.offered(head)
-        self._server.metrics.count(api.name)
-        version = head.api_version
-        if version not in api.request.versions:
-            if api.key != API_VERSIONS:
-                raise RefusedRequestError(
-                    f"{api.name} has versions {api.request.versions}, not {version}"
-                )
-            # The client does not know yet which versions it may ask for.
-            offered = api_versions(self._server.keys, ErrorCode.UNSUPPORTED_VERSION)
-            return response_parts(api, 0, head.correlation_id, offered)
-        # As by brokers, bytes after the message are ignored: librdkafka sends some.
-        values, _ = read_message(api.request, version, data, head.end)
-        request = Request(api, version, values, head.client_id or "", *self._hosts)
-        return response_parts(api, version, head.correlation_id, await answer(request))
+    async def _arrived(self, size: int) -> bytes:
+        """Return the bytes of a request. Bytes count when they are there, not when announced."""
+        chunks: list[bytes] = []
+        while size:
+            chunk = await self._reader.read(min(size, _CHUNK_BYTES))
+            if not chunk:
+                raise asyncio.IncompleteReadError(b"", size)
+            self._server.in_flight.add(self, len(chunk))
+            chunks.append(chunk)
+            size -= len(chunk)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def _send(self, parts: list[Part]) -> None:
         size = sum(map(len, parts))
         self._server.metrics.sent_bytes += size
+        self._server.unsent.add(self, sum(map(_bytes_in_memory, parts)))
         self._writer.write(_SIZE.pack(size))
         for part in parts:
             if isinstance(part, bytes):
@@ -358,6 +427,7 @@ class _Connection:
                         await self._taken(self._writer.drain())
                     else:
                         await self._send_range(each)
+        self._server.unsent.clear(self)
 
     async def _send_range(self, each: FileRange) -> None:
         if each.is_plain and not self._is_encrypted:
@@ -382,3 +452,7 @@ class _Connection:
     async def _taken(self, sending: Awaitable[int | None]) -> int | None:
         """Wait until the client has taken what is sent to it. Raises TimeoutError."""
         return await asyncio.wait_for(sending, self._server.limits.send_seconds)
+
+
+def _bytes_in_memory(part: Part) -> int:
+    return part.bytes_in_memory if isinstance(part, FileRanges) else len(part)

@@ -18,15 +18,21 @@ _LOCALHOST = "localhost"
 class Limits:
     """What clients may ask of a server; who asks for more is disconnected.
 
-    `max_in_flight_bytes` are those of all requests that are being read or answered. A connection
-    that neither sends nor takes anything for `idle_seconds` is closed. Clients that have not said
-    yet who they are, or with which TLS keys they speak, are `max_arriving` at most, have
-    `arriving_seconds`, and may send `max_arriving_bytes` at a time.
+    `max_in_flight_bytes` are those of all requests that are being read or answered,
+    `max_unsent_bytes` those of all responses that clients have not taken yet. A request has
+    `max_request_values` values in arrays at most. Requests of more than `large_bytes` are answered
+    `max_large` at a time. A connection that neither sends nor takes anything for `idle_seconds` is
+    closed. Clients that have not said yet who they are, or with which TLS keys they speak, are
+    `max_arriving` at most, have `arriving_seconds`, and may send `max_arriving_bytes` at a time.
     """
 
     max_request_bytes: int = 4 * 1024 * 1024
     max_connections: int = 2000
     max_in_flight_bytes: int = 64 * 1024 * 1024
+    max_unsent_bytes: int = 256 * 1024 * 1024
+    max_request_values: int = 250_000
+    large_bytes: int = 64 * 1024
+    max_large: int = 4
     idle_seconds: float = 600
     send_seconds: float = 60
     max_arriving: int = 200

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
+
+import re2
 
 from kafkalog.errors import KafkaLogError
 from kafkalog.messages.protocol import Api
 from kafkalog.messages.schema import Values
 from kafkalog.server.logs.served_cluster import ServedCluster
+from kafkalog.server.logs.served_log import ServedLog
+from kafkalog.server.protocol.turns import Pause, Steps
+
+# What an expression of a client may take in memory, its program and the states that it reaches.
+_MOST_PATTERN_BYTES = 1024 * 1024
 
 # The form in which a response says that nothing is known of what a client may do.
 NO_AUTHORIZED_OPERATIONS = -(2**31)
@@ -20,7 +28,8 @@ class RefusedRequestError(KafkaLogError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it was read, who sent it, and to which of the server's addresses."""
+    """A request as it was read, who sent it, and to which of the server's addresses. `node` is the
+    broker that the client takes the server for on this connection, None if it has not said."""
 
     api: Api
     version: int
@@ -28,6 +37,7 @@ class Request:
     client_id: str
     client_host: str
     served_host: str
+    node: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +55,41 @@ class Served:
         return [{number: broker, **address} for broker in self.cluster.brokers]
 
 
-# Reads files, in the one thread that does.
-Answer = Callable[[Served, Request], Values]
+# Reads files, beside the event loop: at once, or in steps.
+Answer = Callable[[Served, Request], Values | Steps[Values]]
 # Waits for other clients, or for time to pass.
 WaitingAnswer = Callable[[Request], Awaitable[Values]]
 
 
-def partitions_asked(topics: list[Values]) -> Iterator[tuple[Values, Values]]:
-    """Yield the topic and the partition of each partition that a request names."""
+def alone(log: ServedLog, read: Callable[[], Values]) -> Steps[Values]:
+    """Return what a function reads of a partition, while no other request reads from it."""
+    while not log.lock.acquire(blocking=False):
+        yield Pause.BUSY
+    try:
+        return read()
+    finally:
+        log.lock.release()
+
+
+def each_once(
+    topics: list[Values], inside: str, number: str | None = None
+) -> list[tuple[Values, list[Any]]]:
+    """Return what names each topic of a request, and its partitions, each once and as it is
+    requested last, as brokers do. They are in the field `inside`; their numbers are in the field
+    `number`, or are all there is."""
+    merged: dict[tuple[tuple[str, str], ...], dict[int, Any]] = {}
     for topic in topics:
-        for partition in topic["partitions"]:
-            yield topic, partition
+        named = tuple((key, topic[key]) for key in ("name", "topic", "topicId") if key in topic)
+        partitions = merged.setdefault(named, {})
+        for asked in topic[inside]:
+            partitions[asked if number is None else asked[number]] = asked
+    return [(dict(named), list(partitions.values())) for named, partitions in merged.items()]
+
+
+def pattern(text: str) -> Any:
+    """Return a client's regular expression, compiled. Raises re2.error. RE2 must not print it: it
+    would reach the terminal as it is."""
+    options = re2.Options()
+    options.log_errors, options.never_capture = False, True
+    options.max_mem = _MOST_PATTERN_BYTES
+    return re2.compile(text, options)

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from kafkalog.testing import LogDirectory
 from kafkalog.words import printable
 from tests.support.repository import ROOT
 
@@ -26,6 +27,7 @@ CODE = "from kafkalog.command_line.main import main; main()"
         ("\x1b[31mred", "\\x1b[31mred"),
         ("two\nlines", "two\\nlines"),
         ("\udcff", "\\udcff"),
+        ("a\u202eb\u2066\u200f\u061c", "a\\u202eb\\u2066\\u200f\\u061c"),
     ],
 )
 def test_what_a_terminal_would_act_on_is_escaped(text: str, told: str) -> None:
@@ -48,6 +50,40 @@ def test_a_file_whose_name_is_not_text_is_named_all_the_same(
     assert b"\\udcff\\x1b, 0 B: not a file that brokers write" in said
     if table_format == "json":
         assert json.loads(run.stdout)["topic"] == "orders"
+
+
+# What turns the direction of writing, ends a line, or is a control of two bytes in UTF-8.
+TURNING = [
+    *(0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
+    *(0x2028, 0x2029, 0x80, 0x85, 0x9B, 0x9F),
+]
+
+SHOWING = (("dump", "--deep"), ("find", "--value-contains", "alue"), ("groups", "--verbose"))
+
+
+@pytest.mark.parametrize("code", TURNING)
+@pytest.mark.parametrize("table_format", ["text", "json"])
+def test_keys_and_values_turn_nothing_in_a_terminal(
+    tmp_path: Path, code: int, table_format: str
+) -> None:
+    turning = chr(code)
+    directory = LogDirectory(tmp_path / "data")
+    directory.topic("orders").records([(f"k{turning}ey é", f"v{turning}alue €😀")])
+    directory.commit_offsets(f"g{turning}roup", {("orders", 0): 1})
+    for arguments in SHOWING:
+        given = [*arguments, directory.write(), "--format", table_format]
+        run = CliRunner().invoke(kafkalog, given)
+        assert run.exit_code == 0
+        printed = run.stdout + run.stderr
+        assert turning not in printed
+        if arguments[0] == "dump":
+            as_json, as_bytes = f"\\u{code:04x}", "".join(f"\\x{b:02x}" for b in turning.encode())
+            sequence = as_json if table_format == "json" else as_bytes
+            for text in (f"k{sequence}ey é", f"v{sequence}alue €😀", f"g{sequence}roup"):
+                assert text in printed
+        if table_format == "json" and arguments[0] == "dump":
+            records = [json.loads(line) for line in run.stdout.splitlines()]
+            assert f"k{turning}ey é" in [each.get("key") for each in records]
 
 
 COMMANDS = (

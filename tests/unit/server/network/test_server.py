@@ -1,14 +1,11 @@
-"""The network layer: framing, limits, dropped connections, and requests of any bytes."""
+"""The network layer: framing, limits, dropped connections."""
 
-import logging
-import random
 import socket
 import struct
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,125 +14,9 @@ from kafkalog.errors import LogDirError
 from kafkalog.messages.protocol import Api, apis
 from kafkalog.testing import LogDirectory
 from tests.support.serve.raw_client import RawClient, raw_client, request_bytes
+from tests.support.serve.sample_requests import ASKED, FETCH, SAMPLES
 
 UNSUPPORTED_VERSION = 35
-FETCH: dict[str, Any] = {
-    "maxWaitMs": 0,
-    "minBytes": 1,
-    "maxBytes": 1_000_000,
-    "isolationLevel": 0,
-    "sessionId": 0,
-    "sessionEpoch": -1,
-    "forgottenTopicsData": [],
-    "rackId": "",
-}
-
-
-# What a client could ask of each request, for all versions.
-TOPIC = {"name": "orders", "topic": "orders", "topicId": "A" * 22}
-IN_GROUP = {"groupId": "g", "memberId": "m", "generationId": 1, "sessionTimeoutMs": 10_000}
-ASKED: dict[str, dict[str, Any]] = {
-    "ApiVersions": {},
-    "Metadata": {"topics": [{"name": "orders"}, {"name": "unknown"}]},
-    "DescribeCluster": {},
-    "DescribeTopicPartitions": {
-        "topics": [{"name": "orders"}, {"name": "unknown"}],
-        "responsePartitionLimit": 1,
-        "cursor": None,
-    },
-    "DescribeConfigs": {
-        "resources": [{"resourceType": 2, "resourceName": "orders", "configurationKeys": None}]
-    },
-    "DescribeLogDirs": {"topics": None},
-    "ListPartitionReassignments": {"topics": None},
-    "FindCoordinator": {"key": "g", "coordinatorKeys": ["g"]},
-    "Fetch": {
-        **FETCH,
-        "topics": [
-            {
-                **{key: TOPIC[key] for key in ("topic", "topicId")},
-                "partitions": [{"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1000}],
-            }
-        ],
-    },
-    "ListOffsets": {
-        "replicaId": -1,
-        "topics": [{"name": "orders", "partitions": [{"partitionIndex": 0, "timestamp": -1}]}],
-    },
-    "OffsetForLeaderEpoch": {
-        "topics": [{"topic": "orders", "partitions": [{"partition": 0, "leaderEpoch": 0}]}]
-    },
-    "OffsetFetch": {
-        "groupId": "g",
-        "topics": [{"name": "orders", "partitionIndexes": [0]}],
-        "groups": [
-            {
-                "groupId": "g",
-                "topics": [
-                    {**{key: TOPIC[key] for key in ("name", "topicId")}, "partitionIndexes": [0]}
-                ],
-            }
-        ],
-    },
-    "ListGroups": {},
-    "DescribeGroups": {"groups": ["g", "unknown"]},
-    "ConsumerGroupDescribe": {"groupIds": ["g", "unknown"]},
-    "ShareGroupDescribe": {"groupIds": ["g", "unknown"]},
-    "DescribeAcls": {
-        **dict.fromkeys(("resourceNameFilter", "principalFilter", "hostFilter")),
-        **dict.fromkeys(("resourceTypeFilter", "operation", "permissionType"), 1),
-    },
-    "DescribeUserScramCredentials": {"users": [{"name": "alice"}]},
-    "DescribeClientQuotas": {
-        "components": [{"entityType": "user", "matchType": 0, "match": "alice"}],
-        "strict": True,
-    },
-    "JoinGroup": {
-        **{key: IN_GROUP[key] for key in ("groupId", "sessionTimeoutMs")},
-        "memberId": "",
-        "protocolType": "consumer",
-        "protocols": [],
-    },
-    "SyncGroup": {**{key: IN_GROUP[key] for key in ("groupId", "memberId", "generationId")}},
-    "Heartbeat": {**{key: IN_GROUP[key] for key in ("groupId", "memberId", "generationId")}},
-    "LeaveGroup": {"groupId": "g", "memberId": "m", "members": [{"memberId": "m"}]},
-    "ConsumerGroupHeartbeat": {"groupId": "new", "subscribedTopicNames": ["orders"]},
-    "OffsetCommit": {
-        "groupId": "g",
-        "topics": [
-            {
-                **{key: TOPIC[key] for key in ("name", "topicId")},
-                "partitions": [
-                    {"partitionIndex": 0, "committedOffset": 5, "committedMetadata": None}
-                ],
-            }
-        ],
-    },
-    "SaslHandshake": {"mechanism": "PLAIN"},
-    "SaslAuthenticate": {"authBytes": b""},
-    "ListTransactions": {},
-    "DescribeTransactions": {"transactionalIds": ["unknown"]},
-    "DescribeProducers": {"topics": [{"name": "orders", "partitionIndexes": [0, 1]}]},
-    "Produce": {
-        "acks": -1,
-        "topicData": [
-            {
-                **{key: TOPIC[key] for key in ("name", "topicId")},
-                "partitionData": [{"index": 0, "records": None}],
-            }
-        ],
-    },
-    "CreateTopics": {"topics": []},
-    "DeleteTopics": {"topicNames": ["orders"], "topics": [{"name": "orders", "topicId": "A" * 22}]},
-}
-# Those that wait for other members.
-WAITING = {"JoinGroup", "SyncGroup"}
-# Requests of every kind, as they are and, mutated, as no client sends them.
-SAMPLES = {
-    api.name: request_bytes(api.name, api.request.versions.last, ASKED[api.name], 1)
-    for api in apis().values()
-    if api.name not in WAITING
-}
 
 
 @pytest.fixture(scope="module")
@@ -239,31 +120,6 @@ def test_connections_that_drop_anywhere_harm_nobody(address: str) -> None:
         with socket.create_connection((host, int(port))) as client:
             client.sendall(data[:size])
     assert answers(address)
-
-
-@pytest.mark.parametrize("requests", [500, pytest.param(100_000, marks=pytest.mark.deep)])
-@pytest.mark.timeout(3600)
-def test_any_bytes_get_an_answer_or_end_the_connection(
-    address: str, requests: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    chance = random.Random(25)
-    client: RawClient | None = None
-    for _ in range(requests):
-        if client is None:
-            client = RawClient(address)
-            client.socket.settimeout(10)
-        data = bytearray(chance.choice(list(SAMPLES.values())))
-        for _ in range(chance.choice((1, 1, 2, 5))):
-            # The size is right: what it frames is not.
-            data[chance.randrange(4, len(data))] = chance.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
-        client.socket.sendall(data)
-        if len(client.receive()) == 0:
-            client.socket.close()
-            client = None
-    if client is not None:
-        client.socket.close()
-    assert answers(address)
-    assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
 
 
 def test_no_response_is_larger_than_asked_for(address: str) -> None:
