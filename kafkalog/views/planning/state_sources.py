@@ -108,6 +108,8 @@ def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) ->
         leader_epochs=leader_epochs(log),
         start_offset=offsets.start,
         segments=log.segments,
+        passed_over=offsets.passed_over,
+        time_rule=options.offsets.time_rule,
     )
 
 

@@ -50,7 +50,7 @@ REQUEST = IngestRequest(
 
 def planned(spark: SparkSession, log_dir: Path, output: Path) -> ExportPlan:
     manifest = DeltaManifest(spark, str(output / "ingest_manifest"))
-    options = REQUEST.options([str(log_dir)], "FAILFAST", str(output))
+    options = REQUEST.options([str(log_dir)], "FAILFAST", str(output), now_ms=1_795_000_000_000)
     return plan_export(
         options,
         REQUEST,
