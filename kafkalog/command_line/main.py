@@ -49,6 +49,7 @@ COMMANDS = {
     "undelete": "Restore what a broker has deleted but not yet removed.",
     "optimize": "Write the small files of a table again as large ones.",
     "vacuum": "Remove files in a table's directory that are not part of the table.",
+    "status": "Compare a table with the logs: what each partition has, what waits, and why.",
     "completion": "Print the script that completes kafkalog's commands in a shell.",
     "txns": "List transactions: open, hanging, and what they block.",
 }

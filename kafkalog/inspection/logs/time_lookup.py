@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,19 @@ from kafkalog.storage.reading.offset_ranges import (
 )
 from kafkalog.storage.reading.renamed_files import opened
 
+LEAST_TIME_MS = -(2**63)
 # How many batches after a record say what the time was.
 NEIGHBOURS = 15
 # Late batches that are no further apart are read at once.
 _NEAR_ROWS = 16
+
+
+class FirstRecord(NamedTuple):
+    """A record with its time, and what is doubtful about it, if anything is."""
+
+    offset: int
+    timestamp_ms: int
+    doubtful: DoubtfulRecord | None
 
 
 def offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
@@ -57,32 +67,46 @@ def time_answer(
     for number, offsets, times in _late_records(log, start_offset, timestamp_ms):
         if rule is None:
             return TimeAnswer(int(offsets[0]))
-        neighbours = _Neighbours(log, number)
+        neighbours = _Neighbours(log, number, rule)
         for offset, time_ms in zip(offsets.tolist(), times.tolist(), strict=True):
-            is_ahead = time_ms > rule.now_ms + rule.max_future_ms
-            is_doubtful = is_ahead or neighbours.are_earlier(offset, time_ms - rule.max_future_ms)
-            if is_doubtful:
-                doubtful.append(DoubtfulRecord(offset, time_ms, is_ahead))
-            if not (is_doubtful and rule.passes_over):
+            doubt = neighbours.doubt(offset, time_ms)
+            if doubt is not None:
+                doubtful.append(doubt)
+            if doubt is None or not rule.passes_over:
                 return TimeAnswer(offset, tuple(doubtful))
     return TimeAnswer(None, tuple(doubtful))
 
 
-class _Neighbours:
-    """The batches that follow a record of a segment, F931."""
+def first_record(log: PartitionLog, start_offset: int, rule: TimeRule) -> FirstRecord | None:
+    """Return the first record from an offset on, None without one."""
+    for number, offsets, times in _late_records(log, start_offset, LEAST_TIME_MS):
+        offset, time_ms = int(offsets[0]), int(times[0])
+        doubt = _Neighbours(log, number, rule).doubt(offset, time_ms)
+        return FirstRecord(offset, time_ms, doubt)
+    return None
 
-    def __init__(self, log: PartitionLog, segment_number: int) -> None:
+
+class _Neighbours:
+    """The batches that follow records of a segment, F931."""
+
+    def __init__(self, log: PartitionLog, segment_number: int, rule: TimeRule) -> None:
         self._segments = log.segments[segment_number:]
+        self._rule = rule
         # The times are those after any record below this offset, from the last one on.
         self._first_offset, self._last_asked = 0, LARGEST_OFFSET
         self._times = np.empty(0, dtype=np.int64)
 
-    def are_earlier(self, offset: int, timestamp_ms: int) -> bool:
-        """Return whether most of the batches after an offset are earlier than a time. No offset is
-        below the one before."""
+    def doubt(self, offset: int, timestamp_ms: int) -> DoubtfulRecord | None:
+        """Return the record if its time is doubtful. No offset is below the one before."""
+        latest_ms = self._rule.now_ms + self._rule.max_future_ms
+        if timestamp_ms > latest_ms:
+            return DoubtfulRecord(offset, timestamp_ms, is_ahead=True)
         if not self._last_asked <= offset < self._first_offset:
             self._look(offset)
-        return int((self._times < timestamp_ms).sum()) * 2 > len(self._times)
+        earlier = self._times < timestamp_ms - self._rule.max_future_ms
+        if int(earlier.sum()) * 2 > len(self._times):
+            return DoubtfulRecord(offset, timestamp_ms, is_ahead=False)
+        return None
 
     def _look(self, offset: int) -> None:
         self._first_offset, self._last_asked = LARGEST_OFFSET, offset

@@ -13,13 +13,15 @@ from typing import Any
 from kafkalog.errors import StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.format.side_files.leader_epochs import EpochStart
-from kafkalog.storage.partition_log import SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.offset_ranges import DoubtfulRecord, TimeRule, doubt_words
 from kafkalog.storage.reading.read_plan import CommittedRead
 from kafkalog.views.options.offset_options import by_partition, by_topic
 from kafkalog.words import counted
 
 _WRITER = "kafkalog reconstruct_state"
+# Where a read ends whose end was requested.
+ASKED = "asked"
 _ANEW = "--full-refresh rebuilds the state from the logs that are there"
 _ELSEWHERE = "another --output-dir keeps both"
 
@@ -32,7 +34,7 @@ class StateSource:
     `cleaner_checkpoint` is None where the cleaner has not been; `end_from` says what the end is:
     log_end, high_watermark, last_stable_offset or asked. `committed` is what reading only committed
     records up to there needs to know. `passed_over` are the records whose time is doubtful by the
-    `time_rule`, so that they did not bound the range (F930).
+    `time_rule`, so that they did not bound the range (F930). `log` is the replica that counts.
     """
 
     topic: str
@@ -52,6 +54,7 @@ class StateSource:
     committed: CommittedRead | None = None
     passed_over: tuple[DoubtfulRecord, ...] = ()
     time_rule: TimeRule | None = None
+    log: PartitionLog | None = None
 
     @property
     def key(self) -> TopicPartition:
@@ -348,7 +351,7 @@ def _refuse_strangers(positions: StatePositions, source: StateSource) -> None:
 
 
 def _why_behind(source: StateSource, position: int) -> str:
-    if source.end_from == "asked":
+    if source.end_from == ASKED:
         return (
             f"{source.name}: the state at offset {source.end_offset} was requested, the table is "
             f"at {position} already: {_ELSEWHERE}, --full-refresh takes this one back"
