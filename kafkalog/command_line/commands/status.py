@@ -133,7 +133,7 @@ def status(
         texts={"next_time_ms": time_text},
     )
     if others:
-        print_note(f"not in the table: {counted(others, 'topic')}; --topic '*' shows them")
+        print_note(f"the logs have {counted(others, 'topic')} more: --topic '*' shows all")
     has_findings = any(row.is_finding for row in rows)
     write_verdict(verdict(rows, is_deep=deep), table_format, has_findings=has_findings)
     return exit_code(has_findings=has_findings, fails=fail_on_findings)

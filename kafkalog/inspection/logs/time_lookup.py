@@ -34,7 +34,7 @@ from kafkalog.storage.reading.renamed_files import opened
 LEAST_TIME_MS = -(2**63)
 # How many batches after a record say what the time was.
 NEIGHBOURS = 15
-# Late batches that are no further apart are read at once.
+# Late batches at most so many rows apart are read at once.
 _NEAR_ROWS = 16
 
 
@@ -171,7 +171,7 @@ class _LateInSegment:
         # A walk can begin at the batch before the first one that it wants.
         before = options.start_position
         for chunk in SegmentHeaders(FileWindow(self._file), options).chunks():
-            # A walk reuses its table, and meanwhile others are asked for rows.
+            # A walk reuses its table, and others can use it meanwhile.
             table = chunk.table.copy()
             for first, last in self._late_rows(table, start_offset):
                 is_doubtful = is_doubtful or bool(_is_odd(table[: first + 1]).any())

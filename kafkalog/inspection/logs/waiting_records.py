@@ -40,7 +40,7 @@ def faults_from(
     log: PartitionLog, start_offset: int, *, is_compacted: bool, is_deep: bool
 ) -> Iterator[WaitingFault]:
     """Yield what is damaged or missing at `start_offset` and after it, by batch headers, or with
-    checksums if `is_deep`. What a broker leaves when it stops while writing is no damage."""
+    checksums if `is_deep`. A torn tail of the last segment is not damage."""
     next_offset = start_offset
     for segment in log.segments:
         if segment.next_base_offset is not None and segment.next_base_offset <= start_offset:

@@ -106,7 +106,7 @@ class StatusRequest:
     is_deep: bool = False
 
     def is_chosen(self, topic: str | None, recorded: Collection[str]) -> bool:
-        """Return whether a topic is asked for; `recorded` are those of the table."""
+        """Return whether a topic is requested; `recorded` are those of the table."""
         if topic is None:
             return False
         if self.topic_pattern is not None:

@@ -181,7 +181,7 @@ def test_a_partition_that_is_not_in_the_logs_is_gone(place: Place, tmp_path: Pat
     row = json.loads(result.stdout)
     assert (result.exit_code, waiting(row)) == (1, ("gone", 10, 0, 0))
     assert row["log_end_offset"] is None
-    assert "not in the table: 1 topic; --topic '*' shows them" in result.stderr
+    assert "the logs have 1 topic more: --topic '*' shows all" in result.stderr
 
 
 def test_damage_in_what_waits_is_a_finding_and_damage_before_is_not(place: Place) -> None:
