@@ -6,6 +6,7 @@ Tables: ingested_records, a row per record; ingest_manifest, which offsets each 
 from __future__ import annotations
 
 import sys
+import time
 
 from kafkalog.lake.table_options import TableRequest, table_options
 from kafkalog.spark.decoding.decoding_requests import (
@@ -42,8 +43,8 @@ def main(
     job: JobSettings, request: IngestRequest, tables: TableRequest, decoding: DecodingOptions
 ) -> ExitCode:
     """Write the records of topics to a table, each exactly once; a run adds what is new.
-    Findings are records that were deleted before they were read, and logs other than those that
-    were read before."""
+    Findings are records that were deleted before they were read, logs other than those that were
+    read before, and records with a time in the future."""
     from kafkalog.lake.export_plan import starting_offsets
     from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
     from kafkalog.lake.formats.targets import requested_place
@@ -55,7 +56,8 @@ def main(
 
     place = requested_place(job.table_format, job.output_dir or None, tables)
     inputs, logs = announced_logs(job)
-    options = request.options(inputs, job.mode, place.output_dir)
+    now_ms = time.time_ns() // 1_000_000
+    options = request.options(inputs, job.mode, place.output_dir, now_ms=now_ms)
     settings = ExportSettings(options, request, tables, place)
     requests = decoding_requests(decoding, options.paths, job.mode)
     sources = found_sources(options)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,8 @@ The first, run again, reads what is new since; the second is the state at that t
 @decoding_options
 def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> ExitCode:
     """Write the latest committed value of each key; a second run reads what is new since the first.
-    Findings are partitions whose cleaner may have removed values of the requested time."""
+    Findings are partitions whose cleaner may have removed values of the requested time, and records
+    with a time in the future."""
     from pyspark.sql import Observation, Row
 
     from kafkalog.analysis import state
@@ -52,7 +54,7 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
 
     inputs, logs = announced_logs(job)
     requests = decoding_requests(decoding, job.paths, job.mode)
-    options = request.options(job, inputs)
+    options = request.options(job, inputs, now_ms=time.time_ns() // 1_000_000)
     sources = found_sources(options)
     with job_session(
         "kafkalog reconstruct-state",
@@ -89,6 +91,11 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
         if job.show:
             state.newest(table).show(job.show, truncate=60)
     doubts = [source.doubt for source in sources if not source.is_exact]
+    doubts += [
+        f"FUTURE TIME: {source.name}: {wrong}; the state includes it"
+        for source in sources
+        if (wrong := source.wrong_times)
+    ]
     print(*verdict(totals, planned, keyless_records, doubts), sep="\n")
     print("tables:", *paths)
     return job.exit_code(has_findings=bool(doubts))

@@ -43,6 +43,7 @@ OWN = {
     "quorum": set[str](),
     "quorum rebuild": {"--create-missing", "--feature", "--from-data", "--node", "--voter"},
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
+    "status": {"--deep", "--stop-at"},
     "tier": set[str](),
     "replicas": {"--all", "--election-json", "--export", "--leader", "--without"},
     "report": {"--show-keys"},
@@ -87,7 +88,15 @@ OWN_OF_JOBS = {
     "verify-compaction": {"--before"},
 }
 # How arguments are written: those of a job are passed on by the command `job`.
-ARGUMENTS = {"PATH...", "PATH", "TABLE", "{bash|zsh|fish}", "NAME", "[ARGUMENTS]..."}
+ARGUMENTS = {
+    "PATH...",
+    "PATH",
+    "TABLE",
+    "TABLE PATH...",
+    "{bash|zsh|fish}",
+    "NAME",
+    "[ARGUMENTS]...",
+}
 
 
 class Spelling(NamedTuple):

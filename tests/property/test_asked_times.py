@@ -1,5 +1,6 @@
 """Reading records with certain timestamps is reading all and leaving out the others, in whatever
-order the times are and whatever time indexes say. Rules: docs/options.md F504 and F505."""
+order the times are and whatever time indexes say; and which times are of the future. Rules:
+docs/options.md F504 and F505, docs/format.md F930 and F931."""
 
 import tempfile
 from collections.abc import Callable
@@ -12,9 +13,14 @@ from hypothesis import strategies as st
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
-from kafkalog.inspection.logs.time_lookup import offset_for_time
+from kafkalog.inspection.logs.time_lookup import offset_for_time, time_answer
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.reading.offset_ranges import TimestampRange
+from kafkalog.storage.reading.offset_ranges import (
+    DoubtfulRecord,
+    TimeAnswer,
+    TimeRule,
+    TimestampRange,
+)
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import planned_groups
@@ -157,3 +163,57 @@ def test_segments_that_are_too_early_are_not_read(tmp_path: Path) -> None:
     assert isinstance(read, SegmentRead)
     assert read.base_offset == 120
     assert 200 <= read.first_offset <= 210
+
+
+def answer(times: list[list[int]], first_ms: int, rule: TimeRule) -> TimeAnswer:
+    """F930 and F931, as they are written."""
+    offset, doubtful = 0, list[DoubtfulRecord]()
+    for number, batch in enumerate(times):
+        following = [max(each) for each in times[number + 1 : number + 16]]
+        for time in batch:
+            is_ahead = time > rule.now_ms + rule.max_future_ms
+            earlier = sum(each < time - rule.max_future_ms for each in following)
+            if time >= first_ms and not is_ahead and not earlier > len(following) / 2:
+                return TimeAnswer(offset, tuple(doubtful))
+            if time >= first_ms:
+                doubtful.append(DoubtfulRecord(offset, time, is_ahead))
+            offset += 1
+    return TimeAnswer(None, tuple(doubtful))
+
+
+@pytest.mark.parametrize("spoil", [spoil_nothing, cut, remove])
+@settings(max_examples=settings().max_examples // 4)
+@given(
+    times=st.lists(
+        st.lists(st.integers(0, 60) | st.integers(2**40, 2**40 + 5), min_size=1, max_size=4),
+        min_size=1,
+        max_size=40,
+    ),
+    half=st.integers(0, 40),
+    until_ms=st.integers(0, 61),
+    now_ms=st.integers(0, 70),
+    max_future_ms=st.integers(0, 20),
+    data=st.data(),
+)
+def test_times_of_the_future_are_passed_over(
+    spoil: Callable[[Path, st.DataObject], None],
+    times: list[list[int]],
+    half: int,
+    until_ms: int,
+    now_ms: int,
+    max_future_ms: int,
+    data: st.DataObject,
+) -> None:
+    # F930, F931: whatever the indexes say, also where batches go on in the next segment.
+    rule = TimeRule(now_ms, max_future_ms, passes_over=True)
+    with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory)
+        partition = write_log(place, log_of(times, append_time=False), half)
+        for path in sorted(partition.glob("*.*index")):
+            spoil(path, data)
+        (log,) = find_partitions([str(place)])
+        found = time_answer(log, 0, until_ms, rule)
+        assert found == answer(times, until_ms, rule)
+        # A later day ends where this one does, or after it.
+        later = time_answer(log, 0, until_ms + 1, rule).offset
+        assert later is None or (found.offset is not None and found.offset <= later)

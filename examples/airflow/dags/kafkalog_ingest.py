@@ -4,8 +4,9 @@ Every hour, job `ingest-topics` adds what is new to the Delta table
 `OUTPUT/ingest/ingested_records`. A run takes what is new up to the end of its interval, and finds
 nothing new where a later run was there first.
 
-**If it fails:** records were deleted before they were read, or a log is not the one that was read
-before. The task's log names the partitions.
+**If it fails:** records were deleted before they were read, a log is not the one that was read
+before, or a record has a time of the future (it is read all the same). The task's log names the
+partitions; `kafkalog status TABLE LOG_DIR` shows what waits, and why.
 
 **A backfill** writes its intervals once more in place of what the table has of them, say after
 damage that was skipped has been repaired. **A run by hand** can be limited to some `topics`.

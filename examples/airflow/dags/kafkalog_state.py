@@ -4,7 +4,8 @@ Every night, job `reconstruct-state` writes the tables `state` and `state_partit
 `OUTPUT/state/DAY/`, as Parquet, where DAY begins at that midnight.
 
 **If it fails:** the cleaner may have removed values that midnight still had; column `is_exact` of
-`state_partitions` says of which partitions.
+`state_partitions` says of which partitions. Or a record has a time of the future, which the task's
+log names; the state includes it.
 
 **A backfill** makes the days of the past. **A run by hand** can be limited to some `topics`.
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from kafkalog.command_line.findings_table import exit_code
@@ -18,8 +20,8 @@ _EPILOG = f"""\
 {PATHS_MEANING}
 Each run adds what is new since the last one to table ingested_records, every record once, and what
 it read to table ingest_manifest. A run that fails, or that is stopped, leaves the tables as they
-were. Findings are records that were deleted before they were read, and logs other than those that
-were read before. See docs/ingest.md.
+were. Findings are records that were deleted before they were read, logs other than those that were
+read before, and records with a time in the future. See docs/ingest.md.
 
 \b
 Examples:
@@ -65,5 +67,6 @@ def export(
     directory = absolute_path(output_dir) if output_dir else None
     place = requested_place(table_format, directory, tables)
     settings = ExportSettings(paths, place, mode, processes, show)
-    has_findings = run_export(settings, request, tables)
+    now_ms = time.time_ns() // 1_000_000
+    has_findings = run_export(settings, request, tables, now_ms=now_ms)
     return exit_code(has_findings=has_findings, fails=fail_on_findings)

@@ -21,6 +21,7 @@ from kafkalog.words import TIMES_ALLOWED, first_names, given_time_ms, name_sugge
 if TYPE_CHECKING:
     from kafkalog.format.side_files.checkpoints import TopicPartition
     from kafkalog.storage.partition_log import PartitionLog
+    from kafkalog.storage.reading.offset_ranges import DoubtfulRecord, TimeRule
     from kafkalog.storage.reading.replica_reads import ReplicaSet
 
 # kafka-get-offsets takes these numbers for the words.
@@ -33,9 +34,10 @@ _NUMBERS = {
 }
 _MOST_PARTITIONS = 20
 _COLUMNS = ("topic", "partition", "offset")
-_Question = Callable[["ReplicaSet"], int | None]
+# Answers for a partition: its offset, if it has one, and what is doubtful about it.
+_Question = Callable[["ReplicaSet"], tuple[int | None, str | None]]
 _Row = tuple[str | None, int | None, int]
-_Answer = tuple[_Row | None, str | None]
+_Answer = tuple[_Row | None, list[str]]
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -165,22 +167,23 @@ def _tell_absent(
 
 
 def _answer(replicas: ReplicaSet, question: _Question) -> Iterator[_Answer]:
-    """Yield the row of a partition, if it has one, and what is known to be lost after its end."""
+    """Yield the row of a partition, if it has one, and notes: what is doubtful about it, and what
+    is known to be lost after its end."""
     from kafkalog.columns.batches.fault_details import lost_end
     from kafkalog.inspection.logs.log_offsets import log_end_offset
 
     best = replicas.best
-    offset = question(replicas)
+    offset, doubt = question(replicas)
     row = None if offset is None else (best.topic, best.partition, offset)
     lost = lost_end(best, log_end_offset(best, check_crcs=False))
-    yield row, None if lost is None else str(lost)
+    yield row, [str(note) for note in (doubt, lost) if note is not None]
 
 
 def _reported(answers: Iterable[_Answer]) -> Iterator[_Row]:
-    """Yield the rows, and report on stderr what is lost."""
-    for row, lost in answers:
-        if lost is not None:
-            print_note(lost)
+    """Yield the rows, and print the notes on stderr."""
+    for row, notes in answers:
+        for note in notes:
+            print_note(note)
         if row is not None:
             yield row
 
@@ -188,18 +191,25 @@ def _reported(answers: Iterable[_Answer]) -> Iterator[_Row]:
 def _question(text: str) -> tuple[_Question, bool]:
     """Return the question about a partition, and whether it is about tiered storage."""
     from kafkalog.inspection.logs import log_offsets
+    from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS, DoubtfulRecord, TimeRule
+
+    now_ms = time.time_ns() // 1_000_000
 
     def of_best(function: Callable[[PartitionLog], int]) -> _Question:
-        return lambda replicas: function(replicas.best)
+        return lambda replicas: (function(replicas.best), None)
 
-    def earliest_local(replicas: ReplicaSet) -> int | None:
+    def earliest_local(replicas: ReplicaSet) -> tuple[int | None, None]:
         log = _on_disk(replicas.best)
-        return None if log is None else log_offsets.earliest_local_offset(log)
+        return None if log is None else log_offsets.earliest_local_offset(log), None
 
-    def max_timestamp(replicas: ReplicaSet) -> int | None:
+    def max_timestamp(replicas: ReplicaSet) -> tuple[int | None, str | None]:
         log = _on_disk(replicas.best)
         found = None if log is None else log_offsets.offset_of_max_timestamp(log)
-        return None if found is None else found.offset
+        if found is None:
+            return None, None
+        is_ahead = found.timestamp_ms > now_ms + MAX_FUTURE_MS
+        record = DoubtfulRecord(found.offset, found.timestamp_ms, is_ahead)
+        return found.offset, _doubt(replicas, record, TimeRule(now_ms)) if is_ahead else None
 
     questions: dict[str, _Question] = {
         "latest": of_best(log_offsets.latest_offset),
@@ -212,10 +222,10 @@ def _question(text: str) -> tuple[_Question, bool]:
     if word in questions:
         return questions[word], word == "latest-tiered"
     try:
-        timestamp_ms = given_time_ms(text, print_note, time.time_ns() // 1_000_000)
+        timestamp_ms = given_time_ms(text, print_note, now_ms)
     except ValueError as error:
         raise OptionError("--time", text, f"{', '.join(questions)}, or a time: {error}") from None
-    return lambda replicas: _offset_for_time(replicas, timestamp_ms), False
+    return lambda replicas: _offset_for_time(replicas, timestamp_ms, TimeRule(now_ms)), False
 
 
 def _on_disk(log: PartitionLog) -> PartitionLog | None:
@@ -226,15 +236,28 @@ def _on_disk(log: PartitionLog) -> PartitionLog | None:
     return replace(log, segments=segments) if segments else None
 
 
-def _offset_for_time(replicas: ReplicaSet, timestamp_ms: int) -> int | None:
+def _offset_for_time(
+    replicas: ReplicaSet, timestamp_ms: int, rule: TimeRule
+) -> tuple[int | None, str | None]:
+    """Return the offset by Kafka's rule (F99), and what is doubtful about its record (F930)."""
     from kafkalog.inspection.logs.log_offsets import earliest_local_offset, latest_offset
-    from kafkalog.inspection.logs.replica_time_lookup import offset_for_time_in_replicas
+    from kafkalog.inspection.logs.replica_time_lookup import time_answer_in_replicas
 
     start = earliest_local_offset(replicas.best)
-    offset = offset_for_time_in_replicas(replicas, start, timestamp_ms)
+    offset, doubtful = time_answer_in_replicas(replicas, start, timestamp_ms, rule)
     # Consumers cannot fetch records that are not on all replicas.
-    is_there = offset is not None and offset < latest_offset(replicas.best)
-    return offset if is_there else None
+    if offset is None or offset >= latest_offset(replicas.best):
+        return None, None
+    return offset, _doubt(replicas, doubtful[0], rule) if doubtful else None
+
+
+def _doubt(replicas: ReplicaSet, record: DoubtfulRecord, rule: TimeRule) -> str:
+    from kafkalog.storage.reading.offset_ranges import doubt_words
+
+    return (
+        f"{replicas.best.name}: the time of offset {record.offset} is doubtful: "
+        f"{doubt_words(record, rule)}"
+    )
 
 
 def _choice(

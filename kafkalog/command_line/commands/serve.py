@@ -6,6 +6,7 @@ import asyncio
 import os
 import resource
 import signal
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -150,7 +151,10 @@ def serve(
             refuse_other_hosts("--metrics", status)
     _allow_open_files()
     limits = Limits(max_connections=max_connections, max_request_bytes=max_request_bytes)
-    cluster = ServedCluster(paths, as_of_ms=as_of, is_deep=deep, with_deleted=with_deleted)
+    now_ms = time.time_ns() // 1_000_000
+    cluster = ServedCluster(
+        paths, as_of_ms=as_of, now_ms=now_ms, is_deep=deep, with_deleted=with_deleted
+    )
     request = ServeRequest(
         *(cluster, address, limits, access, advertised), with_groups=with_groups, status=status
     )

@@ -39,7 +39,9 @@ class ExportSettings:
     show: int
 
 
-def run_export(settings: ExportSettings, request: IngestRequest, tables: TableRequest) -> bool:
+def run_export(
+    settings: ExportSettings, request: IngestRequest, tables: TableRequest, *, now_ms: int
+) -> bool:
     """Write what is new to the tables; return whether there are findings.
 
     Raises what reading and writing raise: then the tables are as before, or
@@ -49,7 +51,7 @@ def run_export(settings: ExportSettings, request: IngestRequest, tables: TableRe
     target_of = table_target(settings.place, tables.layout())
     inputs, size = _inputs(settings)
     processes = processes_for(size, settings.processes)
-    options = request.options(inputs, settings.mode, settings.place.output_dir)
+    options = request.options(inputs, settings.mode, settings.place.output_dir, now_ms=now_ms)
     with stopped_by_exceptions():
         plan = plan_export(
             options,

@@ -16,12 +16,13 @@ import click
 from pyarrow import fs
 
 from kafkalog.errors import OptionError
+from kafkalog.lake.delta_positions import DELTA_LOG
 from kafkalog.lake.formats.targets import ICEBERG, TablePlace, iceberg_table
 from kafkalog.lake.layout import CATALOG_FILE
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.parquet import parquet_maintenance
 from kafkalog.lake.parquet.parquet_manifest import MANIFEST
-from kafkalog.lake.parquet.parquet_table import DELTA_LOG, ParquetTable
+from kafkalog.lake.parquet.parquet_table import ParquetTable
 from kafkalog.lake.small_files import Rewrite, RewrittenFiles
 from kafkalog.storage.files.uris import absolute_path, is_remote
 
@@ -65,11 +66,11 @@ def maintained_table(
         raise OptionError(_TABLE, directory, allowed)
     if found.directory.exists(MANIFEST):
         return _parquet(found)
-    place = _iceberg_place(directory, found.directory)
+    place = iceberg_place(directory, found.directory)
     return _parquet(found) if place is None else _iceberg(place)
 
 
-def _iceberg_place(given: str, directory: OutputDirectory) -> TablePlace | None:
+def iceberg_place(given: str, directory: OutputDirectory) -> TablePlace | None:
     """Return the catalog and the name of the Iceberg table in a directory, None without one."""
     if directory.exists(CATALOG_FILE):
         found = sorted(path.parent for path in Path(directory.path).glob(f"*/*/{_METADATA}"))

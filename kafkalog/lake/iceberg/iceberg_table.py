@@ -117,11 +117,16 @@ class IcebergTable:
 
         Raises StatePositionError where the table does not say what it holds.
         """
-        table = self.load()
-        self._recorded = None if table is None else self._positions(table)
+        self._recorded = self.positions()
         if self._recorded is not None:
             self._write_manifest(self._recorded)
         return self._recorded
+
+    def positions(self) -> IngestPositions | None:
+        """Return what the table holds, None without a run; change nothing. Raises as `recorded`
+        does."""
+        table = self.load()
+        return None if table is None else self._positions(table)
 
     def prepare(self, run: IngestRun, decoded: Sequence[Field] = ()) -> TableOutput:
         """Create the table if it does not exist, and return where tasks write for this run.

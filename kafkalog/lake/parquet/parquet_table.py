@@ -18,6 +18,7 @@ from pyarrow import parquet
 
 from kafkalog.errors import OptionError, StatePositionError
 from kafkalog.lake.decoded_columns import Field, refuse_other_columns
+from kafkalog.lake.delta_positions import DELTA_LOG
 from kafkalog.lake.layout import TableLayout, TableOutput
 from kafkalog.lake.manifest_rows import TABLE as RUNS
 from kafkalog.lake.manifest_rows import manifest_rows
@@ -30,7 +31,6 @@ from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.views.planning.ingest_positions import IngestPositions, IngestRun
 
 _LOCK = "_manifest.lock"
-DELTA_LOG = "_delta_log"
 
 
 class ParquetTable:

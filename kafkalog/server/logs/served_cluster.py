@@ -34,6 +34,7 @@ from kafkalog.storage.names import (
     TRANSACTION_STATE,
 )
 from kafkalog.storage.partition_log import PartitionLog, topic_id
+from kafkalog.storage.reading.offset_ranges import LARGEST_TIME_MS
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.views.local_views import cluster_metadata, view_batches, view_options
 from kafkalog.words import counted, time_text
@@ -93,10 +94,12 @@ class ServedCluster:
         paths: Sequence[str],
         *,
         as_of_ms: int | None = None,
+        now_ms: int = LARGEST_TIME_MS,
         is_deep: bool = False,
         with_deleted: bool = False,
     ) -> None:
-        """With `with_deleted` also what a broker has deleted or set aside. Raises LogDirError where
+        """At a past time `now_ms` is the clock by which records are of the future (F930). With
+        `with_deleted` also what a broker has deleted or set aside. Raises LogDirError where
         there is no partition, or those of several clusters."""
         self.paths = tuple(paths)
         self.as_of_ms = as_of_ms
@@ -131,7 +134,9 @@ class ServedCluster:
             name: ServedTopic(
                 name,
                 {
-                    partition: ServedLog(logs, reports, as_of_ms=as_of_ms, is_deep=is_deep)
+                    partition: ServedLog(
+                        logs, reports, as_of_ms=as_of_ms, now_ms=now_ms, is_deep=is_deep
+                    )
                     for partition, logs in partitions.items()
                 },
                 self.cluster_id,

@@ -31,7 +31,10 @@ from kafkalog.inspection.logs.log_offsets import (
     offset_of_max_timestamp,
 )
 from kafkalog.inspection.logs.replica_facts import leader_epochs, replica_facts, replica_sets
-from kafkalog.inspection.logs.replica_time_lookup import offset_for_time_in_replicas
+from kafkalog.inspection.logs.replica_time_lookup import (
+    offset_for_time_in_replicas,
+    time_answer_in_replicas,
+)
 from kafkalog.server.logs.batch_runs import SMALL_BYTES, BatchRuns
 from kafkalog.server.logs.fetched_batches import batches_in
 from kafkalog.server.logs.file_ranges import FileRanges, Range
@@ -39,6 +42,7 @@ from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile, segment_base_offsets
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
+from kafkalog.storage.reading.offset_ranges import LARGEST_TIME_MS, TimeRule
 from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.storage.recovery.framing import Frame, frames
 from kafkalog.storage.recovery.producer_state import ProducerState
@@ -112,12 +116,15 @@ class ServedLog:
         reports: Reports,
         *,
         as_of_ms: int | None = None,
+        now_ms: int = LARGEST_TIME_MS,
         is_deep: bool = False,
     ) -> None:
+        """At a past time `now_ms` is the clock by which records are of the future (F930)."""
         self.logs = tuple(logs)
         self.topic, self.partition = logs[0].topic or "", logs[0].partition or 0
         self._reports = reports
         self._as_of_ms = as_of_ms
+        self._time_rule = TimeRule(now_ms, passes_over=True)
         self._is_deep = is_deep
         self._outcomes_of: dict[str, _Outcomes] = {}
         self.lock = Lock()
@@ -157,7 +164,7 @@ class ServedLog:
     @_ReadOnce
     def end_offset(self) -> int:
         """The high watermark, up to which clients read: the log end where none is known. At a past
-        time, where the first batch begins that has a record of later."""
+        time, where the first batch begins that has a record of later whose time is not doubtful."""
         replicas = self.replicas
         best = replicas.best
         if not best.segments:
@@ -171,7 +178,9 @@ class ServedLog:
         end = max(end, self.start_offset)
         if self._as_of_ms is None:
             return end
-        later = offset_for_time_in_replicas(replicas, self.start_offset, self._as_of_ms + 1)
+        later = time_answer_in_replicas(
+            replicas, self.start_offset, self._as_of_ms + 1, self._time_rule
+        ).offset
         if later is None or later >= end:
             return end
         return max(self._batch_start(later), self.start_offset)

@@ -129,14 +129,16 @@ def serve(
     access = access_of(certificate, key, users, _OPTION_NAMES)
     if not insecure:
         refuse_unprotected("listen", address, access)
-    as_of_ms = None
+    as_of_ms, now_ms = None, time.time_ns() // 1_000_000
     if as_of is not None:
         try:
-            as_of_ms = given_time_ms(as_of, lambda note: None, time.time_ns() // 1_000_000)
+            as_of_ms = given_time_ms(as_of, lambda note: None, now_ms)
         except ValueError as error:
             raise OptionError("as_of", as_of, f"a time: {error}") from None
     given = [paths] if isinstance(paths, str) else list(paths)
-    cluster = ServedCluster(given, as_of_ms=as_of_ms, is_deep=deep, with_deleted=deleted)
+    cluster = ServedCluster(
+        given, as_of_ms=as_of_ms, now_ms=now_ms, is_deep=deep, with_deleted=deleted
+    )
     request = ServeRequest(cluster, address, access=access, with_groups=groups)
     thread = _Thread(request)
     thread.start()

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from delta.tables import DeltaTable
 from pyspark.sql import Row
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.lake.delta_positions import RESTORE, DeltaCommit, Parse, positions_at
 from kafkalog.spark.delta_commit import newest_commits
 
 # Commits to look at before all that there are: each is a file.
 _NEWEST = 20
-_RESTORE = "RESTORE"
 
 _Positions = TypeVar("_Positions")
-# The positions in a commit's text, None where it has none.
-Parse = Callable[[str | None], _Positions | None]
 
 
 class History(NamedTuple):
@@ -28,7 +26,7 @@ class History(NamedTuple):
     @property
     def was_restored(self) -> bool:
         """Whether a RESTORE is among them."""
-        return any(commit.operation == _RESTORE for commit in self.commits)
+        return any(commit.operation == RESTORE for commit in self.commits)
 
 
 def newest_positions(
@@ -61,20 +59,13 @@ def last_written(history: History, parse: Parse[_Positions]) -> _Positions | Non
 
 
 def _in_history(commits: Sequence[Row], parse: Parse[_Positions]) -> _Positions | None:
-    versions = {commit.version: commit for commit in commits}
-    version = commits[0].version
-    while version in versions:
-        commit = versions[version]
-        positions = parse(commit.userMetadata)
-        if positions is not None:
-            return positions
-        if commit.operation == _RESTORE:
-            # One to a time names no version, and what it restored is not known here.
-            restored = commit.operationParameters.get("version")
-            version = -1 if restored is None else int(restored)
-        else:
-            version -= 1
-    return None
+    versions = {
+        commit.version: DeltaCommit(
+            commit.operation, commit.operationParameters, commit.userMetadata
+        )
+        for commit in commits
+    }
+    return positions_at(commits[0].version, versions.get, parse)
 
 
 def any_of(keys: Iterable[TopicPartition]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
@@ -18,6 +19,7 @@ from kafkalog.spark.lake.spark_export import ExportSettings, export_tables
 from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.read_directories import refuse_tables
+from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS
 from kafkalog.views.options.call_options import Paths, milliseconds, path_texts
 from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.options.option_names import named_as_parameters
@@ -40,6 +42,7 @@ _DEFAULTS: dict[str, Any] = {
     "offsets": (),
     "full_refresh": False,
     "starting_offsets_out": None,
+    "max_future_ms": MAX_FUTURE_MS,
 }
 
 
@@ -61,10 +64,10 @@ def export(
     `format` is delta, iceberg or parquet. `log_dirs` is a path or several, `topics` a topic or
     several, all but internal ones by default. `options` are those of the job, as Python values:
     `topic_pattern`, `isolation_level`, `from_time` and `until_time` (datetimes with a time zone, or
-    milliseconds since 1970), `full_refresh`, `catalog`, `table`, `table_per_topic`, `partition_by`
-    (`["topic", "day"]`), `target_file_bytes`, `compression` and `compression_level`, and those that
-    decode keys and values: `value_format`, `value_schema`, `value_message`, `value_schema_id`, the
-    same for `key`, and `schemas_topic`.
+    milliseconds since 1970), `max_future_ms`, `full_refresh`, `catalog`, `table`,
+    `table_per_topic`, `partition_by` (`["topic", "day"]`), `target_file_bytes`, `compression` and
+    `compression_level`, and those that decode keys and values: `value_format`, `value_schema`,
+    `value_message`, `value_schema_id`, the same for `key`, and `schemas_topic`.
 
     Raises OptionError, LogDirError for a path without Kafka's files, and StatePositionError where
     the logs do not continue the table, or another run has written meanwhile.
@@ -83,7 +86,8 @@ def export(
         inputs = [entry.path for path in path_texts(log_dirs) for entry in input_entries(path)]
         if place.output_dir is not None:
             refuse_tables(place.output_dir, inputs)
-        read_options = request.options(inputs, mode, place.output_dir)
+        now_ms = time.time_ns() // 1_000_000
+        read_options = request.options(inputs, mode, place.output_dir, now_ms=now_ms)
         register_once(spark)
         settings = ExportSettings(read_options, request, tables, place)
         requests = decoding_requests(decoding, inputs, mode)

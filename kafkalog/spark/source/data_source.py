@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
@@ -9,6 +12,7 @@ from kafkalog.spark.source.batch_reader import KafkaLogReader
 from kafkalog.spark.source.projection import projected_columns, view_schema
 from kafkalog.spark.source.quiet_workers import quieten_planner
 from kafkalog.storage.files.file_access import use_file_access
+from kafkalog.storage.reading.offset_ranges import TimeRule
 from kafkalog.views.options.options import read_options
 from kafkalog.views.options.stream_options import loaded_options, stream_options
 
@@ -34,13 +38,14 @@ class KafkaLogDataSource(DataSource):
         return view_schema(loaded_options(self.options))
 
     def reader(self, schema: StructType) -> KafkaLogReader:
-        options = read_options(self.options)
+        options = read_options(self.options).by_time_rule(_clock())
         return KafkaLogReader(options, projected_columns(options.view, schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from kafkalog.spark.source.stream_reader import KafkaLogStreamReader
 
-        options = stream_options(self.options)
+        given = stream_options(self.options)
+        options = replace(given, read=given.read.by_time_rule(_clock()))
         # The process that asks for the reader keeps it, and calls all that plans.
         use_file_access(options.read.file_access)
         return KafkaLogStreamReader(options, projected_columns(options.read.view, schema))
@@ -50,3 +55,8 @@ class KafkaLogDataSource(DataSource):
         from kafkalog.views.options.write_options import write_options
 
         return KafkaLogWriter(write_options(self.options), schema, overwrite=overwrite)
+
+
+def _clock() -> TimeRule:
+    """Return the rule by which a doubtful time is logged, and counts as in Spark's Kafka source."""
+    return TimeRule(time.time_ns() // 1_000_000)

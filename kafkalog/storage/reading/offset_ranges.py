@@ -1,6 +1,6 @@
 """From what a user asks for to offsets of one partition, by the rules of Spark's Kafka source.
 
-Rules: docs/format.md F95 to F99.
+Rules: docs/format.md F95 to F99, F930 and F931.
 """
 
 from __future__ import annotations
@@ -8,14 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from kafkalog.errors import DataLossError, OptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.log_lines import logger
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, LogBounds, log_bounds
+from kafkalog.words import UNITS_MS, age_text, duration_text, time_text
 
 LATEST, EARLIEST = -1, -2
+MAX_FUTURE_MS = UNITS_MS["h"]
+# A clock by which no record is of the future.
+LARGEST_TIME_MS = 2**63 - 1
+# A log whose every time is wrong is not to fill the memory.
+MOST_DOUBTFUL = 100_000
 
 _logger = logger(__name__)
 
@@ -66,8 +73,36 @@ class NoMatch(Enum):
     LATEST = "latest"
 
 
-# The first offset in a log at or above the given one with a timestamp not before the given one.
-TimeLookup = Callable[[PartitionLog, int, int], int | None]
+@dataclass(frozen=True, slots=True)
+class TimeRule:
+    """Which timestamps are doubtful (F930): those more than `max_future_ms` after `now_ms`, or
+    after most of their neighbours. `passes_over` says whether such a record can begin or end a
+    range; Kafka's own rule, F99, lets it."""
+
+    now_ms: int
+    max_future_ms: int = MAX_FUTURE_MS
+    passes_over: bool = False
+
+
+class DoubtfulRecord(NamedTuple):
+    """A record with a doubtful timestamp: `is_ahead` of the clock, or far beyond its neighbours."""
+
+    offset: int
+    timestamp_ms: int
+    is_ahead: bool
+
+
+class TimeAnswer(NamedTuple):
+    """The offset for a time, None where no record is as late. `doubtful` are the records that were
+    passed over on the way, at most MOST_DOUBTFUL, the last ones; or, where none is to be passed
+    over, the record at the offset itself if it is doubtful."""
+
+    offset: int | None
+    doubtful: tuple[DoubtfulRecord, ...] = ()
+
+
+# Answers for a log, from an offset on, and a time.
+TimeLookup = Callable[[PartitionLog, int, int], TimeAnswer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +116,7 @@ class OffsetRequest:
     no_match: NoMatch = NoMatch.ERROR
     fail_on_data_loss: bool = True
     end_rule: EndRule = EndRule.LOG_END
+    time_rule: TimeRule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +124,8 @@ class OffsetRange:
     """Offsets [start, end) of one partition; an `end` of None is the end of the sound bytes.
 
     `requested_start` and `requested_end` are offsets that the user named. Only a reader of the last
-    segment finds out that one is beyond the log's end.
+    segment finds out that one is beyond the log's end. `passed_over` are records, by offset, that
+    are as late as a requested time and doubtful, so that the range does not begin or end with them.
     """
 
     start: int
@@ -96,6 +133,7 @@ class OffsetRange:
     log_start: int = 0
     requested_start: int | None = None
     requested_end: int | None = None
+    passed_over: tuple[DoubtfulRecord, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -115,21 +153,69 @@ def offset_range(
         ends = [stable_offset] if bounds.end_offset is None else [stable_offset, bounds.end_offset]
         # A segment's file that is requested by itself can lie after the stable offset.
         bounds = LogBounds(bounds.start_offset, max(bounds.start_offset, min(ends)))
-    start, requested_start = _start(log, request, bounds, lookup)
-    end, requested_end = _end(log, request, bounds, lookup)
+    times = _AskedTimes(log, request.time_rule, bounds, lookup)
+    start, requested_start = _start(log, request, bounds, times)
+    end, requested_end = _end(log, request, bounds, times)
     if start is None:
-        return OffsetRange(bounds.start_offset, bounds.start_offset, bounds.start_offset)
+        first = bounds.start_offset
+        return OffsetRange(first, first, first, passed_over=times.passed_over(bounds.end_offset))
     if end is not None and end < start:
         allowed = f"an end of {log.name} not before its start, which is offset {start}"
         is_requested = not isinstance(request.ending, Everything)
         raise OptionError(
             request.ending_option if is_requested else "stopAt", f"offset {end}", allowed
         )
-    return OffsetRange(start, end, bounds.start_offset, requested_start, requested_end)
+    return OffsetRange(
+        start, end, bounds.start_offset, requested_start, requested_end, times.passed_over(end)
+    )
+
+
+class _AskedTimes:
+    """The offsets for the times that bound a range, and what is doubtful about them."""
+
+    def __init__(
+        self, log: PartitionLog, rule: TimeRule | None, bounds: LogBounds, lookup: TimeLookup
+    ) -> None:
+        self._log, self._rule, self._bounds, self._lookup = log, rule, bounds, lookup
+        self._doubtful: dict[int, DoubtfulRecord] = {}
+
+    def offset(self, option: str, timestamp_ms: int) -> int | None:
+        """Return the offset for a time. Logs a doubtful record that is not passed over."""
+        answer = self._lookup(self._log, self._bounds.start_offset, timestamp_ms)
+        rule = self._rule
+        if rule is not None and rule.passes_over:
+            self._doubtful |= {each.offset: each for each in answer.doubtful}
+        elif rule is not None and answer.doubtful:
+            (record,) = answer.doubtful
+            _logger.warning(
+                "%s: the first record of %s that is as late is at offset %d, and its time is "
+                "doubtful: %s. Records after it may be earlier than %s. The options fromTimestamp "
+                "and untilTimestamp select each record by its own time",
+                option,
+                self._log.name,
+                record.offset,
+                doubt_words(record, rule),
+                time_text(timestamp_ms),
+            )
+        return answer.offset
+
+    def passed_over(self, end: int | None) -> tuple[DoubtfulRecord, ...]:
+        """Return the records that were passed over, those below an end."""
+        found = sorted(self._doubtful.values())
+        return tuple(each for each in found if end is None or each.offset < end)
+
+
+def doubt_words(record: DoubtfulRecord, rule: TimeRule) -> str:
+    """Return the time of a record, and what is doubtful about it."""
+    time = time_text(record.timestamp_ms)
+    if record.is_ahead:
+        return f"{time} is {age_text(rule.now_ms - record.timestamp_ms)}"
+    longest = duration_text(rule.max_future_ms)
+    return f"{time} is more than {longest} after most of the batches that follow"
 
 
 def _start(
-    log: PartitionLog, request: OffsetRequest, bounds: LogBounds, lookup: TimeLookup
+    log: PartitionLog, request: OffsetRequest, bounds: LogBounds, times: _AskedTimes
 ) -> tuple[int | None, int | None]:
     """Return where to start, None for the latest offset; and the same if it was requested by
     number."""
@@ -146,7 +232,7 @@ def _start(
     timestamp = _timestamp(log, limit)
     if timestamp is None:
         return bounds.start_offset, None
-    found = lookup(log, bounds.start_offset, timestamp)
+    found = times.offset(request.starting_option, timestamp)
     if found is not None and (bounds.end_offset is None or found < bounds.end_offset):
         return found, None
     if request.no_match is NoMatch.ERROR:
@@ -160,7 +246,7 @@ def _start(
 
 
 def _end(
-    log: PartitionLog, request: OffsetRequest, bounds: LogBounds, lookup: TimeLookup
+    log: PartitionLog, request: OffsetRequest, bounds: LogBounds, times: _AskedTimes
 ) -> tuple[int | None, int | None]:
     limit = request.ending
     if isinstance(limit, Everything):
@@ -173,7 +259,7 @@ def _end(
             else _within(log, request, request.ending_option, offset, bounds)
         )
     timestamp = _timestamp(log, limit)
-    found = None if timestamp is None else lookup(log, bounds.start_offset, timestamp)
+    found = None if timestamp is None else times.offset(request.ending_option, timestamp)
     if found is None or (bounds.end_offset is not None and found > bounds.end_offset):
         return bounds.end_offset, None
     return found, None

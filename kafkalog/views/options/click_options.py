@@ -19,6 +19,7 @@ from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.views.options.config_files import ConfigSources
 from kafkalog.views.options.options import Isolation, Mode, Shutdown
 from kafkalog.views.options.parameter_types import (
+    Duration,
     GivenPath,
     OffsetOfPartition,
     Offsets,
@@ -183,6 +184,19 @@ def from_time_option(meaning: str) -> Decorator:
 def until_time_option(meaning: str) -> Decorator:
     """Add --until-time, received as `until_ms`."""
     return time_option("--until-time", "until_ms", meaning)
+
+
+def max_future_option(meaning: str) -> Decorator:
+    """Add --max-future, received as `max_future_ms`."""
+    return click.option(
+        "--max-future",
+        "max_future_ms",
+        metavar="DURATION",
+        type=Duration(),
+        default="1h",
+        show_default=True,
+        help=meaning,
+    )
 
 
 def offsets_option(meaning: str) -> Decorator:

@@ -13,7 +13,7 @@ from kafkalog.errors import ConflictingOptionsError, RefusedOptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.files.output_files import refuse_unwritable_file
 from kafkalog.storage.log_dir.read_directories import refuse_inside
-from kafkalog.storage.reading.offset_ranges import LATEST
+from kafkalog.storage.reading.offset_ranges import LATEST, MAX_FUTURE_MS, TimeRule
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.offset_options import by_topic
@@ -42,13 +42,16 @@ class IngestRequest:
     offsets: tuple[GivenOffsets, ...]
     full_refresh: bool
     starting_offsets_out: str | None
+    max_future_ms: int = MAX_FUTURE_MS
 
     @property
     def is_bounded(self) -> bool:
         """Whether the options name a start."""
         return self.from_ms is not None or any(each.first is not None for each in self.offsets)
 
-    def options(self, inputs: Sequence[str], mode: str, output_dir: str | None) -> ReadOptions:
+    def options(
+        self, inputs: Sequence[str], mode: str, output_dir: str | None, *, now_ms: int
+    ) -> ReadOptions:
         """Return the options of view `records` for the tables in a directory. Raises
         OptionError."""
         self._refuse_contradictions()
@@ -61,7 +64,8 @@ class IngestRequest:
             given["startingTimestamp"] = str(self.from_ms)
         if self.until_ms is not None:
             given["endingTimestamp"] = str(self.until_ms)
-        return read_options({**given, **self._offsets(read_options(given))})
+        options = read_options({**given, **self._offsets(read_options(given))})
+        return options.by_time_rule(TimeRule(now_ms, self.max_future_ms, passes_over=True))
 
     def _refuse_contradictions(self) -> None:
         if self.full_refresh and self.is_bounded:
@@ -115,6 +119,11 @@ def ingest_options(function: Callable[..., Any]) -> Callable[..., Any]:
         shared.until_time_option(
             "Read up to the first record of each partition that is as late, which is not included, "
             "such as the end of a schedule's interval"
+        ),
+        shared.max_future_option(
+            "A record whose time is further ahead of this machine's clock than this, or of most of "
+            "the batches that follow it, does not begin or end a range of times: it is read, and "
+            "a finding names it."
         ),
         shared.offsets_option(
             "Read these offsets, UNTIL not included; repeatable, once for each partition that is "

@@ -5,14 +5,14 @@ has them. Reference: docs/options.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from kafkalog.errors import OptionError
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.storage.files.file_access import FileAccess
-from kafkalog.storage.reading.offset_ranges import OffsetRequest, TimestampRange
+from kafkalog.storage.reading.offset_ranges import OffsetRequest, TimeRule, TimestampRange
 from kafkalog.views.options.config_files import CONFIG_OPTIONS, ConfigSources
 from kafkalog.views.options.offset_options import (
     OFFSET_OPTIONS,
@@ -133,6 +133,10 @@ class ReadOptions:
     before: str | None
     without_effect: tuple[str, ...]
     file_access: FileAccess
+
+    def by_time_rule(self, rule: TimeRule) -> ReadOptions:
+        """Return the same options, with doubtful times treated by a rule (F930)."""
+        return replace(self, offsets=replace(self.offsets, time_rule=rule))
 
 
 _PATHS_ALLOWED = "a log directory, a partition directory, a .log file, or a glob of these"

@@ -13,6 +13,7 @@ from enum import Enum
 from kafkalog.errors import RefusedOptionError, StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.partition_log import segment_sizes
+from kafkalog.storage.reading.offset_ranges import DoubtfulRecord
 from kafkalog.storage.reading.read_plan import segments_within
 from kafkalog.views.options.offset_options import by_partition, by_topic
 from kafkalog.views.planning.state_positions import StateSource, is_other, written_by
@@ -23,12 +24,18 @@ _ANEW = "--full-refresh replaces what the table has of the partition"
 
 
 class FindingKind(Enum):
-    """Why a partition has a gap in the table, or is not read into it."""
+    """Why a partition has a gap in the table, has a record with a doubtful time, or is not read
+    into it."""
 
     GAP = "gap"
+    FUTURE_TIME = "future_time"
     TRUNCATED = "truncated"
     REWRITTEN = "rewritten"
     RECREATED = "recreated"
+
+
+# A partition with such a finding is read.
+_READ_ON = (FindingKind.GAP, FindingKind.FUTURE_TIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,7 @@ class IngestRange:
     @property
     def is_stopped(self) -> bool:
         """Whether a finding keeps the partition from being read."""
-        return self.finding not in (None, FindingKind.GAP.value)
+        return self.finding is not None and FindingKind(self.finding) not in _READ_ON
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,15 +245,37 @@ def _range(recorded: IngestPositions, source: StateSource, *, is_bounded: bool) 
                 f"{source.name} would begin at offset {start} and the table would have a hole: it "
                 f"ends at offset {position}, so begin there or before",
             )
-        return _ingest_range(source, start, source.end_offset)
+        return _with_wrong_times(_ingest_range(source, start, source.end_offset), source, position)
     if source.log_start_offset > position:
         detail = (
             f"offsets {position} to {source.log_start_offset - 1} were deleted before they were "
             "read: they are not in the table"
         )
         start = source.log_start_offset
-        return _ingest_range(source, start, max(start, source.end_offset), FindingKind.GAP, detail)
-    return _ingest_range(source, position, max(position, source.end_offset))
+        end = max(start, source.end_offset)
+        found = _ingest_range(source, start, end, FindingKind.GAP, detail)
+        return _with_wrong_times(found, source, position)
+    end = max(position, source.end_offset)
+    return _with_wrong_times(_ingest_range(source, position, end), source, position)
+
+
+def _with_wrong_times(found: IngestRange, source: StateSource, position: int | None) -> IngestRange:
+    """Return the range with a finding that names the records with doubtful times in it, or those
+    that a first run leaves out (F930)."""
+    inside, outside = list[DoubtfulRecord](), list[DoubtfulRecord]()
+    for each in source.passed_over:
+        is_read = found.from_offset <= each.offset < found.until_offset
+        (inside if is_read else outside).append(each)
+    read = source.words_for(inside)
+    words = [] if read is None else [f"{read}; this does not end the range, the table has it"]
+    left_out = source.words_for(outside)
+    if position is None and left_out is not None:
+        words.append(f"{left_out}; the range does not begin there, the table does not have it")
+    if not words:
+        return found
+    earlier = [found.detail] if found.detail else []
+    kind = found.finding or FindingKind.FUTURE_TIME.value
+    return replace(found, finding=kind, detail="; ".join([*earlier, *words]))
 
 
 def _ingest_range(

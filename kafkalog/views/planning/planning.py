@@ -14,8 +14,8 @@ from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.log_offsets import earliest_local_offset, earliest_offset
 from kafkalog.inspection.logs.replica_facts import live_replicas, replica_sets
-from kafkalog.inspection.logs.replica_time_lookup import offset_for_time_in_replicas
-from kafkalog.inspection.logs.time_lookup import offset_for_time
+from kafkalog.inspection.logs.replica_time_lookup import time_answer_in_replicas
+from kafkalog.inspection.logs.time_lookup import time_answer
 from kafkalog.log_lines import logger
 from kafkalog.messages.catalog import topic_families
 from kafkalog.storage.files.requests_at_once import answers
@@ -32,7 +32,9 @@ from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.offset_ranges import (
     Everything,
     OffsetRange,
+    TimeAnswer,
     TimeLookup,
+    TimeRule,
     TimestampRange,
     offset_range,
 )
@@ -254,16 +256,10 @@ def _refuse_tiered(view: View, logs: Iterable[PartitionLog]) -> None:
         )
 
 
-def _offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
-    # Messages of the oldest layout have no times.
-    if is_oldest_layout(log):
-        return None
-    return offset_for_time(log, start_offset, timestamp_ms)
-
-
 def _log_reads(log: PartitionLog, options: ReadOptions) -> LogReads:
     committed = committed_read([(log, LARGEST_OFFSET)], options)
-    offsets = offset_range(log, options.offsets, _offset_for_time, _end_of(committed))
+    lookup = _log_lookup(options.offsets.time_rule)
+    offsets = offset_range(log, options.offsets, lookup, _end_of(committed))
     _report_if_lost(log, offsets, options)
     return segment_reads(log, offsets, committed)
 
@@ -333,19 +329,29 @@ def best_ranges(
         committed = known.get(key) if key else None
         if committed is None:
             committed = committed_read(found.logs_and_ends, options)
-        lookup, end = time_lookup(found), _end_of(committed)
+        lookup, end = time_lookup(found, options.offsets.time_rule), _end_of(committed)
         return found, offset_range(found.best, options.offsets, lookup, end), committed
 
     return answers(of_partition, replicas, lambda found: found.best.path)
 
 
-def time_lookup(replicas: ReplicaSet) -> TimeLookup:
+def time_lookup(replicas: ReplicaSet, rule: TimeRule | None) -> TimeLookup:
     """Return how offsets for times are found in a partition's replicas."""
     if len(replicas.logs) == 1:
-        return _offset_for_time
+        return _log_lookup(rule)
 
-    def lookup(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
-        return offset_for_time_in_replicas(replicas, start_offset, timestamp_ms)
+    def lookup(log: PartitionLog, start_offset: int, timestamp_ms: int) -> TimeAnswer:
+        return time_answer_in_replicas(replicas, start_offset, timestamp_ms, rule)
+
+    return lookup
+
+
+def _log_lookup(rule: TimeRule | None) -> TimeLookup:
+    def lookup(log: PartitionLog, start_offset: int, timestamp_ms: int) -> TimeAnswer:
+        # Messages of the oldest layout have no times.
+        if is_oldest_layout(log):
+            return TimeAnswer(None)
+        return time_answer(log, start_offset, timestamp_ms, rule)
 
     return lookup
 

@@ -13,11 +13,15 @@ from typing import Any
 from kafkalog.errors import StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.format.side_files.leader_epochs import EpochStart
-from kafkalog.storage.partition_log import SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.reading.offset_ranges import DoubtfulRecord, TimeRule, doubt_words
 from kafkalog.storage.reading.read_plan import CommittedRead
 from kafkalog.views.options.offset_options import by_partition, by_topic
+from kafkalog.words import counted
 
 _WRITER = "kafkalog reconstruct_state"
+# Where a read ends whose end was requested.
+ASKED = "asked"
 _ANEW = "--full-refresh rebuilds the state from the logs that are there"
 _ELSEWHERE = "another --output-dir keeps both"
 
@@ -29,7 +33,8 @@ class StateSource:
     `start_offset` is the first that is requested; `segments` are those of the replica that counts.
     `cleaner_checkpoint` is None where the cleaner has not been; `end_from` says what the end is:
     log_end, high_watermark, last_stable_offset or asked. `committed` is what reading only committed
-    records up to there needs to know.
+    records up to there needs to know. `passed_over` are the records whose time is doubtful by the
+    `time_rule`, so that they did not bound the range (F930). `log` is the replica that counts.
     """
 
     topic: str
@@ -47,6 +52,9 @@ class StateSource:
     start_offset: int = 0
     segments: Sequence[SegmentFile] = ()
     committed: CommittedRead | None = None
+    passed_over: tuple[DoubtfulRecord, ...] = ()
+    time_rule: TimeRule | None = None
+    log: PartitionLog | None = None
 
     @property
     def key(self) -> TopicPartition:
@@ -72,6 +80,21 @@ class StateSource:
             f"NOT EXACT: {self.name} at offset {self.end_offset}: the cleaner has been there, and "
             f"older values may be missing; exact from offset {self.exact_from_offset} on"
         )
+
+    @property
+    def wrong_times(self) -> str | None:
+        """Say which records were passed over, None without any."""
+        return self.words_for(self.passed_over)
+
+    def words_for(self, found: Sequence[DoubtfulRecord]) -> str | None:
+        """Say what is doubtful about the times of some of these records, None without any."""
+        if not found or self.time_rule is None:
+            return None
+        first = f"offset {found[0].offset}: {doubt_words(found[0], self.time_rule)}"
+        if len(found) == 1:
+            return first
+        others = counted(len(found) - 1, "record")
+        return f"{first}; and {others} more with such times up to offset {found[-1].offset}"
 
     def leader_epoch_before(self, offset: int) -> int | None:
         """Return the leader epoch of the record before an offset, None if the files do not say."""
@@ -328,7 +351,7 @@ def _refuse_strangers(positions: StatePositions, source: StateSource) -> None:
 
 
 def _why_behind(source: StateSource, position: int) -> str:
-    if source.end_from == "asked":
+    if source.end_from == ASKED:
         return (
             f"{source.name}: the state at offset {source.end_offset} was requested, the table is "
             f"at {position} already: {_ELSEWHERE}, --full-refresh takes this one back"

@@ -25,7 +25,7 @@ from kafkalog.views.options.offset_options import by_topic, check_partitions
 from kafkalog.views.options.options import Isolation, Mode, ReadOptions
 from kafkalog.views.options.topics import SUBSCRIBE_PATTERN
 from kafkalog.views.planning.planning import best_ranges
-from kafkalog.views.planning.state_positions import StateSource
+from kafkalog.views.planning.state_positions import ASKED, StateSource
 from kafkalog.views.reading.reading import report_damage_behind
 from kafkalog.words import name_suggestions
 
@@ -108,6 +108,9 @@ def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) ->
         leader_epochs=leader_epochs(log),
         start_offset=offsets.start,
         segments=log.segments,
+        passed_over=offsets.passed_over,
+        time_rule=options.offsets.time_rule,
+        log=log,
     )
 
 
@@ -126,7 +129,7 @@ def _end(
 
 def _end_from(log: PartitionLog, end: int, log_end: int, options: ReadOptions) -> str:
     if not isinstance(options.offsets.ending, Everything):
-        return "asked"
+        return ASKED
     is_committed = options.isolation is Isolation.READ_COMMITTED
     # A last stable offset is never above the high watermark, whatever the end rule.
     rule = EndRule.HIGH_WATERMARK if is_committed else options.offsets.end_rule

@@ -63,7 +63,8 @@ def _starting_offset(key: TopicPartition, found: PartitionEnd, request: OffsetRe
                 fail=request.fail_on_data_loss,
             )
             return found.end
-    offsets = offset_range(found.replicas.best, request, time_lookup(found.replicas), found.end)
+    lookup = time_lookup(found.replicas, request.time_rule)
+    offsets = offset_range(found.replicas.best, request, lookup, found.end)
     # An empty range stands for the latest offset, that of a time that no record has reached.
     return found.end if offsets.is_empty else offsets.start
 

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.errors import StatePositionError
+from kafkalog.lake.delta_positions import read_positions
 from kafkalog.lake.export_plan import ExportPlan, plan_export
 from kafkalog.lake.layout import TableLayout
 from kafkalog.lake.output_directory import OutputDirectory
@@ -17,7 +18,9 @@ from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.lake.delta_table import DeltaTarget
 from kafkalog.spark.lake.task_files import written_by_tasks
+from kafkalog.testing import LogDirectory, ProducerRecord
 from kafkalog.views.options.ingest_request import IngestRequest
+from kafkalog.views.planning.ingest_positions import ingest_positions_from_json
 from tests.support.golden.answered_offsets import printed_offsets
 from tests.support.jobs.ingest_runs import (
     by_topic,
@@ -35,6 +38,7 @@ from tests.support.repository import Unpack
 
 pytestmark = needs_delta
 
+YEAR_2099_MS = 4_070_908_800_000
 REQUEST = IngestRequest(
     topics=(),
     topic_pattern=None,
@@ -50,7 +54,7 @@ REQUEST = IngestRequest(
 
 def planned(spark: SparkSession, log_dir: Path, output: Path) -> ExportPlan:
     manifest = DeltaManifest(spark, str(output / "ingest_manifest"))
-    options = REQUEST.options([str(log_dir)], "FAILFAST", str(output))
+    options = REQUEST.options([str(log_dir)], "FAILFAST", str(output), now_ms=1_795_000_000_000)
     return plan_export(
         options,
         REQUEST,
@@ -192,6 +196,29 @@ def test_of_two_runs_at_once_one_writes(spark: SparkSession, tmp_path: Path) -> 
     table = OutputDirectory(str(tmp_path / "out" / "ingested_records"))
     assert not any(table.exists(file.path) for file in files)
     assert [row["offset"] for row in ingested(spark, tmp_path / "out")] == list(range(12))
+
+
+def test_days_over_a_record_of_the_future_read_each_record_once(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F930, F932, F934: what `kafkalog status` reads of the Delta table is what Delta has.
+    directory, day_ms = LogDirectory(tmp_path / "logs"), 24 * 3_600_000
+    topic, begin_ms = directory.topic("orders"), directory.now_ms
+    hours = [begin_ms + hour * 3_600_000 for hour in range(48)]
+    for time_ms in (*hours[:29], YEAR_2099_MS, *hours[29:]):
+        topic.records([ProducerRecord("k", "v", timestamp_ms=time_ms)])
+    logs, output = Path(directory.write()), tmp_path / "out"
+    days = [f"--until-time {begin_ms + day * day_ms} --fail-on-findings" for day in (1, 2)]
+    assert run_ingest(logs, output=output, arguments=days[0]) == ExitCode.DONE
+    table = OutputDirectory(str(output / "ingested_records"))
+    found = read_positions(table, ingest_positions_from_json)
+    assert found.next_offsets == {("orders", 0): 24}
+    assert run_ingest(logs, output=output, arguments=days[1]) == ExitCode.FINDINGS
+    assert "FUTURE_TIME: orders-0: offset 29: 2099-01-01" in capsys.readouterr().out
+    assert [row["offset"] for row in ingested(spark, output)] == [*range(49)]
+    assert [row["finding"] for row in manifest(spark, output)] == [None, "future_time"]
+    spark.sql(f"RESTORE delta.`{table.path}` TO VERSION AS OF 1")
+    assert read_positions(table, ingest_positions_from_json).next_offsets == {("orders", 0): 24}
 
 
 @pytest.mark.deep

@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.spark.jobs.job import ExitCode
+from kafkalog.testing import LogDirectory, ProducerRecord
 from tests.support.golden.fixture_sets import consumed
 from tests.support.jobs.state_runs import State, replayed, run_state, state_in
 from tests.support.logs.samples import batch
@@ -42,14 +43,31 @@ def test_state_at_offsets(spark: SparkSession, unpacked: Unpack, tmp_path: Path)
 @pytest.mark.deep
 @pytest.mark.parametrize("nth", [0, 400, 900])
 def test_state_at_a_time(nth: int, spark: SparkSession, unpacked: Unpack, tmp_path: Path) -> None:
-    # The times of this topic fall and rise.
+    # The times of this topic fall and rise by years: with so large a --max-future none is doubtful.
     logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
     topic = "shop.codec-zstd"
     time_ms = consumed(golden, topic, "read_uncommitted")[nth]["timestamp"]
     ends = first_late_offsets(golden, topic, time_ms)
-    arguments = f"{AS_ASKED} {topic} --as-of {time_ms}"
+    arguments = f"{AS_ASKED} {topic} --as-of {time_ms} --max-future 99999d"
     assert run_state(logs / "log-dirs", output=tmp_path, arguments=arguments) == ExitCode.DONE
     assert state_in(spark, tmp_path) == state_before(golden, topic, ends)
+
+
+def test_a_record_of_the_future_does_not_end_the_state_at_a_time(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F273, F930
+    directory = LogDirectory(tmp_path / "logs")
+    topic, begin_ms = directory.topic("orders"), directory.now_ms
+    for number in range(6):
+        time_ms = 4_070_908_800_000 if number == 1 else begin_ms + number * 1000
+        topic.records([ProducerRecord(str(number), "v", timestamp_ms=time_ms)])
+    arguments = f"{AS_ASKED} orders --as-of {begin_ms + 4000} --fail-on-findings"
+    code = run_state(Path(directory.write()), output=tmp_path / "tables", arguments=arguments)
+    assert code == ExitCode.FINDINGS
+    assert "FUTURE TIME: orders-0: offset 1: 2099-01-01T00:00:00.000Z" in capsys.readouterr().out
+    (row,) = spark.read.parquet(str(tmp_path / "tables" / "state_partitions")).collect()
+    assert row.next_offset == 4
 
 
 @pytest.mark.deep

@@ -202,7 +202,7 @@ def test_a_range_that_was_read_before_changes_nothing(
         keep_tombstones=keep,
         full_refresh=False,
     )
-    sources = found_sources(request.options(job, job.paths))
+    sources = found_sources(request.options(job, job.paths, now_ms=1_795_000_000_000))
     planned = incremental_run(StatePositions(request.settings), request.settings, sources)
     write_rows(build(spark, job, planned, sources), job, [str(again)], planned)
     assert len(history(spark, output)) == 2

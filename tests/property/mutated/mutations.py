@@ -11,6 +11,7 @@ from kafkalog.wire.checksums import crc32c
 from tests.property.mutated.templates import Files
 
 _EXTREMES = (-1, 0, 1, 2**7 - 1, 2**15, 2**31 - 1, -(2**31), 2**32 - 1, 2**62, 2**63 - 1, -(2**63))
+_AHEAD_MS = (7_200_000, 86_400_000 * 3, 86_400_000 * 27_000, 2**62)
 _VARINTS = (
     b"\xff\xff\xff\xff\x0f",
     b"\xfe\xff\xff\xff\x0f",
@@ -131,6 +132,16 @@ def _extreme(chance: Random, data: bytearray) -> None:
     _put(data, place, number.to_bytes(size, "big"))
 
 
+def _future_time(chance: Random, data: bytearray) -> None:
+    """A clock that is hours or ages ahead, as the first or the largest time of batches."""
+    begins = _batches(data)
+    for begin in chance.sample(begins, min(len(begins), chance.choice((1, 1, 3, 20)))):
+        time_ms = int.from_bytes(data[begin + 35 : begin + 43], "big", signed=True)
+        ahead = (time_ms + chance.choice(_AHEAD_MS)) % 2**64
+        for place in chance.choice(((27, 35), (35,), (27,))):
+            _put(data, begin + place, ahead.to_bytes(8, "big"))
+
+
 def _varint(chance: Random, data: bytearray) -> None:
     _put(data, chance.randrange(len(data) + 1), chance.choice(_VARINTS))
 
@@ -163,6 +174,7 @@ def _repeat_line(chance: Random, data: bytearray) -> None:
 
 _BINARY: tuple[BytesMutation, ...] = (
     _flip, _flip, _cut, _extend, _splice, _extreme, _extreme, _extreme, _varint, _varint, _zeros,
+    _future_time, _future_time,
 )  # fmt: skip
 _TEXT: tuple[BytesMutation, ...] = (_number_in_text, _insert_text, _repeat_line, _cut, _flip)
 

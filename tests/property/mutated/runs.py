@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -105,6 +106,20 @@ def _runs(chance: Random, kind: str, root: Path, scratch: Path) -> Iterator[str]
     for _ in range(1 if kind.startswith("zookeeper") else chance.choice((1, 2))):
         command = _command(chance, root, scratch / "out", to_file=kind == "bombs")
         yield _checked(" ".join(command), partial(_run, command, scratch / "out"))
+    if not kind.startswith("zookeeper") and chance.random() < 0.2:
+        for command in _table_commands(chance, root, scratch / "tables"):
+            yield _checked(" ".join(command), partial(_run, command, scratch / "out"))
+
+
+def _table_commands(chance: Random, root: Path, output: Path) -> Iterator[list[str]]:
+    """Export up to two times, as days of a schedule do, and what the table then lacks."""
+    shutil.rmtree(output, ignore_errors=True)
+    mode = chance.choice(("FAILFAST", "PERMISSIVE"))
+    for until in chance.choice(((_MOMENT,), (_MOMENT, "now"), ("-1d", "now"))):
+        given = ("--until-time", until, "--mode", mode, "--processes", "1")
+        yield ["export", str(root), "--output-dir", str(output), *given]
+    more = chance.choice((["--deep"], ["--until-time", _MOMENT], ["--topic", "*"]))
+    yield ["status", str(output / "ingested_records"), str(root), *more, "--format", "json"]
 
 
 def _checked(what: str, run: Callable[[], None]) -> str:

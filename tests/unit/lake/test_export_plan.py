@@ -36,6 +36,7 @@ REQUEST = IngestRequest(
     full_refresh=False,
     starting_offsets_out=None,
 )
+NOW_MS = 1_795_000_000_000
 Rows = list[tuple[str, int, int]]
 
 
@@ -87,7 +88,7 @@ def planned(
     table_per_topic: bool = False,
     processes: int = 1,
 ) -> ExportPlan:
-    options = request.options([logs.write()], "FAILFAST", "tables")
+    options = request.options([logs.write()], "FAILFAST", "tables", now_ms=NOW_MS)
     return plan_export(
         options, request, tables, table_per_topic=table_per_topic, processes=processes
     )

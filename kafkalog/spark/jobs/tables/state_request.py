@@ -12,6 +12,7 @@ import click
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.spark.jobs.job import JobSettings
+from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS, TimeRule
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import AS_OF_OFFSET
 from kafkalog.views.options.offset_options import by_topic
@@ -39,13 +40,14 @@ class StateRequest:
     as_of_offsets: tuple[PartitionOffset, ...]
     keep_tombstones: bool
     full_refresh: bool
+    max_future_ms: int = MAX_FUTURE_MS
 
     @property
     def settings(self) -> StateSettings:
         """What all runs on one table must agree in."""
         return StateSettings(self.isolation_level, self.keep_tombstones)
 
-    def options(self, job: JobSettings, inputs: Sequence[str]) -> ReadOptions:
+    def options(self, job: JobSettings, inputs: Sequence[str], *, now_ms: int) -> ReadOptions:
         """Return the options of view `records`. Raises OptionError."""
         if self.as_of is not None and self.as_of_offsets:
             raise ConflictingOptionsError("--as-of", AS_OF_OFFSET)
@@ -55,7 +57,8 @@ class StateRequest:
         if self.as_of_offsets:
             offsets = _by_partition(self.as_of_offsets, read_options(given))
             given["endingOffsets"] = json.dumps(by_topic(offsets))
-        return read_options(given)
+        rule = TimeRule(now_ms, self.max_future_ms, passes_over=True)
+        return read_options(given).by_time_rule(rule)
 
 
 def state_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,6 +68,11 @@ def state_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "request",
         source_option_group,
         shared.as_of_option("The state before the first record of each partition that is as late"),
+        shared.max_future_option(
+            "A record whose time is further ahead of this machine's clock than this, or of most of "
+            "the batches that follow it, does not end the state at a time: it is part of it, and "
+            "a finding names it."
+        ),
         shared.as_of_offset_option(
             "The state before this offset, -1 for the end; repeatable, once for each partition "
             "that is read, or OFFSET alone where that is one."

@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 from pyarrow import dataset
 
-from kafkalog.command_line import parallel
 from kafkalog.command_line.main import kafkalog
 from kafkalog.lake import export_plan
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
 from kafkalog.testing import LogDirectory
+from kafkalog.views import parallel
 from tests.support.lake.exports import sorted_rows, view_rows
 from tests.support.lake.iceberg_tables import configure_catalog, current_snapshot, scanned
 from tests.support.repository import SHOP

@@ -12,14 +12,17 @@ from kafkalog.server.groups.stored_groups import stored_groups
 from kafkalog.server.logs import batch_runs
 from kafkalog.server.logs.served_cluster import ServedCluster
 from kafkalog.server.logs.served_log import ServedLog
-from kafkalog.testing import LogDirectory
+from kafkalog.storage.reading.offset_ranges import LARGEST_TIME_MS
+from kafkalog.testing import LogDirectory, ProducerRecord
 from kafkalog.testing.topics import Topic
 
 SECOND = 1000
 
 
-def log_of(*paths: str, as_of_ms: int | None = None) -> tuple[ServedCluster, ServedLog]:
-    cluster = ServedCluster(paths, as_of_ms=as_of_ms)
+def log_of(
+    *paths: str, as_of_ms: int | None = None, now_ms: int = LARGEST_TIME_MS
+) -> tuple[ServedCluster, ServedLog]:
+    cluster = ServedCluster(paths, as_of_ms=as_of_ms, now_ms=now_ms)
     found = cluster.partition("orders", 0)
     assert found is not None
     return cluster, found
@@ -165,6 +168,21 @@ def test_the_state_at_a_past_time(tmp_path: Path) -> None:
     assert (log.end_offset, log.stable_offset) == (4, 4)
     groups = stored_groups(cluster.paths, cluster.logs, None)
     assert groups.commits["group"]["orders", 0].offset == 4
+
+
+def test_a_record_of_the_future_is_no_end_at_a_past_time(tmp_path: Path) -> None:
+    # F930
+    directory = LogDirectory(tmp_path / "data")
+    topic = directory.topic("orders")
+    began_ms = directory.now_ms
+    topic.records([(None, "first")])
+    topic.records([ProducerRecord(None, "of 2099", timestamp_ms=4_070_908_800_000)])
+    for number in range(3):
+        topic.records([(None, str(number))])
+    path = directory.write()
+    # The records after it are of 1, 2 and 3 seconds later.
+    _, log = log_of(path, as_of_ms=began_ms + 2 * SECOND, now_ms=began_ms + 60 * SECOND)
+    assert all_values(log) == ["first", "of 2099", "0", "1"]
 
 
 def test_the_first_record_at_a_time(tmp_path: Path) -> None:

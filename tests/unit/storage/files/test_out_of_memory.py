@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from kafkalog.command_line import parallel
 from kafkalog.command_line.main import kafkalog
 from kafkalog.errors import OutOfMemoryError
 from kafkalog.exit_codes import ExitCode
@@ -14,6 +13,7 @@ from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from kafkalog.storage.files import local_files
 from kafkalog.storage.files.files import InputFile, read_bytes
+from kafkalog.views import parallel
 from kafkalog.views.parallel import in_order
 
 

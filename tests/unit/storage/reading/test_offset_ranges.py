@@ -1,10 +1,9 @@
 """From options to the offsets of one partition, as Spark's Kafka source would have it.
 
-Rules: F95 to F98.
+Rules: F95 to F99, F930.
 """
 
 import logging
-from collections.abc import Callable
 
 import pytest
 
@@ -14,6 +13,7 @@ from kafkalog.storage.reading.log_bounds import EndRule
 from kafkalog.storage.reading.offset_ranges import (
     EARLIEST,
     LATEST,
+    DoubtfulRecord,
     Everything,
     FromTimestamp,
     NoMatch,
@@ -22,6 +22,9 @@ from kafkalog.storage.reading.offset_ranges import (
     OffsetRequest,
     SpecificOffsets,
     SpecificTimestamps,
+    TimeAnswer,
+    TimeLookup,
+    TimeRule,
     offset_range,
     report_data_loss,
 )
@@ -49,16 +52,16 @@ def timestamps(timestamp_ms: int) -> SpecificTimestamps:
     return SpecificTimestamps({ORDERS: timestamp_ms, ("orders", 1): 7})
 
 
-def no_lookup(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
+def no_lookup(log: PartitionLog, start_offset: int, timestamp_ms: int) -> TimeAnswer:
     raise AssertionError("no time was requested")
 
 
-def times(known: dict[int, int]) -> Callable[[PartitionLog, int, int], int | None]:
+def times(known: dict[int, int]) -> TimeLookup:
     """A lookup that knows the offsets of some times and finds none for any other."""
 
-    def lookup(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
+    def lookup(log: PartitionLog, start_offset: int, timestamp_ms: int) -> TimeAnswer:
         assert (log, start_offset) == (LOG, 10)
-        return known.get(timestamp_ms)
+        return TimeAnswer(known.get(timestamp_ms))
 
     return lookup
 
@@ -274,3 +277,38 @@ def test_data_loss_is_one_line_in_the_log_where_that_is_asked(
         logging.WARNING,
         "5 is lost; reading what is there",
     )
+
+
+WRONG = DoubtfulRecord(30, 4_070_908_800_000, is_ahead=True)
+
+
+def answers(offset: int | None, *doubtful: DoubtfulRecord) -> TimeLookup:
+    return lambda log, start_offset, timestamp_ms: TimeAnswer(offset, doubtful)
+
+
+def test_a_doubtful_record_bounds_a_range_by_kafkas_rule_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # F99, F930
+    request = OffsetRequest(
+        ending=FromTimestamp(8),
+        ending_option="endingTimestamp",
+        time_rule=TimeRule(1_700_000_000_000),
+    )
+    with caplog.at_level(logging.WARNING):
+        assert offset_range(LOG, request, answers(30, WRONG)) == OffsetRange(10, 30, 10)
+    (line,) = caplog.messages
+    for said in ("endingTimestamp", "orders-0", "offset 30", "2099-01-01T00:00:00.000Z"):
+        assert said in line
+
+
+def test_records_that_are_passed_over_are_named_below_the_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # F930
+    rule = TimeRule(1_700_000_000_000, passes_over=True)
+    request = OffsetRequest(starting=FromTimestamp(7), ending=FromTimestamp(8), time_rule=rule)
+    after = DoubtfulRecord(90, 4_070_908_800_000, is_ahead=True)
+    found = offset_range(LOG, request, answers(40, WRONG, after))
+    assert found == OffsetRange(40, 40, 10, passed_over=(WRONG,))
+    assert caplog.messages == []

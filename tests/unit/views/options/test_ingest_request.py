@@ -13,6 +13,8 @@ from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.planning.state_sources import found_sources
 from tests.support.logs.log_dirs import add_partition
 
+NOW_MS = 1_795_000_000_000
+
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
@@ -26,9 +28,9 @@ def ingested(logs: Path, arguments: str) -> tuple[ReadOptions, bool]:
     found: list[IngestRequest] = []
     command = click.command()(ingest_options(lambda request: found.append(request)))
     command.main(shlex.split(arguments), standalone_mode=False)
-    return found[0].options([str(logs)], "FAILFAST", str(logs.parent / "tables")), found[
-        0
-    ].is_bounded
+    (request,) = found
+    output = str(logs.parent / "tables")
+    return request.options([str(logs)], "FAILFAST", output, now_ms=NOW_MS), request.is_bounded
 
 
 def limits(first: int, second: int) -> SpecificOffsets:

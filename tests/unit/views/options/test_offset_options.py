@@ -15,6 +15,7 @@ from kafkalog.storage.reading.offset_ranges import (
     OffsetRequest,
     SpecificOffsets,
     SpecificTimestamps,
+    TimeAnswer,
     offset_range,
 )
 from kafkalog.views.options.offset_options import OFFSET_OPTIONS, check_partitions, offset_request
@@ -235,8 +236,8 @@ def test_a_number_beyond_64_bits_is_an_error_naming_the_option(option: str) -> N
 
 @pytest.mark.parametrize("form", ["Offsets", "OffsetsByTimestamp"])
 def test_an_end_before_the_start_is_an_error(form: str) -> None:
-    def one_by_one(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
-        return timestamp_ms
+    def one_by_one(log: PartitionLog, start_offset: int, timestamp_ms: int) -> TimeAnswer:
+        return TimeAnswer(timestamp_ms)
 
     with pytest.raises(OptionError):
         request = request_of(

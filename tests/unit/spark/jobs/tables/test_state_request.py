@@ -25,7 +25,7 @@ def state(job: JobSettings, arguments: str) -> ReadOptions:
     found: list[StateRequest] = []
     command = click.command()(state_options(lambda request: found.append(request)))
     command.main(shlex.split(arguments), standalone_mode=False)
-    return found[0].options(job, job.paths)
+    return found[0].options(job, job.paths, now_ms=1_795_000_000_000)
 
 
 def limits(first: int, second: int) -> SpecificOffsets:
