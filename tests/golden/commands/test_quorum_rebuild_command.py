@@ -70,7 +70,9 @@ def test_a_feature_record_does_not_make_a_static_quorum_dynamic(copy: Path, tmp_
     value = write_record_value(CLUSTER_METADATA, number, 0, level)
     with (copy / LAST).open("ab") as log:
         log.write(
-            write_batch([Record(707, 1_800_000_000_000, 0, None, value)], BatchFields(leader_epoch=2))
+            write_batch(
+                [Record(707, 1_800_000_000_000, 0, None, value)], BatchFields(leader_epoch=2)
+            )
         )
     quorum = Quorum([the_copy(copy)])
     assert (quorum.best.position, quorum.kraft_version) == ((2, 708), 0)

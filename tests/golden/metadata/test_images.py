@@ -110,7 +110,8 @@ def test_every_prefix_of_a_log_gives_the_image_of_its_whole_batches(
             replay = image_at(opened(tmp_path))
             assert replay.next_offset == batch.header.base_offset
             assert replay.image.tables == tables[batch.header.base_offset]
-            assert replay.damages == []
+            # F922: a producer snapshot names the end that the log had.
+            assert [damage.fault for damage in replay.damages] == ["missing_end"]
 
 
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.deep)])
