@@ -33,7 +33,10 @@ OWN = {
     "metadata": {"--commands", "--diff", "--show-secrets"},
     "optimize": set[str](),
     "quorum": set[str](),
-    "quorum rebuild": {"--create-missing", "--feature", "--from-data", "--node", "--voter"},
+    "quorum rebuild": {
+        *("--create-missing", "--feature", "--from-data", "--node", "--release-version"),
+        "--voter",
+    },
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "tier": set[str](),
     "replicas": {"--all", "--election-json", "--export", "--leader", "--without"},

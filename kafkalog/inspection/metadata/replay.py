@@ -9,10 +9,17 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kafkalog.columns.batches.fault_details import lost_records
-from kafkalog.coordination.metadata.image import LOG_ONLY, Change, MetadataImage, differences
+from kafkalog.coordination.metadata.image import (
+    END,
+    LOG_ONLY,
+    START,
+    Change,
+    MetadataImage,
+    Moment,
+    differences,
+)
 from kafkalog.coordination.metadata.metadata_records import apply, image_of
 from kafkalog.errors import CorruptDataError, LogDirError
-from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.inspection.metadata.metadata_log import (
     MetadataEntry,
     MetadataLog,
@@ -21,23 +28,6 @@ from kafkalog.inspection.metadata.metadata_log import (
 )
 from kafkalog.messages.metadata_transactions import records_in_force
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot
-
-_LAST_MS = 2**63 - 1
-
-
-class Moment(NamedTuple):
-    """The records below `end_offset` that were written up to `time_ms`."""
-
-    end_offset: int = LARGEST_OFFSET
-    time_ms: int = _LAST_MS
-
-    def includes(self, offset: int, time_ms: int) -> bool:
-        """Return whether a record with this offset and time is one of them."""
-        return offset < self.end_offset and time_ms <= self.time_ms
-
-
-END = Moment()
-START = Moment(0)
 
 
 class MetadataChange(NamedTuple):

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from kafkalog.coordination.metadata.cluster_rows import cluster_rows
-from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.coordination.metadata.image import START, MetadataImage, Moment
 from kafkalog.coordination.metadata.metadata_records import apply
 from kafkalog.inspection.metadata.metadata_log import MetadataBatch, MetadataEntry, MetadataLog
-from kafkalog.inspection.metadata.replay import START, MetadataReplay, Moment, image_at
+from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
 from kafkalog.messages.metadata_transactions import records_in_force
 from tests.support.messages.metadata_images import compared_snapshots, opened
 
