@@ -31,11 +31,11 @@ def main(job: JobSettings) -> ExitCode:
     from kafkalog.spark.tables import show_rows
     from kafkalog.views.engine import rows_of_view
     from kafkalog.views.options.options import Mode
-    from kafkalog.views.planning.lost_logs import lost_log_reads
+    from kafkalog.views.planning.directory_reads import directory_reads
 
     inputs, logs = announced_logs(job)
     print_absent(inputs, logs)
-    if not any(log.segments for log in logs) and not lost_log_reads(logs):
+    if not any(log.segments for log in logs) and not directory_reads(logs):
         raise LogDirError(f"{', '.join(inputs)}: there is no segment to check")
     with job_session(
         "kafkalog validate-checksums", with_delta=job.is_delta, compiles_less=True

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafkalog.columns.batches.byte_ranges import CheckTotals
+from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
 from kafkalog.storage.log_dir.other_entries import unread_entries
 from kafkalog.storage.names import segment_file_name
 from kafkalog.storage.partition_log import PartitionLog
@@ -101,6 +102,9 @@ def check_logs(
     for row in ranges:
         checked.add_range(row)
         is_damaged = row["severity"] == "error"
+        if is_snapshot_file(row["file"]):
+            checked.totals.damaged_snapshots += is_damaged
+            continue
         if row["file_size"] is None:
             checked.totals.lost_logs += is_damaged
             continue

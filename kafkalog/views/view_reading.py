@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import ReadOptions
-from kafkalog.views.planning.lost_logs import LostLogRead, read_lost_log
+from kafkalog.views.planning.directory_reads import DirectoryRead, read_of_directory
 from kafkalog.views.reading.commit_reading import CommitsRead, read_commits
 from kafkalog.views.reading.partition_views import ReplicaSetRead, read_partition, read_replica_set
 from kafkalog.views.reading.reading import read_segment
@@ -30,8 +30,8 @@ def read_view(
             yield from read_segment(read, options, columns)
         elif isinstance(read, CommitsRead):
             yield from read_commits(read, options, columns)
-        elif isinstance(read, LostLogRead):
-            yield from read_lost_log(read, columns)
+        elif isinstance(read, DirectoryRead):
+            yield from read_of_directory(read, columns)
         elif isinstance(read, ReplicaSetRead):
             yield from read_replica_set(read, options, columns)
         else:

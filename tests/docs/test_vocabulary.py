@@ -41,7 +41,10 @@ OWN = {
     },
     "optimize": set[str](),
     "quorum": set[str](),
-    "quorum rebuild": {"--create-missing", "--feature", "--from-data", "--node", "--voter"},
+    "quorum rebuild": {
+        *("--create-missing", "--feature", "--from-data", "--node", "--release-version"),
+        "--voter",
+    },
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "status": {"--deep", "--stop-at"},
     "tier": set[str](),

@@ -14,7 +14,7 @@ from jobs import plan_recovery, report, salvage, validate_checksums
 from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
 from kafkalog.spark.jobs.job import ExitCode
 from tests.support.jobs.job_runs import table
-from tests.support.repository import EXAMPLES
+from tests.support.repository import EXAMPLES, ROOT
 
 pytestmark = pytest.mark.deep
 
@@ -138,3 +138,26 @@ def test_where_nothing_is_left_to_check_nothing_is_called_sound(
     said = capsys.readouterr()
     assert said.out.startswith(f"missing: {len(checkpoint(log_dir, 'replication'))} partitions ")
     assert f"{log_dir}: there is no segment to check" in said.err
+
+
+def test_jobs_name_a_metadata_snapshot_with_which_no_broker_starts(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F921: a broker of 4.4.0 ended with CorruptRecordException.
+    copy = tmp_path / "controller"
+    shutil.copytree(ROOT / "examples" / "controller", copy)
+    newest = max((copy / "__cluster_metadata-0").glob("*.checkpoint"))
+    data = bytearray(newest.read_bytes())
+    data[3000] ^= 255
+    newest.write_bytes(data)
+    given = [*arguments(tmp_path, copy), "--format", "parquet"]
+    assert validate_checksums.main(given) == ExitCode.FINDINGS
+    verdict = capsys.readouterr().out.splitlines()[-2]
+    assert verdict.startswith("DAMAGED: 1 fault in 0 segments and 1 metadata snapshot, ")
+    assert "; checked 4 segments of 1 partition, " in verdict
+    (fault,) = table(spark, tmp_path / "tables", "faults").collect()
+    assert (fault.file, fault.kind, fault.position) == (str(newest), "checksum", 83)
+    rows = table(spark, tmp_path / "tables", "checksum_report").collect()
+    assert {row.file: row.verdict for row in rows}[str(newest)] == "damaged"
+    assert plan_recovery.main(given) == ExitCode.FINDINGS
+    assert "NO START: 1 partition of 1 " in capsys.readouterr().out

@@ -168,7 +168,8 @@ def _byte_range(fault: FaultyRange, verdict: str, *, records: int, batches: int)
 @dataclass
 class CheckTotals:
     """How much was checked, and how much of it is damaged. `trailing_bytes` are after the last
-    batch of a log and none themselves, `lost_logs` have no segment left."""
+    batch of a log and none themselves, `lost_logs` have no segment left; `damaged_snapshots` are
+    those of the cluster's metadata with which a broker does not start."""
 
     segments: int = 0
     partitions: int = 0
@@ -181,6 +182,7 @@ class CheckTotals:
     warnings: int = 0
     damaged_segments: int = 0
     lost_logs: int = 0
+    damaged_snapshots: int = 0
 
     def add_range(self, row: Mapping[str, Any]) -> None:
         """Take a row of the view; segments, partitions and lost logs are the caller's to count."""
@@ -201,12 +203,19 @@ class CheckTotals:
         )
         remarks = f", {counted(self.warnings, 'warning')}" if self.warnings else ""
         if self.faults:
-            lost = f" and {counted(self.lost_logs, 'log')} without one" if self.lost_logs else ""
             return (
-                f"DAMAGED: {counted(self.faults, 'fault')} in "
-                f"{counted(self.damaged_segments, 'segment')}{lost}{remarks}, "
+                f"DAMAGED: {counted(self.faults, 'fault')} in {self._places()}{remarks}, "
                 f"{counted(self.faulty_bytes, 'byte')} faulty, {self.trailing_bytes:,} trailing; "
                 f"{checked}"
             )
         tail = f", {counted(self.trailing_bytes, 'byte')} unfinished" if self.trailing_bytes else ""
         return f"sound{remarks}{tail}: {checked}"
+
+    def _places(self) -> str:
+        """Return what has faults."""
+        places = [counted(self.damaged_segments, "segment")]
+        if self.lost_logs:
+            places.append(f"{counted(self.lost_logs, 'log')} without one")
+        if self.damaged_snapshots:
+            places.append(counted(self.damaged_snapshots, "metadata snapshot"))
+        return " and ".join(places)

@@ -15,7 +15,7 @@ from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.records import MOST_HEADERS
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.reading.log_bounds import RecordedEnd, recorded_end, with_indexes
+from kafkalog.storage.reading.log_bounds import RecordedEnd, recorded_end, with_files
 
 _Row = list[int]
 
@@ -108,20 +108,22 @@ def faulty_range(row: _Row, unreadable: UnreadableRanges, *, ends_log: bool) -> 
 
 def missing_end(next_offset: int, file_size: int, end: RecordedEnd | None) -> FaultyRange | None:
     """Return what is missing where a log ends at `next_offset`, and had gone on further by the
-    checkpoints beside it or by indexes; None if nothing is. Rule: docs/format.md F76."""
+    checkpoints beside it, by indexes or by producer snapshots; None if nothing is. Rules:
+    docs/format.md F76 and F922."""
     if end is None:
         return None
-    end = with_indexes(end, next_offset)
+    end = with_files(end, next_offset)
+    next_offset = max(next_offset, end.snapshot_end)
     if next_offset >= end.offset:
         return None
-    source = "indexes of the segment" if end.is_by_indexes else "checkpoints beside the log"
+    source = "indexes or producer snapshots" if end.is_by_files else "checkpoints"
     return FaultyRange(
         position=file_size,
         length=0,
         fault=Fault.MISSING_END,
         severity=Severity.ERROR if end.is_clean else Severity.WARNING,
-        detail=f"offsets {next_offset} to {end.offset - 1} are missing: the {source} say that it "
-        f"went on to {end.offset}",
+        detail=f"offsets {next_offset} to {end.offset - 1} are missing: the {source} beside the "
+        f"log say that it went on to {end.offset}",
         expected_offset=next_offset,
         base_offset=next_offset,
         last_offset=end.offset - 1,
@@ -131,9 +133,17 @@ def missing_end(next_offset: int, file_size: int, end: RecordedEnd | None) -> Fa
 def lost_end(log: PartitionLog, log_end: int) -> CorruptDataError | None:
     """Return the error for a log that ends at `log_end`, if that is damage: after a clean stop the
     records up to the recorded end were there."""
+    return lost_records(log, log_end, Severity.ERROR)
+
+
+def lost_records(
+    log: PartitionLog, log_end: int, least: Severity = Severity.WARNING
+) -> CorruptDataError | None:
+    """Return the error for what is missing after `log_end` by the files beside a log; None if
+    nothing is, or if that is milder than `least`."""
     last = log.segments[-1] if log.segments else None
     missing = missing_end(log_end, last.size if last else 0, recorded_end(log))
-    if missing is None or missing.severity < Severity.ERROR:
+    if missing is None or missing.severity < least:
         return None
     path = last.path if last else log.path
     return CorruptDataError(

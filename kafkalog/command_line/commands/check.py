@@ -74,6 +74,7 @@ def check(
     )
     from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines
+    from kafkalog.views.planning.directory_reads import directory_reads
 
     found = find_partitions(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
@@ -82,7 +83,7 @@ def check(
         *absent_lines(paths, logs, topics, partitions),
         *missing_replica_lines(paths, found, cluster_images(found), topics, partitions),
     ]
-    if not any(log.segments for log in logs):
+    if not any(log.segments for log in logs) and not directory_reads(logs):
         nothing = f"{', '.join(paths)}: there is no segment to check"
         raise LogDirError("; ".join((nothing, *absent)))
     tiered = sum(log.tiered_topic_id is not None for log in logs)

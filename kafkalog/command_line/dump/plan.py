@@ -19,6 +19,7 @@ from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import list_directory, matching_entries
 from kafkalog.storage.files.uris import absolute_path
 from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.log_dir.metadata_snapshots import BOOTSTRAP
 from kafkalog.storage.log_dir.read_directories import refuse_inputs, refuse_inside
 from kafkalog.storage.names import CLUSTER_METADATA, any_base_offset, partition_name
 from kafkalog.storage.partition_log import PartitionLog, is_selected
@@ -28,7 +29,6 @@ from kafkalog.storage.reading.read_plan import SegmentRead, segment_reads
 from kafkalog.views.parallel import processes_for
 
 _SNAPSHOT = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})\.checkpoint")
-_BOOTSTRAP = "bootstrap.checkpoint"
 # What one process dumps at a time: its text is mostly less than a process holds until its turn,
 # even if the records are compressed to a fifth.
 _PART_BYTES = 4 * 1024 * 1024
@@ -106,7 +106,7 @@ def refuse_outputs(request: DumpRequest, files: Iterable[str]) -> None:
 def _is_known(path: str) -> bool:
     """Return whether dump reads files of this name."""
     name = os.path.basename(path)
-    is_snapshot = bool(_SNAPSHOT.fullmatch(name)) or name == _BOOTSTRAP
+    is_snapshot = bool(_SNAPSHOT.fullmatch(name)) or name == BOOTSTRAP
     return is_snapshot or _is_log(path) or side_file_kind(path) is not None
 
 
@@ -198,7 +198,7 @@ def _of_file(
     if _is_log(path):
         chosen = those_of(logs.get(path, ()), request.topics, request.partitions)
         return [item for log in chosen for read in _reads(log, request) for item in _parts_of(read)]
-    if _SNAPSHOT.fullmatch(file.name) or file.name == _BOOTSTRAP:
+    if _SNAPSHOT.fullmatch(file.name) or file.name == BOOTSTRAP:
         is_left_out = request.asks_for_some or (request.is_table and not is_named)
         if is_left_out or not _is_requested_beside(path, request):
             return []
@@ -287,7 +287,7 @@ def _heading(name: str) -> str:
     snapshot = _SNAPSHOT.fullmatch(name)
     if snapshot is not None:
         return f"Snapshot end offset: {int(snapshot['offset'])}, epoch: {int(snapshot['epoch'])}"
-    if name == _BOOTSTRAP:
+    if name == BOOTSTRAP:
         return "KRaft bootstrap snapshot"
     base_offset = any_base_offset(name)
     return "" if base_offset is None else f"Log starting offset: {base_offset}"

@@ -18,11 +18,11 @@ from kafkalog.coordination.metadata.cluster_rows import (
     change_rows,
     cluster_rows,
 )
-from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.coordination.metadata.image import MetadataImage, Moment
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, metadata_copies
-from kafkalog.inspection.metadata.replay import MetadataReplay, Moment, image_at
+from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
 from kafkalog.words import counted, name_suggestions, time_text
 
 _CHANGE_COLUMNS = ("offset", "timestamp_ms", "record_name", *ChangeRow._fields)

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from kafkalog.coordination.metadata.image import END, START, Moment
 from kafkalog.errors import ConflictingOptionsError, OptionError, RepeatedOptionError
-from kafkalog.inspection.metadata.replay import END, START, Moment
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.views.options.click_options import AS_OF_OFFSET
 from kafkalog.views.options.parameter_types import PartitionOffset, Time

@@ -10,6 +10,7 @@ from typing import Any
 from kafkalog.command_line.findings_table import table_rows
 from kafkalog.command_line.terminal import write_table
 from kafkalog.coordination.metadata.image import KRAFT_VERSION
+from kafkalog.coordination.metadata.releases import ELR_VERSION
 from kafkalog.inspection.metadata.cluster_from_data import ClusterFromData, cluster_from_data
 from kafkalog.inspection.metadata.copies import metadata_copies
 from kafkalog.inspection.metadata.new_directory import NewDirectory, listener_name
@@ -29,6 +30,11 @@ _COLUMNS = ("record_name", "subject", "value", "guessed")
 _UNKNOWN = (
     "not known, and not written: configs of topics, brokers and clients, ACLs, users, quotas, "
     "delegation tokens, features but the above, topics and last partitions without a directory"
+)
+_LEADERLESS = (
+    f"{ELR_VERSION} is set: after an unclean stop partitions can stay without a leader until all "
+    "of their brokers are back, or until an unclean election; see "
+    "docs/tutorials/controllers-lost.md"
 )
 
 
@@ -112,6 +118,11 @@ class CopyPlan:
         """Write the files into an empty directory."""
         self.rebuild.write(new, target)
 
+    def after_start(self) -> Iterator[str]:
+        """Say what to do once the nodes run."""
+        if self.rebuild.quorum.replay.image.tables["feature"].get((ELR_VERSION,)):
+            yield _LEADERLESS
+
 
 @dataclass(frozen=True)
 class DataPlan:
@@ -123,11 +134,18 @@ class DataPlan:
 
     @classmethod
     def of(
-        cls, paths: Sequence[str], features: Mapping[str, int], *, creates_missing: bool
+        cls,
+        paths: Sequence[str],
+        features: Mapping[str, int],
+        *,
+        creates_missing: bool,
+        release: str | None = None,
     ) -> DataPlan:
         """Plan from the log directories under the paths. Raises LogDirError where they contradict
         each other."""
-        cluster, found = cluster_from_data(paths, features, creates_missing=creates_missing)
+        cluster, found = cluster_from_data(
+            paths, features, creates_missing=creates_missing, release=release
+        )
         return cls(cluster, tuple(absent_lines(paths, found)))
 
     @property
@@ -174,6 +192,13 @@ class DataPlan:
     def write(self, new: NewDirectory, target: str) -> None:
         """Write the files into an empty directory."""
         self.cluster.write(new, target)
+
+    def after_start(self) -> Iterator[str]:
+        """Say what to do once the nodes run."""
+        yield (
+            "when all brokers run, raise the features to their release: kafka-features.sh upgrade "
+            "--release-version VERSION"
+        )
 
 
 def _of_directory(new: NewDirectory) -> Iterator[str]:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kafkalog.format.offsets import LARGEST_OFFSET
+
 Values = Mapping[str, Any]
 Key = tuple[Any, ...]
 Row = Mapping[str, Any]
@@ -36,6 +38,24 @@ LOG_ONLY = frozenset(("leader",))
 # Of these the rows that share all of the key but its end are found together.
 _GROUPED = frozenset(("partition", "config"))
 KRAFT_VERSION = "kraft.version"
+
+
+_LAST_MS = 2**63 - 1
+
+
+class Moment(NamedTuple):
+    """The records below `end_offset` that were written up to `time_ms`."""
+
+    end_offset: int = LARGEST_OFFSET
+    time_ms: int = _LAST_MS
+
+    def includes(self, offset: int, time_ms: int) -> bool:
+        """Return whether a record with this offset and time is one of them."""
+        return offset < self.end_offset and time_ms <= self.time_ms
+
+
+END = Moment()
+START = Moment(0)
 
 
 class Change(NamedTuple):

@@ -271,11 +271,18 @@ def _quota(image: MetadataImage, value: Values) -> Iterator[Change]:
 
 
 def _feature(image: MetadataImage, value: Values) -> Iterator[Change]:
-    key = (value["name"],)
-    if value["featureLevel"]:
-        yield image.put("feature", key, {"level": value["featureLevel"]})
-    else:
-        yield image.remove("feature", key)
+    if value["name"] == KRAFT_VERSION:
+        raise ContradictionError(
+            f"only control records set {KRAFT_VERSION}: Kafka's quorum goes by no other record"
+        )
+    yield _level(image, value["name"], value["featureLevel"])
+
+
+def _level(image: MetadataImage, name: str, level: int) -> Change:
+    """Return the change to a level of a feature; 0 removes it."""
+    if level:
+        return image.put("feature", (name,), {"level": level})
+    return image.remove("feature", (name,))
 
 
 def _token(image: MetadataImage, value: Values) -> Iterator[Change]:
@@ -304,7 +311,7 @@ def _zookeeper_migration(image: MetadataImage, value: Values) -> Iterator[Change
 
 
 def _kraft_version(image: MetadataImage, value: Values) -> Iterator[Change]:
-    return _feature(image, {"name": KRAFT_VERSION, "featureLevel": value["kRaftVersion"]})
+    yield _level(image, KRAFT_VERSION, value["kRaftVersion"])
 
 
 def _voters(image: MetadataImage, value: Values) -> Iterator[Change]:

@@ -1,6 +1,8 @@
-"""The small files beside a partition's segments: producer snapshots, leader epochs, topic id.
+"""The small files beside a partition's segments: producer snapshots, leader epochs, topic id,
+and the state of the quorum beside the log of the cluster's metadata.
 
-Rules: docs/format.md F105 to F107, F109, F124 and F135.
+Rules: docs/format.md F105 to F107, F109, F124, F135 and
+F921.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from kafkalog.format.faults import Severity
 from kafkalog.format.side_files.leader_epochs import read_leader_epochs
 from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.format.side_files.producer_snapshot import producer_entries
+from kafkalog.format.side_files.quorum_state import QUORUM_STATE, read_quorum_state
 from kafkalog.inspection.indexes.index_findings import NOT_RISING, OFFSET, IndexFinding
 from kafkalog.storage.names import snapshot_offset
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
@@ -49,6 +52,14 @@ def leader_epoch_findings(text: str) -> Iterator[IndexFinding]:
             )
             yield IndexFinding(LEADER_EPOCHS, NOT_RISING, Severity.WARNING, detail, number, 1)
             return
+
+
+def quorum_state_findings(text: str) -> Iterator[IndexFinding]:
+    """Yield what is wrong with the state of a quorum beside the log of the cluster's metadata."""
+    try:
+        read_quorum_state(text)
+    except CorruptDataError as error:
+        yield _unreadable(QUORUM_STATE, error, "a broker does not start with it")
 
 
 def topic_id_findings(text: str) -> Iterator[IndexFinding]:

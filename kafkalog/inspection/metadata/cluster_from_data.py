@@ -12,6 +12,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from kafkalog.coordination.metadata.image import KRAFT_VERSION
+from kafkalog.coordination.metadata.releases import (
+    ELR_VERSION,
+    METADATA_VERSION,
+    earliest_release,
+    features_at,
+    features_of,
+)
 from kafkalog.errors import CorruptDataError, LogDirError, OptionError
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
@@ -19,6 +26,7 @@ from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.inspection.logs.replica_facts import live_replicas
 from kafkalog.inspection.metadata.copies import directory_id_of
 from kafkalog.inspection.metadata.data_facts import LogFacts, is_tiered, log_facts
+from kafkalog.inspection.metadata.needed_features import needed_features
 from kafkalog.inspection.metadata.new_directory import (
     NewDirectory,
     kraft_version_batch,
@@ -37,7 +45,6 @@ from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.replicas import believed_end, by_lineage
 from kafkalog.words import first_names
 
-METADATA_VERSION = "metadata.version"
 # No copy says which epochs there were: higher than those, so that a copy which appears later
 # follows the new log.
 EPOCH = 1_000_000
@@ -73,11 +80,14 @@ class RebuiltRecord(NamedTuple):
 @dataclass(frozen=True)
 class ClusterFromData:
     """What the directories of brokers say of their cluster. `features` are the levels that are
-    given, by their names; with `creates_missing` partitions without a directory begin empty."""
+    given, by their names, and `release` that of Kafka whose other levels are written, None for the
+    earliest that the data needs; with `creates_missing` partitions without a directory begin
+    empty."""
 
     logs: Sequence[PartitionLog]
     features: Mapping[str, int]
     creates_missing: bool
+    release: str | None = None
 
     @cached_property
     def cluster_id(self) -> str:
@@ -134,18 +144,44 @@ class ClusterFromData:
 
     def _features(self) -> Iterator[RebuiltRecord]:
         """Yield the feature levels, that of the metadata first: others depend on it."""
-        for name, level in {METADATA_VERSION: self._metadata_version, **self.features}.items():
+        for name, level in self.levels.items():
             if name != KRAFT_VERSION:
-                guessed = () if name in self.features else ("featureLevel",)
+                is_given = name in self.features or self.release is not None
+                guessed = () if is_given else ("featureLevel",)
                 value = {"name": name, "featureLevel": level}
                 yield RebuiltRecord("FeatureLevelRecord", name, 0, value, guessed)
 
     @cached_property
+    def levels(self) -> dict[str, int]:
+        """The levels of all features. Raises OptionError for a level of the metadata that is too
+        low."""
+        levels = self._levels_of_release
+        # With it the controller would take every broker out of the replicas in sync: F924.
+        levels.pop(ELR_VERSION, None)
+        return {**levels, METADATA_VERSION: self._metadata_version, **self.features}
+
+    @cached_property
+    def _levels_of_release(self) -> dict[str, int]:
+        """The levels of the release that is given, else of that of the given level of the metadata,
+        else of the earliest with what the data needs and what is given; without any of these no
+        level but the metadata's is known."""
+        if self.release is not None:
+            return features_of(self.release)
+        if METADATA_VERSION in self.features:
+            return features_at(self.features[METADATA_VERSION])
+        needed = {**needed_features(self.logs), **self.features}
+        needed.pop(KRAFT_VERSION, None)
+        return features_of(earliest_release(needed)) if needed else {}
+
+    @cached_property
     def _metadata_version(self) -> int:
-        """The level that is given, or else the lowest. Raises OptionError for a lower one."""
+        """The level that is given, or that of the release, or else the lowest. Raises OptionError
+        for a lower one."""
         least = _WITH_DYNAMIC_VOTERS if self.is_dynamic else _LOWEST
         guess = _WITH_DIRECTORIES if all(self._directory_ids.values()) else _LOWEST
-        level = self.features.get(METADATA_VERSION, max(least, guess))
+        of_release = self._levels_of_release.get(METADATA_VERSION, 0)
+        lowest = of_release if self.release else max(least, guess, of_release)
+        level = self.features.get(METADATA_VERSION, lowest)
         if level < least:
             allowed = f"{METADATA_VERSION}={least} or more"
             if self.is_dynamic:
@@ -271,7 +307,11 @@ class ClusterFromData:
 
 
 def cluster_from_data(
-    paths: Sequence[str], features: Mapping[str, int], *, creates_missing: bool
+    paths: Sequence[str],
+    features: Mapping[str, int],
+    *,
+    creates_missing: bool,
+    release: str | None = None,
 ) -> tuple[ClusterFromData, list[PartitionLog]]:
     """Return the cluster of the log directories under the paths, and all logs found there.
 
@@ -293,7 +333,7 @@ def cluster_from_data(
     unnamed = [log.log_dir.path for log in logs if log.log_dir.broker_id is None]
     if unnamed:
         raise LogDirError(f"{unnamed[0]}: no {META_PROPERTIES} says of which broker it is")
-    return ClusterFromData(logs, features, creates_missing), found
+    return ClusterFromData(logs, features, creates_missing, release), found
 
 
 def _record_bytes(record: RebuiltRecord) -> bytes:

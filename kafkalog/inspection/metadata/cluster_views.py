@@ -11,9 +11,10 @@ from functools import partial
 
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.coordination.metadata.cluster_rows import change_rows, cluster_rows
+from kafkalog.coordination.metadata.image import START, Moment
 from kafkalog.errors import CorruptDataError
 from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy
-from kafkalog.inspection.metadata.replay import START, MetadataReplay, Moment, image_at
+from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
 from kafkalog.storage.partition_log import PartitionLog
 
 OnDamage = Callable[[CorruptDataError], None]

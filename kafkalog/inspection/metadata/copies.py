@@ -10,11 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kafkalog.columns.batches.fault_details import lost_records
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.side_files.leader_epochs import EpochStart, without_start
 from kafkalog.format.side_files.properties import read_properties
-from kafkalog.format.side_files.quorum_state import QUORUM_STATE, QuorumState, read_quorum_state
+from kafkalog.format.side_files.quorum_state import QuorumState
 from kafkalog.inspection.metadata.metadata_log import MetadataLog, snapshot_entries
+from kafkalog.inspection.metadata.metadata_start import quorum_state_in
 from kafkalog.storage.files.files import read_text
 from kafkalog.storage.log_dir.log_dir import META_PROPERTIES, find_partitions
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot
@@ -99,18 +101,16 @@ class MetadataCopy:
 
     @property
     def damages(self) -> list[CorruptDataError]:
-        """What is wrong with the log, with the last snapshots and with quorum-state."""
+        """What is wrong with the log, with the last snapshots and with quorum-state, and what is
+        missing at the end."""
         of_state = [self._state] if isinstance(self._state, CorruptDataError) else []
-        return [*self.walk.damages, *self._snapshot[1], *of_state]
+        lost = lost_records(self.log.log, self.walk.end_offset)
+        of_end = [lost] if lost and not self.walk.damages else []
+        return [*self.walk.damages, *of_end, *self._snapshot[1], *of_state]
 
     @cached_property
     def _state(self) -> QuorumState | CorruptDataError | None:
-        path = os.path.join(self.path, QUORUM_STATE)
-        try:
-            text = read_text(path)
-            return None if text is None else read_quorum_state(text)
-        except CorruptDataError as error:
-            return error.located(path, error.position, None)
+        return quorum_state_in(self.path)
 
     @cached_property
     def _snapshot(self) -> tuple[MetadataSnapshot | None, list[CorruptDataError]]:

@@ -137,7 +137,8 @@ def snapshot_entries(path: str) -> list[MetadataEntry]:
         except CorruptDataError as error:
             raise error.located(path, error.position, error.base_offset) from error
         if position < file.size:
-            raise CorruptDataError("truncated", "a batch", position=position, path=path)
+            detail = "the file ends inside a batch"
+            raise CorruptDataError("truncated", detail, position=position, path=path)
     ends = (entries[0].name, entries[-1].name) if entries else (None, None)
     if ends != (_HEADER, _FOOTER):
         detail = f"a snapshot begins with {_HEADER} and ends with {_FOOTER}: this one is unfinished"

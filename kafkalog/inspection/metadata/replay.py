@@ -8,10 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kafkalog.coordination.metadata.image import LOG_ONLY, Change, MetadataImage, differences
+from kafkalog.columns.batches.fault_details import lost_records
+from kafkalog.coordination.metadata.image import (
+    END,
+    LOG_ONLY,
+    START,
+    Change,
+    MetadataImage,
+    Moment,
+    differences,
+)
 from kafkalog.coordination.metadata.metadata_records import apply, image_of
 from kafkalog.errors import CorruptDataError, LogDirError
-from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.inspection.metadata.metadata_log import (
     MetadataEntry,
     MetadataLog,
@@ -20,23 +28,6 @@ from kafkalog.inspection.metadata.metadata_log import (
 )
 from kafkalog.messages.metadata_transactions import records_in_force
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot
-
-_LAST_MS = 2**63 - 1
-
-
-class Moment(NamedTuple):
-    """The records below `end_offset` that were written up to `time_ms`."""
-
-    end_offset: int = LARGEST_OFFSET
-    time_ms: int = _LAST_MS
-
-    def includes(self, offset: int, time_ms: int) -> bool:
-        """Return whether a record with this offset and time is one of them."""
-        return offset < self.end_offset and time_ms <= self.time_ms
-
-
-END = Moment()
-START = Moment(0)
 
 
 class MetadataChange(NamedTuple):
@@ -68,6 +59,7 @@ class MetadataReplay:
         self.damages: list[CorruptDataError] = []
         self.unusable: list[CorruptDataError] = []
         self._until = until
+        self._has_come_to_end = False
         # The log goes on from these.
         least = min(log.start_offset, until.end_offset)
         snapshots = [each for each in log.snapshots if each.end_offset >= least]
@@ -88,6 +80,7 @@ class MetadataReplay:
         while True:
             try:
                 yield from self._replayed(after)
+                self._note_lost_end()
                 return
             except CorruptDataError as error:
                 self.damages.append(error)
@@ -103,13 +96,21 @@ class MetadataReplay:
                 if not is_before:
                     yield MetadataChange(entry.offset, entry.timestamp_ms, entry.name, change)
 
+    def _note_lost_end(self) -> None:
+        """Take what is missing at the end of the log for damage, if the moment is not before."""
+        if self._has_come_to_end and self.next_offset < self._until.end_offset:
+            lost = lost_records(self.log.log, self.next_offset)
+            self.damages += [] if lost is None else [lost]
+
     def _read(self) -> Iterator[MetadataEntry]:
+        self._has_come_to_end = False
         for entry in self.log.entries(self.next_offset):
             if not self._until.includes(entry.offset, entry.timestamp_ms):
                 return
             self.next_offset = entry.offset + 1
             self.last_epoch, self.last_ms = entry.leader_epoch, entry.timestamp_ms
             yield entry
+        self._has_come_to_end = True
 
     def _next_snapshot(self) -> list[Change]:
         """Go on from the first whole snapshot after the damage; return what differs."""

@@ -16,16 +16,20 @@ from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.segment_reader import SegmentByteRanges
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.inspection.metadata.metadata_start import start_with_snapshots
 from kafkalog.inspection.partitions.served_faults import ServedSegment, consumers_stop_at
 from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
-from kafkalog.storage.reading.log_bounds import recorded_end, with_indexes
+from kafkalog.storage.reading.log_bounds import recorded_end, with_files
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 
 
 def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
     """Return the plan for a partition's next start, and the account of what it costs."""
     plan = plan_recovery(log.path, settings)
+    if log.topic == CLUSTER_METADATA and log.is_live:
+        start_with_snapshots(log, plan)
     cut = plan.cuts[-1] if plan.cuts else None
     served, lost = _divided(log, plan)
     sound = [row for row in lost if row["verdict"] == VALID]
@@ -73,7 +77,7 @@ def _missing_offsets(log: PartitionLog, plan: RecoveryPlan) -> int | None:
     runs."""
     if plan.log_end_offset is None:
         return None
-    recorded = with_indexes(recorded_end(log), plan.log_end_offset)
+    recorded = with_files(recorded_end(log), plan.log_end_offset)
     return max(recorded.offset - plan.log_end_offset, 0)
 
 
@@ -102,11 +106,21 @@ def _divided(log: PartitionLog, plan: RecoveryPlan) -> tuple[list[ServedSegment]
         if end is not None:
             # Of what follows a cut nothing is left that a hole could lie before.
             ranges = [row for row in ranges if row["length"]]
-            lost += [row for row in ranges if int(str(row["position"])) >= end]
+            lost += [
+                row
+                for row in ranges
+                if int(str(row["position"])) >= end and not _is_kept(row, plan)
+            ]
             ranges = [row for row in ranges if int(str(row["position"])) < end]
         if not is_deleted:
             served.append(ServedSegment(segment, segment.size if end is None else end, ranges))
     return served, lost
+
+
+def _is_kept(row: ByteRange, plan: RecoveryPlan) -> bool:
+    """Return whether a snapshot of the cluster's metadata has all records of a range."""
+    last_offset = row.get("last_offset")
+    return last_offset is not None and int(str(last_offset)) < plan.kept_in_snapshot
 
 
 def _byte_ranges(segment: SegmentFile, *, is_compacted: bool) -> Iterator[ByteRange]:

@@ -17,6 +17,7 @@ from kafkalog.columns.arrays import fixed_width
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.byte_ranges import VALID, CheckTotals
 from kafkalog.columns.table_rows import ROWS_PER_BATCH, TableRow, table_batch
+from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
 
 REPORT, FAULTS = "checksum_report", "faults"
 # Each row of `checked_segments` is a row of one of these tables.
@@ -47,15 +48,17 @@ def check_totals(reports: Iterable[Mapping[str, Any]]) -> CheckTotals:
     totals = CheckTotals()
     partitions = set()
     for row in reports:
-        is_segment, is_damaged = row["bytes"] is not None, row["verdict"] == "damaged"
+        is_damaged, is_snapshot = row["verdict"] == "damaged", is_snapshot_file(row["file"])
+        is_segment = row["bytes"] is not None and not is_snapshot
         totals.segments += is_segment
         totals.damaged_segments += is_segment and is_damaged
-        totals.lost_logs += is_damaged and not is_segment
+        totals.damaged_snapshots += is_snapshot and is_damaged
+        totals.lost_logs += is_damaged and row["bytes"] is None
         if is_segment and row["topic"] is not None and row["partition"] is not None:
             partitions.add((row["topic"], row["partition"]))
         for name in ("batches", "records", "faulty_bytes", "trailing_bytes", "faults", "warnings"):
             setattr(totals, name, getattr(totals, name) + row[name])
-        totals.bytes += row["bytes"] or 0
+        totals.bytes += row["faulty_bytes"] if is_snapshot else row["bytes"] or 0
     totals.partitions = len(partitions)
     return totals
 

@@ -25,10 +25,12 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import COMPRESSION_BITS, CONTROL_BIT, DELETE_HORIZON_BIT, NO_VALUE
 from kafkalog.format.faults import Severity
 from kafkalog.format.side_files.partition_metadata import read_topic_id
+from kafkalog.format.side_files.quorum_state import QUORUM_STATE
 from kafkalog.inspection.indexes.index_check import SegmentIndexes, check_indexes
 from kafkalog.inspection.indexes.index_findings import MISSING, ORPHAN, IndexFinding
 from kafkalog.inspection.indexes.side_file_check import (
     leader_epoch_findings,
+    quorum_state_findings,
     snapshot_findings,
     topic_id_findings,
 )
@@ -56,7 +58,9 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
     entries = [entry for entry in list_directory(log.path) if not entry.is_directory]
     texts = _Texts(log.path)
     all_snapshots = _by_offset(entries)
-    for segment in found_segments(log, entries):
+    segments = found_segments(log, entries)
+    active = next((each for each in segments if each.status is SegmentStatus.ACTIVE), None)
+    for segment in segments:
         snapshots = _snapshots(segment, all_snapshots)
         try:
             found, account = _checked(log, segment)
@@ -65,7 +69,8 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
                 found += [] if data is None else snapshot_findings(entry.name, data)
         except FileNotFoundError:
             continue
-        if segment.status is SegmentStatus.ACTIVE:
+        # Where every log file is lost, the last indexes have the row.
+        if segment is (active or segments[-1]):
             found += texts.findings()
         yield {
             "topic_id": texts.topic_id,
@@ -77,17 +82,19 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
 
 
 class _Texts:
-    """The partition's small text files, which are in the active segment's row."""
+    """The partition's small text files, which are in the row of its active segment."""
 
     def __init__(self, directory: str) -> None:
         self._findings: list[IndexFinding] = []
-        epochs, metadata = (
+        epochs, metadata, quorum = (
             _contents(read_text, os.path.join(directory, name), name, self._findings)
-            for name in (LEADER_EPOCHS, PARTITION_METADATA)
+            for name in (LEADER_EPOCHS, PARTITION_METADATA, QUORUM_STATE)
         )
         self._findings += leader_epoch_findings(epochs or "")
         if metadata:
             self._findings += topic_id_findings(metadata)
+        if quorum is not None:
+            self._findings += quorum_state_findings(quorum)
         self.topic_id: str | None = None
         with suppress(CorruptDataError):
             self.topic_id = read_topic_id(metadata or "")

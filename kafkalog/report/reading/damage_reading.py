@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from kafkalog.columns.arrays import fixed_width
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.report.contents import DamageSection, Row, as_rows
+from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
 from kafkalog.views.engine import Batches, Views, rows_of_view
 
 _LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
@@ -107,7 +108,7 @@ def _damage_map(rows: Sequence[Row], cells: int) -> Row:
     return Row(
         **{name: rows[0][name] for name in _LOG},
         bytes=total,
-        segments=len({_file(row) for row in rows if row.file_size is not None}),
+        segments=len({_file(row) for row in rows if _is_of_segment(row)}),
         faulty_bytes=_bytes_of(rows, "faulty"),
         trailing_bytes=_bytes_of(rows, "trailing"),
         ranges=len(findings),
@@ -117,6 +118,10 @@ def _damage_map(rows: Sequence[Row], cells: int) -> Row:
             for cell, kind, severity in sorted(marks)
         ],
     )
+
+
+def _is_of_segment(row: Row) -> bool:
+    return row.file_size is not None and not is_snapshot_file(row.file)
 
 
 def _file(row: Row) -> tuple[int, str]:

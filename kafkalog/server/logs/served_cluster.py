@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.groups.transactional_ids import TransactionalIds
-from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.coordination.metadata.image import END, MetadataImage, Moment
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.offsets import OffsetSpan
 from kafkalog.inspection.metadata.copies import best_copy, copies_among
-from kafkalog.inspection.metadata.replay import END, Moment, image_at
+from kafkalog.inspection.metadata.replay import image_at
 from kafkalog.log_lines import logger
 from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.messages.value_types import uuid_text

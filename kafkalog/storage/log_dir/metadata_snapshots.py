@@ -5,12 +5,18 @@ Rule: docs/format.md F329.
 
 from __future__ import annotations
 
+import os
 import re
 from typing import NamedTuple
 
+from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import list_directory
+from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 
+# The snapshot beside partitions from which a new cluster begins.
+BOOTSTRAP = "bootstrap.checkpoint"
+_ENDINGS = (".checkpoint", ".checkpoint.part", ".checkpoint.deleted")
 _SNAPSHOT = re.compile(r"(?P<end_offset>[0-9]{20})-(?P<leader_epoch>[0-9]{10})\.checkpoint")
 
 
@@ -34,6 +40,35 @@ def metadata_snapshots(log: PartitionLog) -> list[MetadataSnapshot]:
     return sorted(found)
 
 
+def newest_snapshot(log: PartitionLog) -> MetadataSnapshot | None:
+    """Return the snapshot that a broker starts from: of the latest epoch the one that ends last.
+    Rule: docs/format.md F920."""
+    found = metadata_snapshots(log)
+    return max(found, key=lambda each: (each.leader_epoch, each.end_offset), default=None)
+
+
+def snapshot_files(log: PartitionLog) -> list[Entry]:
+    """Return the files that brokers take for snapshots beside a log of `__cluster_metadata`, and
+    `bootstrap.checkpoint`; none for another log, and for one that was given by its files."""
+    if log.topic != CLUSTER_METADATA or log.given_files:
+        return []
+    found = [entry for entry in list_directory(log.path) if is_snapshot_file(entry.name)]
+    if os.path.dirname(log.path) == log.log_dir.path:
+        found += [each for each in list_directory(log.log_dir.path) if each.name == BOOTSTRAP]
+    return sorted(found, key=lambda entry: entry.path)
+
+
+def is_misnamed(file_name: str) -> bool:
+    """Return whether a name ends as a snapshot's and cannot be one's. Rule: docs/format.md F921."""
+    return file_name != BOOTSTRAP and not _SNAPSHOT.match(file_name)
+
+
+def is_snapshot_file(file_name: str) -> bool:
+    """Return whether brokers take a file for a snapshot: one that is finished, being written or on
+    its way out."""
+    return file_name.endswith(_ENDINGS)
+
+
 def snapshot_before(log: PartitionLog) -> str | None:
     """Return the path of the snapshot that replaces the deleted beginning of `__cluster_metadata`:
     None if the log has its beginning, or if no snapshot reaches its first segment.
@@ -46,6 +81,12 @@ def snapshot_before(log: PartitionLog) -> str | None:
     return next(
         (each.path for each in metadata_snapshots(log) if each.end_offset >= first_offset), None
     )
+
+
+def snapshot_end_offset(file_name: str) -> int | None:
+    """Return where the records end that a snapshot has, by its name; None for another file."""
+    match = _SNAPSHOT.fullmatch(file_name)
+    return None if match is None else int(match["end_offset"])
 
 
 def is_metadata_snapshot(file_name: str) -> bool:

@@ -25,7 +25,7 @@ from kafkalog.storage.log_dir.log_dir import (
     input_entries,
     read_log_dir,
 )
-from kafkalog.storage.log_dir.metadata_snapshots import is_metadata_snapshot
+from kafkalog.storage.log_dir.metadata_snapshots import BOOTSTRAP, is_metadata_snapshot
 from kafkalog.storage.log_dir.segment_files import MARKED_DIRECTORIES
 from kafkalog.storage.log_dir.tiered_storage import is_beside_tiered_log
 from kafkalog.storage.names import (
@@ -53,7 +53,7 @@ INDEX_CACHE = "remote-log-index-cache"
 OF_LOG_DIRS = frozenset(
     {
         *(META_PROPERTIES, CLEAN_SHUTDOWN, LOG_STARTS, REPLICATION_OFFSETS, CLEANER_OFFSETS),
-        *(RECOVERY_POINTS, ".lock", "bootstrap.checkpoint", INDEX_CACHE),
+        *(RECOVERY_POINTS, ".lock", BOOTSTRAP, INDEX_CACHE),
     }
 )
 OF_PARTITIONS = frozenset((LEADER_EPOCHS, PARTITION_METADATA, "quorum-state"))

@@ -6,9 +6,14 @@ The end of the sound bytes is known only to whoever reads them; here is what can
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from kafkalog.storage.files.entries import Entry
+from kafkalog.storage.files.files import list_directory
+from kafkalog.storage.log_dir.metadata_snapshots import snapshot_end_offset
+from kafkalog.storage.names import CLUSTER_METADATA, segment_file_name, snapshot_offset
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.index_lookup import last_indexed_offset
 
@@ -34,14 +39,18 @@ class RecordedEnd:
     log; `is_clean` is True where a clean stop wrote them, after all else.
 
     `last_log` is the log file of the last segment, whose indexes know more than the checkpoints
-    where it has no batch; `is_trimmed` is True where a clean stop has closed them.
+    where it has no batch; `is_trimmed` is True where a clean stop has closed them, and where no
+    segment is left. `directory` is set where the names of the other files are to be looked at too.
+    The records below `snapshot_end` are in a snapshot of the cluster's metadata: none is missing.
     """
 
     offset: int
     is_clean: bool
     last_log: str | None = None
     is_trimmed: bool = False
-    is_by_indexes: bool = False
+    is_by_files: bool = False
+    directory: str | None = None
+    snapshot_end: int = 0
 
 
 def recorded_end(log: PartitionLog) -> RecordedEnd:
@@ -49,27 +58,64 @@ def recorded_end(log: PartitionLog) -> RecordedEnd:
     was flushed, whichever is later."""
     key, log_dir = log.topic_partition, log.log_dir
     checkpoints = (log_dir.high_watermarks, log_dir.recovery_points)
+    # No checkpoint names the log of the metadata.
+    is_lost, is_named = not log.segments, log.topic != CLUSTER_METADATA
     return RecordedEnd(
         max(0 if key is None else checkpoint.get(key, 0) for checkpoint in checkpoints),
         log_dir.is_clean_shutdown,
-        log.segments[-1].path if log.segments else None,
-        log.is_trimmed,
+        None if is_lost else log.segments[-1].path,
+        is_lost or log.is_trimmed,
+        directory=None if log.given_files or (is_named and not is_lost) else log.path,
     )
 
 
-def with_indexes(recorded: RecordedEnd, log_end: int) -> RecordedEnd:
-    """Return the end that the indexes of the last segment name, where that is later and the log
-    ends at `log_end`, at the segment's base: without a batch in it, an entry is of a lost one. The
-    same of indexes that are there without their log."""
-    if recorded.last_log is None:
-        return recorded
-    last_offset = last_indexed_offset(recorded.last_log, log_end)
-    if last_offset is None:
-        orphaned = os.path.join(os.path.dirname(recorded.last_log), f"{log_end:020d}.log")
-        last_offset = last_indexed_offset(orphaned, log_end)
-    if last_offset is None or last_offset < recorded.offset:
-        return replace(recorded, last_log=None)
-    return RecordedEnd(last_offset + 1, recorded.is_trimmed, is_by_indexes=True)
+def with_files(recorded: RecordedEnd, log_end: int) -> RecordedEnd:
+    """Return the end that the files beside a log name which ends at `log_end`, where that is later:
+    the indexes of the last segment, if it has no batch; indexes that have lost their log; and, with
+    either of them or without any segment, producer snapshots."""
+    directory, last_log = recorded.directory, recorded.last_log
+    last_offset = None
+    if last_log is not None:
+        last_offset = last_indexed_offset(last_log, log_end)
+        if last_offset is None:
+            orphaned = os.path.join(os.path.dirname(last_log), f"{log_end:020d}.log")
+            last_offset = last_indexed_offset(orphaned, log_end)
+        if last_offset is not None and directory is None:
+            directory = os.path.dirname(last_log)
+    end = 0 if last_offset is None else last_offset + 1
+    known = replace(recorded, last_log=None, directory=None)
+    if directory is not None:
+        entries = list_directory(directory)
+        known = replace(known, snapshot_end=_snapshot_end(entries))
+        end = max(end, _end_by_files(entries, max(log_end, known.snapshot_end)))
+    # Either of the two shows a loss that no copy of a running broker explains.
+    is_clean = known.is_clean and end <= known.offset
+    is_clean |= recorded.is_trimmed and end > log_end
+    is_by_files = end > known.offset
+    return replace(known, offset=max(end, known.offset), is_clean=is_clean, is_by_files=is_by_files)
+
+
+def _snapshot_end(entries: Sequence[Entry]) -> int:
+    ends = (snapshot_end_offset(entry.name) for entry in entries)
+    return max((end for end in ends if end is not None), default=0)
+
+
+def _end_by_files(entries: Sequence[Entry], log_end: int) -> int:
+    """Return the largest offset that indexes without a log, from `log_end` on, and the names of
+    producer snapshots give; 0 without any."""
+    names = {entry.name for entry in entries}
+    ends = [snapshot_offset(entry.name) or 0 for entry in entries]
+    for entry in entries:
+        name = segment_file_name(entry.name)
+        if name is None or name.mark or name.kind not in (".index", ".timeindex"):
+            continue
+        log_name = f"{name.stem}.log"
+        if log_name not in names:
+            last = last_indexed_offset(
+                os.path.join(os.path.dirname(entry.path), log_name), name.base_offset
+            )
+            ends.append(name.base_offset if last is None else last + 1)
+    return max((end for end in ends if end > log_end), default=0)
 
 
 def log_bounds(log: PartitionLog, rule: EndRule) -> LogBounds:

@@ -27,6 +27,7 @@ from kafkalog.format.side_files.leader_epochs import (
     without_start,
 )
 from kafkalog.storage.files.files import InputFile, list_directory, read_bytes, read_text
+from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog
 from kafkalog.storage.recovery.loaded_segment import LoadedSegment, read_index_entries
 from kafkalog.storage.recovery.producer_snapshots import DAY_MS, ProducerStateLoader, SnapshotFiles
@@ -70,8 +71,10 @@ class RecoverySettings:
         given."""
         key = log.topic_partition
         as_found = log.log_dir.is_clean_shutdown
+        is_clean = as_found if is_clean_shutdown is None else is_clean_shutdown
         return cls(
-            as_found if is_clean_shutdown is None else is_clean_shutdown,
+            # Brokers recover this one at each start.
+            is_clean and log.topic != CLUSTER_METADATA,
             log.log_dir.recovery_points.get(key, 0) if key else 0,
             log.log_start,
             now_ms,
@@ -94,11 +97,13 @@ class RecoveryPlan:
 
     `files` are names and sizes once the broker runs; None is a size that depends on the broker's
     settings. Where it would not start, `start_error` says why, and the rest is as far as it came.
+    A snapshot of the cluster's metadata has what lies below `kept_in_snapshot`.
     """
 
     log_start_offset: int = 0
     log_end_offset: int | None = None
     start_error: str | None = None
+    kept_in_snapshot: int = 0
     cuts: list[Cut] = field(default_factory=list)
     recovered_segments: list[int] = field(default_factory=list)
     deleted_segments: list[int] = field(default_factory=list)

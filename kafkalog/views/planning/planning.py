@@ -63,8 +63,8 @@ from kafkalog.views.options.options import (
     View,
 )
 from kafkalog.views.options.topics import internal_logs
+from kafkalog.views.planning.directory_reads import DirectoryRead, directory_reads
 from kafkalog.views.planning.isolation import committed_read
-from kafkalog.views.planning.lost_logs import LostLogRead, lost_log_reads
 from kafkalog.views.reading.commit_reading import CommitsRead, commits_reads
 from kafkalog.views.reading.partition_views import (
     PARTITION_VIEWS,
@@ -97,7 +97,7 @@ CommittedReads = Mapping[TopicPartition, CommittedRead | None]
 NOT_WALKED: CommittedReads = MappingProxyType({})
 # One read, or those of many segments of a log.
 Piece = SegmentRead | LogReads
-Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead | LostLogRead
+Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead | DirectoryRead
 
 
 def planned_groups(
@@ -143,7 +143,7 @@ def _groups(
     check_partitions(options.offsets, logs)
     if options.view in RECORD_VIEWS and options.replicas is Replicas.BEST:
         return _packed(list(_best_reads(logs, options, committed)), options)
-    lost = lost_log_reads(logs) if options.view in _ACCOUNTS else []
+    lost = directory_reads(logs) if options.view in _ACCOUNTS else []
     if options.view not in RECORD_VIEWS:
         # Bytes below the log start are there until their segment is deleted.
         logs = [replace(log, log_dir=replace(log.log_dir, log_starts={})) for log in logs]

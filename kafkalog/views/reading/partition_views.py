@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kafkalog.columns.table_rows import TableRow, table_batch, table_batches
+from kafkalog.coordination.metadata.image import END, Moment
 from kafkalog.errors import CorruptDataError
 from kafkalog.inspection.metadata.cluster_views import cluster_view_rows
-from kafkalog.inspection.metadata.replay import END, Moment
 from kafkalog.inspection.partitions.compaction_report import compaction_rows
 from kafkalog.inspection.partitions.producer_sequences import sequence_rows
 from kafkalog.inspection.partitions.recovery_plan import recovery_row

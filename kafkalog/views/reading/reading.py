@@ -43,7 +43,7 @@ from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.index_lookup import start_position
-from kafkalog.storage.reading.log_bounds import RecordedEnd, recorded_end, with_indexes
+from kafkalog.storage.reading.log_bounds import RecordedEnd, recorded_end, with_files
 from kafkalog.storage.reading.offset_ranges import report_data_loss
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.storage.reading.renamed_files import opened
@@ -188,11 +188,11 @@ def _records(
 def _report_missing_end(
     end: RecordedEnd | None, log_end: int, requested_end: int, file_size: int, damage: _Damage
 ) -> None:
-    """After a clean stop the records up to the recorded end were there. Rule: docs/format.md
-    F76."""
-    if end is None or not end.is_clean:
+    """After a clean stop the records up to the recorded end were there, and where files beside a
+    log are left without any segment. Rules: docs/format.md F76 and F922."""
+    if end is None or not (end.is_clean or end.is_trimmed):
         return
-    end = with_indexes(end, log_end)
+    end = with_files(end, log_end)
     missing = missing_end(log_end, file_size, replace(end, offset=min(end.offset, requested_end)))
     if missing is not None and missing.severity == Severity.ERROR:
         damage.report(missing)

@@ -90,6 +90,30 @@ def without_last_batches(copy: Path, zeros: int) -> Path:
     return last
 
 
+def test_a_log_without_a_segment_is_missed_by_what_lies_beside_it(tmp_path: Path) -> None:
+    # F922: the broker's checkpoint says the same, and is removed here.
+    copy = tmp_path / "logs"
+    shutil.copytree(EXAMPLES / "kafka-4.4", copy)
+    replicated = (copy / "replication-offset-checkpoint").read_text()
+    end = read_offset_checkpoint(replicated)["shop.tx", 0]
+    for path in copy.glob("*-checkpoint"):
+        path.unlink()
+    for path in (copy / "shop.tx-0").glob("*.log"):
+        path.unlink()
+    asked = (copy, "--topic", "shop.tx", "--no-indexes")
+    code, (found,) = findings(*asked)
+    assert (code, found["file"], found["severity"]) == (1, str(copy / "shop.tx-0"), "error")
+    assert found["detail"].startswith(f"offsets 0 to {end - 1} are missing: the indexes or ")
+    for command in (("recover",), ("salvage", "--to", tmp_path / "new")):
+        given = (*command, copy, "--topic", "shop.tx")
+        result = CliRunner().invoke(kafkalog, [*map(str, given)])
+        assert (result.exit_code, "nothing" in result.stdout) == (1, False)
+    for path in (copy / "shop.tx-0").glob("0*"):
+        path.unlink()
+    code, _, err = run(*asked)
+    assert (code, "there is no segment to check" in err) == (3, True)
+
+
 @pytest.mark.parametrize("zeros", [0, 9569])
 def test_an_emptied_active_segment_is_missed_by_its_own_indexes(tmp_path: Path, zeros: int) -> None:
     # F76: kafka-dump-log prints 915 as the last offset of its .timeindex, 901 of its .index.
@@ -99,13 +123,18 @@ def test_an_emptied_active_segment_is_missed_by_its_own_indexes(tmp_path: Path, 
     _, (found,) = findings(*asked)
     assert (found["file"], found["kind"], found["severity"]) == (str(last), "missing_end", "error")
     assert found["detail"] == (
-        "offsets 712 to 915 are missing: the indexes of the segment say that it went on to 916"
+        "offsets 712 to 915 are missing: the indexes or producer snapshots beside the log "
+        "say that it went on to 916"
     )
     # A broker that was killed may have cut the log back and not its indexes.
     (copy / ".kafka_cleanshutdown").unlink()
     _, (found,) = findings(*asked)
     assert (found["kind"], found["severity"]) == ("missing_end", "warning")
+    # Its producer snapshot was taken at the stop (F922).
     last.with_suffix(".timeindex").unlink()
+    _, (found,) = findings(*asked)
+    assert found["detail"].startswith("offsets 712 to 915 are missing: ")
+    last.with_name(f"{916:020d}.snapshot").unlink()
     _, (found,) = findings(*asked)
     assert found["detail"].startswith("offsets 712 to 901 are missing: ")
 

@@ -15,8 +15,10 @@ from kafkalog.format.side_files.quorum_state import QuorumState
 from kafkalog.inspection.metadata.copies import MetadataCopy, metadata_copies
 from kafkalog.inspection.metadata.quorum import Quorum
 from kafkalog.inspection.metadata.replay import image_at
-from kafkalog.messages.catalog import message
+from kafkalog.messages.catalog import message, topic_family
 from kafkalog.messages.message_writer import write_message
+from kafkalog.messages.record_writer import write_record_value
+from kafkalog.storage.names import CLUSTER_METADATA
 from tests.support.repository import ROOT
 
 CONTROLLER = ROOT / "examples" / "controller"
@@ -56,6 +58,29 @@ def test_a_static_quorum_gets_all_records_a_higher_epoch_and_the_new_voters(tmp_
     for name in names:
         found = [path / "__cluster_metadata-0" / name for path in (CONTROLLER, new)]
         assert found[0].read_text() == found[1].read_text()
+
+
+def test_a_feature_record_does_not_make_a_static_quorum_dynamic(copy: Path, tmp_path: Path) -> None:
+    # F763, F769: a real 4.4.0 starts with this record and keeps its static voters.
+    family = topic_family(CLUSTER_METADATA)
+    (number,) = (
+        each.number for each in family.record_types.values() if each.name == "FeatureLevelRecord"
+    )
+    level = {"name": "kraft.version", "featureLevel": 1}
+    value = write_record_value(CLUSTER_METADATA, number, 0, level)
+    with (copy / LAST).open("ab") as log:
+        log.write(
+            write_batch(
+                [Record(707, 1_800_000_000_000, 0, None, value)], BatchFields(leader_epoch=2)
+            )
+        )
+    quorum = Quorum([the_copy(copy)])
+    assert (quorum.best.position, quorum.kraft_version) == ((2, 708), 0)
+    new = tmp_path / "new"
+    code, out, _ = run(copy, "--voter", f"7@host-7:9093:{DIRECTORY}", "--to", new)
+    assert code == 0
+    assert "set controller.quorum.voters=7@host-7:9093 on all nodes" in out
+    assert the_copy(new).quorum_state == QuorumState(0, None, 3, None, None, (7,))
 
 
 def test_a_dynamic_quorum_gets_a_record_with_the_new_voters(copy: Path, tmp_path: Path) -> None:

@@ -110,7 +110,12 @@ def test_features_that_are_given_are_not_guessed(data: list[Path], tmp_path: Pat
         for row in rows(*data, *given)
         if row["record_name"] == "FeatureLevelRecord"
     }
-    assert levels == {"metadata.version": (21, ["featureLevel"]), "group.version": (1, [])}
+    # Kafka 4.0 is the first release with this feature.
+    assert levels == {
+        "metadata.version": (25, ["featureLevel"]),
+        "transaction.version": (2, ["featureLevel"]),
+        "group.version": (1, []),
+    }
     assert run(*data, *given, "--to", new)[0] == 0
     (copy,) = metadata_copies([str(new)])
     quorum = Quorum([copy])
@@ -118,6 +123,52 @@ def test_features_that_are_given_are_not_guessed(data: list[Path], tmp_path: Pat
     ((voter, directory, places),) = quorum.voters
     assert (voter, directory, places) == (7, copy.directory_id, ("CONTROLLER://host-7:9093",))
     assert quorum.majority_offset == quorum.best.position[1]
+
+
+def levels_of(*arguments: object) -> dict[str, int]:
+    return {
+        row["subject"]: row["value"]["featureLevel"]
+        for row in rows(*arguments)
+        if row["record_name"] == "FeatureLevelRecord"
+    }
+
+
+@pytest.fixture
+def all_groups(unpacked: Unpack, tmp_path: Path) -> tuple[Path, dict[str, int]]:
+    """Return the log directory of a broker with groups of all kinds, without its metadata, and the
+    levels of features that these had."""
+    (metadata,) = unpacked("kafka44.logs").rglob("__cluster_metadata-0")
+    levels = {row["feature"]: row["level"] for row in image_rows(metadata.parent, "feature")}
+    copy = tmp_path / "broker"
+    shutil.copytree(metadata.parent, copy)
+    shutil.rmtree(copy / "__cluster_metadata-0")
+    return copy, levels
+
+
+def test_features_are_those_that_the_records_of_groups_need(
+    all_groups: tuple[Path, dict[str, int]],
+) -> None:
+    # F923, F924: the broker was of 4.4.0, whose features 4.2 has with lower levels.
+    copy, own = all_groups
+    found = levels_of(copy)
+    assert found == {
+        "metadata.version": 29,
+        "transaction.version": 2,
+        "group.version": 1,
+        "share.version": 1,
+        "streams.version": 1,
+    }
+    assert {name for name, level in found.items() if level > own[name]} == set()
+    assert {*own} - {*found} == {"eligible.leader.replicas.version"}
+    assert levels_of(copy, "--release-version", "4.4") == {name: own[name] for name in found}
+    assert levels_of(copy, "--feature", "metadata.version=26") == {
+        **{name: found[name] for name in ("transaction.version", "group.version")},
+        "metadata.version": 26,
+    }
+    for path in (*copy.glob("__consumer_offsets-*"), *copy.glob("__share_group_state-*")):
+        shutil.rmtree(path)
+    # What transactions need, 4.0 was the first to have.
+    assert levels_of(copy)["metadata.version"] == 25
 
 
 @pytest.mark.parametrize(

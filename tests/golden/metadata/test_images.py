@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from kafkalog.coordination.metadata.cluster_rows import cluster_rows
-from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.coordination.metadata.image import START, MetadataImage, Moment
 from kafkalog.coordination.metadata.metadata_records import apply
 from kafkalog.inspection.metadata.metadata_log import MetadataBatch, MetadataEntry, MetadataLog
-from kafkalog.inspection.metadata.replay import START, MetadataReplay, Moment, image_at
+from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
 from kafkalog.messages.metadata_transactions import records_in_force
 from tests.support.messages.metadata_images import compared_snapshots, opened
 
@@ -110,7 +110,8 @@ def test_every_prefix_of_a_log_gives_the_image_of_its_whole_batches(
             replay = image_at(opened(tmp_path))
             assert replay.next_offset == batch.header.base_offset
             assert replay.image.tables == tables[batch.header.base_offset]
-            assert replay.damages == []
+            # F922: a producer snapshot names the end that the log had.
+            assert [damage.fault for damage in replay.damages] == ["missing_end"]
 
 
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.deep)])

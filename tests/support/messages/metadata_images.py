@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from kafkalog.coordination.metadata.image import MetadataImage, differences
+from kafkalog.coordination.metadata.image import START, MetadataImage, Moment, differences
 from kafkalog.coordination.metadata.metadata_records import image_of
 from kafkalog.inspection.metadata.metadata_log import MetadataLog, snapshot_entries
-from kafkalog.inspection.metadata.replay import START, MetadataReplay, Moment, image_at
+from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
 from kafkalog.messages.metadata_transactions import records_in_force
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot

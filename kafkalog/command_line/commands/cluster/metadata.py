@@ -9,9 +9,9 @@ import click
 
 from kafkalog.command_line.metadata.moments import MomentType, moment_of
 from kafkalog.command_line.terminal import table_format_option
+from kafkalog.coordination.metadata.image import Moment
 from kafkalog.errors import ConflictingOptionsError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.inspection.metadata.replay import Moment
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import AS_OF_OFFSET
 from kafkalog.views.options.parameter_types import PartitionOffset

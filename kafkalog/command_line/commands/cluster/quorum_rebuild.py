@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from kafkalog.command_line.terminal import print_note, print_text, table_format_option
+from kafkalog.coordination.metadata.releases import RELEASES
 from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -115,8 +116,16 @@ class _FeatureType(click.ParamType[tuple[str, int]]):
     metavar="NAME=LEVEL",
     type=_FeatureType(),
     multiple=True,
-    help="With --from-data: the level of a feature, such as metadata.version=25 (by default the "
-    "lowest possible), or kraft.version=1 for dynamic voters; repeatable.",
+    help="With --from-data: the level of a feature, such as metadata.version=25, or "
+    "kraft.version=1 for dynamic voters; repeatable.",
+)
+@click.option(
+    "--release-version",
+    "release",
+    metavar="VERSION",
+    type=click.Choice(RELEASES),
+    help="With --from-data: the release of Kafka whose features are written, such as 4.4, those of "
+    "--feature apart; by default the earliest that the data needs.",
 )
 @click.option(
     "--create-missing",
@@ -137,6 +146,7 @@ def quorum_rebuild(
     node: int | None,
     from_data: bool,
     features: Sequence[tuple[str, int]],
+    release: str | None,
     create_missing: bool,
     target: str | None,
     table_format: str,
@@ -148,9 +158,15 @@ def quorum_rebuild(
     node_id = _node(voters, node)
     plan: CopyPlan | DataPlan
     if from_data:
-        plan = DataPlan.of(paths, dict(features), creates_missing=create_missing)
+        plan = DataPlan.of(paths, dict(features), creates_missing=create_missing, release=release)
     else:
-        _refuse_without_data(features, create_missing=create_missing)
+        _refuse_without_data(
+            {
+                "--feature": bool(features),
+                "--release-version": release is not None,
+                "--create-missing": create_missing,
+            }
+        )
         plan = CopyPlan.of(paths)
     new = _new_directory(plan, voters, node_id)
     plan.write_rows(new, table_format)
@@ -162,13 +178,13 @@ def quorum_rebuild(
         return ExitCode.DONE
     with whole_directory(target, os.fsync) as scratch:
         plan.write(new, scratch)
-    for line in next_steps(new, target):
+    for line in (*next_steps(new, target), *plan.after_start()):
         put(line)
     return ExitCode.DONE
 
 
-def _refuse_without_data(features: Sequence[tuple[str, int]], *, create_missing: bool) -> None:
-    option = "--feature" if features else "--create-missing" if create_missing else None
+def _refuse_without_data(given: Mapping[str, bool]) -> None:
+    option = next((name for name, is_given in given.items() if is_given), None)
     if option:
         raise RefusedOptionError(option, "only with --from-data: a copy of the metadata says it")
 

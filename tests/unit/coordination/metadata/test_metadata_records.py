@@ -202,6 +202,17 @@ def test_dynamic_voters_replace_those_before() -> None:
     assert image.tables["feature"]["kraft.version",] == {"level": 1}
 
 
+def test_only_a_control_record_sets_the_version_of_the_quorum() -> None:
+    # F763. A real 4.4.0 with static voters starts with such a record, and stays static.
+    levels = [{"name": "kraft.version", "featureLevel": level} for level in (1, 0)]
+    raised, removed = (Record("FeatureLevelRecord", level) for level in levels)
+    image = image_of([raised])
+    assert image.tables["feature"] == {}
+    assert [remark.record_name for remark in image.remarks] == ["FeatureLevelRecord"]
+    image = image_of([Record("KRAFT_VERSION", {"kRaftVersion": 1}), removed])
+    assert image.tables["feature"] == {("kraft.version",): {"level": 1}}
+
+
 def test_a_record_that_is_unknown_or_contradicts_the_image_is_a_remark() -> None:
     # F760
     image = image_of(

@@ -1,0 +1,153 @@
+"""What a broker makes of its copy of `__cluster_metadata` at its start: the newest snapshot can
+replace the log, and damage in it, in `bootstrap.checkpoint` or in `quorum-state` ends the process.
+Rules: docs/format.md F920 and F921.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from kafkalog.columns.batches.byte_ranges import FAULTY, ByteRange
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.faults import Severity
+from kafkalog.format.side_files.quorum_state import QUORUM_STATE, QuorumState, read_quorum_state
+from kafkalog.inspection.metadata.metadata_log import snapshot_entries
+from kafkalog.storage.files.files import read_text
+from kafkalog.storage.log_dir.metadata_snapshots import (
+    BOOTSTRAP,
+    MetadataSnapshot,
+    is_misnamed,
+    metadata_snapshots,
+    newest_snapshot,
+    snapshot_files,
+)
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.recovery.recovery import RecoveryPlan
+
+_OLDER = "a broker starts from a newer snapshot and does not read this one"
+_ENDS = "a broker does not start with it"
+_CUT = "a broker takes what is left for the whole state: it ends, or sets partitions aside"
+_NAME = "what ends in .checkpoint here has a name of 20 digits, a dash and 10 digits"
+_MOVE = "move it away, and a broker starts from the snapshot before and the log"
+_REPLACE = "copy the directory of another node, or see kafkalog quorum rebuild --help"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFault:
+    """Damage in a file of snapshots, whose size is `size`. With `is_fatal` a broker does not start,
+    or not with its whole state; `consequence` says so."""
+
+    error: CorruptDataError
+    size: int
+    is_fatal: bool
+    consequence: str
+
+    @property
+    def words(self) -> str:
+        """The damage and what follows from it, for one who knows the file."""
+        return f"{self.error.detail}; {self.consequence}"
+
+    def byte_range(self) -> ByteRange:
+        """Return the row of view `byte_ranges`: nothing of the file counts from the damage on."""
+        error = self.error
+        severity = Severity.ERROR if self.is_fatal else Severity.WARNING
+        return {
+            "file": error.path,
+            "file_size": self.size,
+            "position": error.position,
+            "length": max(self.size - error.position, 0),
+            "verdict": FAULTY,
+            "severity": severity.name.lower(),
+            "kind": error.fault,
+            "detail": self.words,
+            "batches": 0,
+            "records": 0,
+        }
+
+
+def snapshot_faults(log: PartitionLog) -> Iterator[SnapshotFault]:
+    """Yield what is wrong with `bootstrap.checkpoint` and with the snapshots beside a log of
+    `__cluster_metadata`; each file is read as a whole."""
+    newest = newest_snapshot(log)
+    snapshots = {snapshot.path: snapshot for snapshot in metadata_snapshots(log)}
+    has_older = False
+    for entry in snapshot_files(log):
+        snapshot = snapshots.get(entry.path)
+        if is_misnamed(entry.name):
+            error = CorruptDataError("file_name", _NAME, position=0, path=entry.path)
+            yield SnapshotFault(error, entry.size, True, f"{_ENDS}: move it away")
+            continue
+        found = _damage(entry.path) if snapshot or entry.name == BOOTSTRAP else None
+        if found is None:
+            has_older |= snapshot is not None and _is_before(snapshot, log)
+        elif snapshot is None:
+            yield SnapshotFault(found, entry.size, True, _ENDS)
+        elif snapshot == newest:
+            effect = _CUT if found.fault == "truncated" else _ENDS
+            advice = _MOVE if has_older else _REPLACE
+            yield SnapshotFault(found, entry.size, True, f"{effect}: {advice}")
+        else:
+            yield SnapshotFault(found, entry.size, False, _OLDER)
+
+
+def _is_before(snapshot: MetadataSnapshot, log: PartitionLog) -> bool:
+    """Return whether the log goes on from a snapshot."""
+    return bool(log.segments) and snapshot.end_offset >= (log.segments[0].base_offset or 0)
+
+
+def _damage(path: str) -> CorruptDataError | None:
+    """Return what is wrong with a snapshot; nothing is with one that is not there."""
+    with suppress(FileNotFoundError):
+        try:
+            snapshot_entries(path)
+        except CorruptDataError as error:
+            return error
+    return None
+
+
+def quorum_state_in(directory: str) -> QuorumState | CorruptDataError | None:
+    """Return what the file `quorum-state` in a directory says, or what is wrong with it; None if it
+    is not there."""
+    path = os.path.join(directory, QUORUM_STATE)
+    try:
+        text = read_text(path)
+        return None if text is None else read_quorum_state(text)
+    except CorruptDataError as error:
+        return error.located(path, error.position, None)
+
+
+def start_with_snapshots(log: PartitionLog, plan: RecoveryPlan) -> None:
+    """Let a plan for a log of `__cluster_metadata` go on with the snapshots: the log that ends
+    before the newest one is removed, and damage keeps a broker from starting."""
+    if plan.start_error is None:
+        plan.start_error = _start_error(log, plan)
+    newest = newest_snapshot(log)
+    last_epoch = plan.leader_epochs[-1].epoch if plan.leader_epochs else 0
+    if newest is None or plan.log_end_offset is None:
+        return
+    if (newest.leader_epoch, newest.end_offset) > (last_epoch, plan.log_end_offset):
+        plan.deleted_segments = [each.base_offset or 0 for each in log.segments]
+        plan.log_start_offset = plan.log_end_offset = plan.kept_in_snapshot = newest.end_offset
+        plan.leader_epochs = []
+
+
+def _start_error(log: PartitionLog, plan: RecoveryPlan) -> str | None:
+    """Return why a broker does not start with what is beside the log, None if it does."""
+    errors = [
+        f"{os.path.basename(fault.error.path or '')}: position {fault.error.position}: "
+        f"{fault.error.fault}: {fault.words}"
+        for fault in snapshot_faults(log)
+        if fault.is_fatal
+    ]
+    state = quorum_state_in(log.path)
+    if isinstance(state, CorruptDataError):
+        errors.append(f"{QUORUM_STATE}: {state.fault}: {state.detail}")
+    start, newest = plan.log_start_offset, newest_snapshot(log)
+    if start and (newest is None or newest.end_offset < start):
+        errors.append(
+            f"the log begins at offset {start}, and no snapshot has the state up to there"
+        )
+    return "; ".join(errors) or None
