@@ -14,6 +14,8 @@ RECORDS = "ingested_records"
 TARGET_FILE_BYTES = 256 * 1024 * 1024
 # The catalog of Iceberg tables in --output-dir, where no other is named.
 CATALOG_FILE = "catalog.db"
+# Of Iceberg tables whose name has none.
+DEFAULT_NAMESPACE = "kafkalog"
 
 
 class PartitionBy(Enum):

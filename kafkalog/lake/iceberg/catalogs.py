@@ -41,6 +41,7 @@ from kafkalog.errors import OptionError, StatePositionError, UnsupportedFormatEr
 from kafkalog.lake.decoded_columns import Field
 from kafkalog.lake.layout import (
     CATALOG_FILE,
+    DEFAULT_NAMESPACE,
     TARGET_FILE_BYTES,
     Compression,
     PartitionBy,
@@ -51,7 +52,6 @@ from kafkalog.schemas import table_fields
 from kafkalog.storage.files.file_access import file_access
 from kafkalog.storage.files.uris import absolute_path, is_remote
 
-DEFAULT_NAMESPACE = "kafkalog"
 _CODEC = TableProperties.PARQUET_COMPRESSION
 _LEVEL = TableProperties.PARQUET_COMPRESSION_LEVEL
 _FILE_BYTES = TableProperties.WRITE_TARGET_FILE_SIZE_BYTES

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -29,6 +29,7 @@ from kafkalog.lake.written_file import WrittenFile
 from kafkalog.spark.delta_commit import (
     append_files,
     commit_text,
+    delta_tables,
     newest_commits,
     no_files_in_checksum,
     table_detail,
@@ -45,6 +46,9 @@ from kafkalog.views.planning.ingest_positions import (
     Replaces,
     ingest_positions_from_json,
 )
+
+if TYPE_CHECKING:
+    from delta.tables import DeltaTable
 
 # A run's files hold few partitions and a stretch of offsets each; OPTIMIZE keeps it so.
 _CLUSTERED_BY = ("topic", "partition", "offset")
@@ -181,14 +185,14 @@ class DeltaTarget:
     def _exists(self) -> bool:
         if self._is_name:
             return self._spark.catalog.tableExists(self._place)
-        return DeltaTable.isDeltaTable(self._spark, self._place)
+        return delta_tables().isDeltaTable(self._spark, self._place)
 
     @property
     def _name(self) -> str:
         return os.path.basename(self._place)
 
     def _table(self) -> DeltaTable:
-        open_table = DeltaTable.forName if self._is_name else DeltaTable.forPath
+        open_table = delta_tables().forName if self._is_name else delta_tables().forPath
         return open_table(self._spark, self._place)
 
     def _frame(self) -> DataFrame:
@@ -263,7 +267,7 @@ class DeltaTarget:
         self._spark.sql(sql)
 
     def _create_at_path(self) -> None:
-        table = DeltaTable.createIfNotExists(self._spark).addColumns(self._schema(self._layout))
+        table = delta_tables().createIfNotExists(self._spark).addColumns(self._schema(self._layout))
         partition_by = self._partition_columns()
         if partition_by:
             table = table.partitionedBy(*partition_by)

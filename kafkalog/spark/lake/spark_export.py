@@ -76,6 +76,7 @@ def _targets(
     manifest = DeltaManifest(spark, place.location(MANIFEST))
 
     def target_of(name: str) -> Target:
+        place.refuse_other_formats(name)
         if place.table is not None:
             return DeltaTarget(spark, place.table, manifest, layout, is_name=True)
         return DeltaTarget(spark, place.location(name), manifest, layout)
