@@ -1,4 +1,4 @@
-"""Rows written as segments and read again, and what is refused."""
+"""Rows written as segments and read again, and what is refused. Rules of tables: F939."""
 
 import os
 from pathlib import Path

@@ -23,7 +23,7 @@ _OUTPUT = "--output-dir"
 
 def format_of_table(path: str, *, is_marked: bool = False) -> str | None:
     """Return the format of the table in a directory: delta, iceberg, parquet or json; None without
-    one. If `is_marked`, files alone are no table. Raises OSError as the file system does."""
+    one. If `is_marked`, files alone do not make a table. Raises OSError as the file system does."""
     directory = OutputDirectory(path)
     names = set(directory.names())
     if DELTA_LOG in names:

@@ -79,7 +79,7 @@ def test_a_table_holds_no_tables(
         (["metadata/00000-a.metadata.json", "data/a.parquet"], "iceberg", "iceberg"),
         (["part-0.snappy.parquet", "_SUCCESS"], "parquet", "parquet"),
         (["part-0.json", "_SUCCESS"], "json", "json"),
-        # What people put into a directory themselves is no table that others must stay out of.
+        # Files that people put into a directory themselves do not make it a table.
         (["records.parquet"], "parquet", None),
         (["offsets.json"], "json", None),
         (["metadata/notes.txt", "a.csv"], None, None),
