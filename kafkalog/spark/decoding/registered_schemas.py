@@ -133,7 +133,9 @@ class RegistryChoice:
         data have: records of an older schema keep what a newer one has dropped."""
         if self._request.kind is PayloadKind.CONFLUENT_JSON:
             found = self._json_type(schema)
-            for other in self._readable(others, self._json_type):
+            # Avro's records have names; here the subject says what is the same.
+            versions = [other for other in others if other.subject == schema.subject]
+            for other in self._readable(versions, self._json_type):
                 found = merged_type(found, other, "", Differences())
             return JsonFormat(json.dumps(found))
         text = self._avro_text(schema)
