@@ -12,6 +12,7 @@ from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.extras import missing_extras_named
 from kafkalog.lake.layout import DEFAULT_NAMESPACE, RECORDS, TableLayout
 from kafkalog.lake.table_options import TableRequest
+from kafkalog.storage.files.uris import is_remote
 
 if TYPE_CHECKING:  # pyarrow would make help slow
     from kafkalog.lake.iceberg.iceberg_table import IcebergTable
@@ -71,11 +72,14 @@ class TablePlace:
     def refuse_other_formats(self, name: str) -> None:
         """Raise RefusedOptionError where the directory has a table of that name, or the manifest of
         its runs, in another format."""
-        if self.output_dir is None:
+        if self.output_dir is None or (self.table_format == ICEBERG and is_remote(self.output_dir)):
+            # No catalog can be in an object store, and opening it says so.
             return
-        from kafkalog.lake.formats.found_tables import refuse_other_formats
+        from kafkalog.lake.formats.found_tables import refuse_inside_table, refuse_other_formats
         from kafkalog.lake.manifest_rows import TABLE as MANIFEST
 
+        # A store can be read from when the options of the source are known.
+        refuse_inside_table(self.output_dir)
         paths = [posixpath.join(self.output_dir, each) for each in (name, MANIFEST)]
         in_catalog = posixpath.join(self.output_dir, DEFAULT_NAMESPACE, name)
         if self.table_format == ICEBERG and self.table is not None:
@@ -88,7 +92,7 @@ def requested_place(table_format: str, output_dir: str | None, tables: TableRequ
     tables.layout()
     place = TablePlace(table_format, output_dir, tables.catalog, tables.table)
     place.refuse_contradictions()
-    if output_dir is not None:
+    if output_dir is not None and not is_remote(output_dir):
         from kafkalog.lake.formats.found_tables import refuse_inside_table
 
         refuse_inside_table(output_dir)
