@@ -10,9 +10,9 @@ import time
 
 from kafkalog.lake.table_options import TableRequest, table_options
 from kafkalog.spark.decoding.decoding_requests import (
-    DecodingOptions,
-    decoding_options,
+    TableDecodingOptions,
     decoding_requests,
+    table_decoding_options,
 )
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options.ingest_request import IngestRequest, ingest_options
@@ -38,9 +38,9 @@ third adds to a table of an Iceberg catalog."""
 )
 @ingest_options
 @table_options
-@decoding_options
+@table_decoding_options
 def main(
-    job: JobSettings, request: IngestRequest, tables: TableRequest, decoding: DecodingOptions
+    job: JobSettings, request: IngestRequest, tables: TableRequest, decoding: TableDecodingOptions
 ) -> ExitCode:
     """Write the records of topics to a table, each exactly once; a run adds what is new.
     Findings are records that were deleted before they were read, logs other than those that were
@@ -58,7 +58,7 @@ def main(
     inputs, logs = announced_logs(job)
     now_ms = time.time_ns() // 1_000_000
     options = request.options(inputs, job.mode, place.output_dir, now_ms=now_ms)
-    settings = ExportSettings(options, request, tables, place)
+    settings = ExportSettings(options, request, tables, place, decoding)
     requests = decoding_requests(decoding, options.paths, job.mode)
     sources = found_sources(options)
     with job_session(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from kafkalog.errors import KafkaLogError, StatePositionError
-from kafkalog.lake.decoded_columns import Field
+from kafkalog.lake.decoded_columns import NO_COLUMNS, DecodedColumns
 from kafkalog.lake.export_task import ExportTask
 from kafkalog.lake.layout import RECORDS, TARGET_FILE_BYTES, TableOutput
 from kafkalog.lake.table_names import tables_of
@@ -52,12 +52,12 @@ _logger = logger(__name__)
 # The reads of each task.
 Groups = Sequence[Sequence[SegmentRead]]
 # Gives the columns that decoding adds to the rows of these reads.
-DecodedColumns = Callable[[ReadOptions, Groups], Sequence[Field]]
+Decoding = Callable[[ReadOptions, Groups], DecodedColumns]
 
 
-def no_columns(options: ReadOptions, groups: Groups) -> tuple[Field, ...]:
+def no_columns(options: ReadOptions, groups: Groups) -> DecodedColumns:
     """Add no column."""
-    return ()
+    return NO_COLUMNS
 
 
 class PartlyCommittedError(KafkaLogError):
@@ -126,7 +126,7 @@ def plan_export(
     target_file_bytes: int = TARGET_FILE_BYTES,
     processes: int = 1,
     found: Sequence[StateSource] | None = None,
-    decoded_columns: DecodedColumns = no_columns,
+    decoded_columns: Decoding = no_columns,
 ) -> ExportPlan:
     """Plan what is new to the tables, and create those that do not exist.
 
@@ -152,7 +152,7 @@ def plan_export(
     walked = {source.key: source.committed for source in sources}
     groups = _groups(task_options, walked, tasks) if written else ()
     has_work = any(run.has_work for run in runs.values())
-    decoded = tuple(decoded_columns(task_options, groups)) if has_work else ()
+    decoded = decoded_columns(task_options, groups) if has_work else NO_COLUMNS
     planned = tuple(
         ExportTable(name, targets[name], run, _prepared(name, targets[name], run, decoded))
         for name, run in runs.items()
@@ -163,7 +163,7 @@ def plan_export(
         for each in table.run.written
         if table.output is not None
     }
-    return ExportPlan(ExportTask(task_options, outputs, decoded), groups, planned)
+    return ExportPlan(ExportTask(task_options, outputs, decoded.fields), groups, planned)
 
 
 def requested_run(
@@ -244,7 +244,7 @@ def _groups(
 
 
 def _prepared(
-    name: str, target: Target, run: IngestRun, decoded: Sequence[Field]
+    name: str, target: Target, run: IngestRun, decoded: DecodedColumns
 ) -> TableOutput | None:
     return replace(target.prepare(run, decoded), table=name) if run.has_work else None
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_fields, arrow_schema
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.lake.decoded_columns import Field
+from kafkalog.lake.decoded_columns import Field, with_columns_of
 from kafkalog.lake.file_rows import rows_of_each_partition
 from kafkalog.lake.layout import RECORDS, TableOutput
 from kafkalog.lake.record_rows import RECORD_COLUMNS, RecordRows
@@ -28,7 +28,7 @@ OnRows = Callable[[int], None]
 @dataclass(frozen=True, slots=True)
 class ExportTask:
     """What all tasks of an export have in common: how to read, the table of each topic, and the
-    columns that decoding adds to all tables."""
+    columns that decoding gives; a table can have more (`TableOutput.decoded`)."""
 
     options: ReadOptions
     outputs: Mapping[str, TableOutput]
@@ -69,7 +69,7 @@ class ExportTask:
             for output, some in groupby(rows, lambda each: self.outputs[each[0][0]]):
                 writers.append(TableWriter(output))
                 for key, batch in some:
-                    writers[-1].write(batch, key)
+                    writers[-1].write(with_columns_of(batch, output.decoded), key)
                     if on_rows is not None:
                         on_rows(len(batch))
                 files += writers[-1].close()

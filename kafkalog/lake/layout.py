@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 # The table that all topics are in, unless each has its own.
 RECORDS = "ingested_records"
@@ -12,6 +14,8 @@ RECORDS = "ingested_records"
 TARGET_FILE_BYTES = 256 * 1024 * 1024
 # The catalog of Iceberg tables in --output-dir, where no other is named.
 CATALOG_FILE = "catalog.db"
+# Of Iceberg tables whose name has none.
+DEFAULT_NAMESPACE = "kafkalog"
 
 
 class PartitionBy(Enum):
@@ -54,7 +58,8 @@ class TableOutput:
     `path` is the table's directory, local or a URI. With `has_pending_folder` files are in a folder
     that readers skip until the commit moves them, for tables whose readers list directories. With
     `keeps_partition_columns` the files have the column `topic` although it is in their path, as
-    Iceberg wants it. `table` names the table where a run writes several.
+    Iceberg wants it. `table` names the table where a run writes several. `decoded` are the columns
+    of decoded keys and values that the files have, in the JSON form of Spark's types.
     """
 
     path: str
@@ -63,3 +68,4 @@ class TableOutput:
     table: str = ""
     has_pending_folder: bool = False
     keeps_partition_columns: bool = False
+    decoded: tuple[Mapping[str, Any], ...] = ()

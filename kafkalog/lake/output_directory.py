@@ -119,6 +119,14 @@ class OutputDirectory:
             each for each in self._system.get_file_info(selector) if each.type == fs.FileType.File
         ]
 
+    def names(self, folder: str = "") -> list[str]:
+        """Return the names of files and folders in a folder; none without it, and of a file."""
+        selector = fs.FileSelector(self._place(folder), allow_not_found=True)
+        try:
+            return [each.base_name for each in self._system.get_file_info(selector)]
+        except NotADirectoryError:
+            return []
+
     def relative(self, found: fs.FileInfo) -> str:
         """Return the path of one of `files` as the other methods take it."""
         return posixpath.relpath(found.path, self._root)

@@ -13,7 +13,7 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.lake.layout import RECORDS
 
 # In view `records`, by the table's names: its columns have snake_case.
-_OF_RECORDS = {
+NAMES_IN_RECORDS = {
     "offset": "offset",
     "timestamp": "timestamp",
     "timestamp_type": "timestampType",
@@ -25,7 +25,7 @@ _OF_RECORDS = {
     "broker_id": "brokerId",
 }
 # The columns of view `records` that `RecordRows` takes, in this order.
-RECORD_COLUMNS = tuple(_OF_RECORDS.values())
+RECORD_COLUMNS = tuple(NAMES_IN_RECORDS.values())
 _NO_TIMESTAMP = -1
 
 
@@ -75,7 +75,7 @@ def constant_column(schema: pa.Schema, name: str, value: str | int | None) -> On
 
 
 def _column(records: pa.RecordBatch, name: str) -> pa.Array:
-    array = records.column(_OF_RECORDS[name])
+    array = records.column(NAMES_IN_RECORDS[name])
     return timestamps_ms(array) if name == "timestamp_ms" else array
 
 

@@ -153,7 +153,8 @@ def _row_groups(
                 groups.append(
                     _RowGroup(file, number, found.total_byte_size, bounds.min, bounds.max)
                 )
-    return groups, pa.unify_schemas(schemas)
+    # A table can have got fields, and wider numbers, since its first files were written.
+    return groups, pa.unify_schemas(schemas, promote_options="permissive")
 
 
 def _portions(groups: Sequence[_RowGroup]) -> Iterator[_Portion]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from kafkalog.lake.decoded_columns import Field
+from kafkalog.lake.decoded_columns import NO_COLUMNS, DecodedColumns
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.views.planning.ingest_positions import IngestPositions, IngestRun
@@ -21,11 +21,12 @@ class Target(Protocol):
         the table does not say what it holds.
         """
 
-    def prepare(self, run: IngestRun, decoded: Sequence[Field] = ()) -> TableOutput:
+    def prepare(self, run: IngestRun, decoded: DecodedColumns = NO_COLUMNS) -> TableOutput:
         """Create the table if it does not exist, with columns for decoded keys and values, and
-        return where tasks write for this run.
+        return where tasks write for this run, with all decoded columns that the table has then.
 
-        Raises StatePositionError where the table has other decoded columns.
+        Raises RefusedOptionError where the table has other decoded columns, which the run must not
+        or cannot add to.
         """
 
     def commit(self, files: Sequence[WrittenFile], run: IngestRun) -> None:

@@ -1,9 +1,12 @@
-"""Avro schemas that use types of other schemas, as one text. Rule: docs/format.md F290."""
+"""Avro schemas that use types of other schemas, or have their fields, as one text.
+
+Rules: docs/format.md F290; docs/ingest.md F936.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kafkalog.errors import SchemaError
@@ -36,11 +39,60 @@ def standalone_avro_schema(text: str, references: Sequence[str]) -> str:
         raise SchemaError(f"not an Avro schema: {error}: {text[:80]}") from error
 
 
-class _Expansion:
-    """One walk through a schema; what it has defined by now is only named from then on."""
+def merged_avro_schema(text: str, others: Iterable[str]) -> str:
+    """Return a schema whose records also have the fields that only the others give records of the
+    same name: null by default. A field that several have is that of the first.
 
-    def __init__(self, definitions: dict[str, Any]) -> None:
+    Raises SchemaError if a text is not a schema or nested too deeply.
+    """
+    definitions: dict[str, Any] = {}
+    has_more = False
+    schema = read_avro_schema(text)
+    try:
+        for each in (schema, *map(read_avro_schema, others)):
+            for name, definition in _definitions(each, ""):
+                known = definitions.setdefault(name, definition)
+                added = _fields_beyond(definition, known)
+                if added:
+                    definitions[name] = _with_fields(known, added)
+                    has_more = True
+        if not has_more:
+            return text
+        return json.dumps(_Expansion(definitions, replaces=True).expanded(schema, ""))
+    except (AttributeError, TypeError, KeyError, RecursionError) as error:
+        raise SchemaError(f"not an Avro schema: {error}: {text[:80]}") from error
+
+
+def _fields_beyond(definition: dict[str, Any], known: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the fields that a definition has and another lacks, by any of its fields' names. Names
+    that differ in capital letters only are the same to Spark."""
+    names = {
+        name.lower()
+        for field in known.get("fields", ())
+        for name in (field["name"], *field.get("aliases", ()))
+    }
+    return [each for each in definition.get("fields", ()) if each["name"].lower() not in names]
+
+
+def _with_fields(definition: dict[str, Any], added: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    fields = [
+        {"name": each["name"], "type": _nullable(each["type"]), "default": None} for each in added
+    ]
+    return {**definition, "fields": [*definition.get("fields", ()), *fields]}
+
+
+def _nullable(schema: Any) -> list[Any]:
+    branches = schema if isinstance(schema, list) else [schema]
+    return ["null", *(each for each in branches if each != "null")]
+
+
+class _Expansion:
+    """One walk through a schema; what it has defined by now is only named from then on. With
+    `replaces` the definitions count in place of those in the schema."""
+
+    def __init__(self, definitions: dict[str, Any], *, replaces: bool = False) -> None:
         self._definitions = definitions
+        self._replaces = replaces
         self._defined: set[str] = set()
 
     def expanded(self, schema: Any, namespace: str) -> Any:
@@ -53,7 +105,10 @@ class _Expansion:
         kind = schema.get("type")
         if isinstance(kind, str) and kind in _NAMED:
             name = _full_name(schema, namespace)
-            return name if name in self._defined else self._definition(schema, name)
+            if name in self._defined:
+                return name
+            whole = self._definitions.get(name, schema) if self._replaces else schema
+            return self._definition(whole, name)
         changed = {
             name: self.expanded(schema[name], namespace)
             for name in ("items", "values")

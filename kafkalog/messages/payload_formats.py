@@ -67,11 +67,13 @@ class ConfluentFormat:
     """Payloads after Confluent's prefix, each read with the schema that its id names.
 
     There is at least one use, and all return values of one type. `refused` has the ids whose schema
-    cannot be used, with the reason; all others are unknown.
+    cannot be used, with the reason; all others are unknown. `read_as` is the schema id that all are
+    read as, None for a schema that was given.
     """
 
     uses: Sequence[SchemaUse]
     refused: Mapping[int, str]
+    read_as: int | None = None
 
 
 PayloadFormat = SchemaFormat | ConfluentFormat

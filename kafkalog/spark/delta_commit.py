@@ -10,11 +10,9 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from delta import exceptions
-from delta.tables import DeltaTable
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.utils import is_remote
@@ -29,16 +27,9 @@ from kafkalog.lake.delta_actions import (
 )
 from kafkalog.lake.written_file import WrittenFile
 
-_CONFLICTS = (
-    exceptions.ConcurrentAppendException,
-    exceptions.ConcurrentDeleteDeleteException,
-    exceptions.ConcurrentDeleteReadException,
-    exceptions.ConcurrentTransactionException,
-    exceptions.ConcurrentWriteException,
-    exceptions.DeltaConcurrentModificationException,
-    exceptions.MetadataChangedException,
-    exceptions.ProtocolChangedException,
-)
+if TYPE_CHECKING:
+    from delta.tables import DeltaTable
+
 # Without it Delta writes the same list of an empty table's files, and does not look for them.
 _FILES_IN_CHECKSUM = "spark.databricks.delta.allFilesInCrc.enabled"
 # Properties of tables that only Spark's writer heeds: files have other names for columns, or rows
@@ -313,7 +304,7 @@ def _commit(
 ) -> None:
     try:
         transaction.commit(jvm.PythonUtils.toSeq(actions), operation)
-    except _CONFLICTS as error:
+    except _conflicts() as error:
         raise written_meanwhile(location) from error
 
 
@@ -353,6 +344,29 @@ def _snapshot(log: Any) -> Any:
     """Return the newest version of a table."""
     # Python cannot write its names of default values otherwise.
     return log.update(*(getattr(log, f"update$default${number}")() for number in (1, 2, 3)))
+
+
+def delta_tables() -> type[DeltaTable]:
+    """Return Delta's own class of tables. Its library is imported here and below only: tables of
+    other formats do without it."""
+    from delta.tables import DeltaTable
+
+    return DeltaTable
+
+
+def _conflicts() -> tuple[type[Exception], ...]:
+    from delta import exceptions
+
+    return (
+        exceptions.ConcurrentAppendException,
+        exceptions.ConcurrentDeleteDeleteException,
+        exceptions.ConcurrentDeleteReadException,
+        exceptions.ConcurrentTransactionException,
+        exceptions.ConcurrentWriteException,
+        exceptions.DeltaConcurrentModificationException,
+        exceptions.MetadataChangedException,
+        exceptions.ProtocolChangedException,
+    )
 
 
 def written_meanwhile(place: str) -> StatePositionError:

@@ -84,11 +84,13 @@ def read(
 
 
 def write(frame: DataFrame, path: str, **options: OptionValue) -> None:
-    """Write a DataFrame with the columns of Kafka's records to a log directory (docs/writing.md).
+    """Write a DataFrame with the columns of Kafka's records, or a table that job ingest-topics or
+    `kafkalog export` has written, to a log directory (docs/writing.md).
 
     Brings rows into log order first: one task has all rows of a partition, sorted by offset.
     `options` are those of `df.write.format("kafkalog")`. Raises SchemaError if there is no column
     `offset` to sort by.
     """
+    register_once(frame.sparkSession)
     writer = in_log_order(frame).write.format("kafkalog").mode("append")
     writer.options(**option_texts(options)).save(path)

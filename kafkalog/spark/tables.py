@@ -153,12 +153,7 @@ def refuse_other_inputs(
     if table_format == "delta":
         return
     path = os.path.join(output, table)
-    # Its files would go too, and with them its history.
-    others = (
-        None
-        if os.path.isdir(os.path.join(path, "_delta_log"))
-        else (_other_inputs(spark, path, table_format, table, inputs))
-    )
+    others = _other_inputs(spark, path, table_format, table, inputs)
     if others is None:
         raise KafkaLogError(
             f"{path} exists and is not a table {table} in {table_format}: writing would delete "

@@ -74,7 +74,10 @@ _DECODING = {
 OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
     "consumer-lag": {"--max-lag", "--offsets-retention"},
-    "ingest-topics": {*_DECODING, "--full-refresh", "--starting-offsets-out", "--stop-at"},
+    "ingest-topics": {
+        *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
+        *("--full-refresh", "--starting-offsets-out", "--stop-at"),
+    },
     "lag-history": {
         *("--allowed-records", "--burrow-allowed-lag", "--burrow-expire-group"),
         *("--burrow-intervals", "--burrow-min-distance", "--burrow-minimum-complete"),

@@ -78,7 +78,6 @@ def test_a_parquet_table_that_holds_another_inputs_rows_is_left_alone(
         ("json", "notes.json", '{"a": 1}\n'),
         ("json", "notes.txt", "the only copy\n"),
         ("parquet", "notes.txt", "the only copy\n"),
-        ("parquet", "_delta_log/00000000000000000000.json", "{}\n"),
     ],
 )
 def test_what_is_not_a_table_is_not_deleted_to_write_one(

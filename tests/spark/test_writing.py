@@ -1,4 +1,4 @@
-"""Rows written as segments and read again, and what is refused."""
+"""Rows written as segments and read again, and what is refused. Rules of tables: F939."""
 
 import os
 from pathlib import Path
@@ -6,17 +6,21 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import kafkalog
 from kafkalog.errors import OptionError, SchemaError
 from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
 from kafkalog.format.side_files.partition_metadata import read_topic_id
+from kafkalog.lake.layout import PartitionBy, TableLayout
+from kafkalog.lake.parquet.parquet_table import ParquetTable
 from kafkalog.storage.names import LOG_STARTS, RECOVERY_POINTS, REPLICATION_OFFSETS
 from kafkalog.views.options.write_options import write_options
 from kafkalog.wire.compression import CompressionType
 from tests.support.golden.fixture_sets import CONSUMERS
-from tests.support.repository import Unpack
+from tests.support.lake.exports import exported
+from tests.support.repository import SHOP, Unpack
 from tests.support.spark.kafka_logs import kafkalog_read, said_by_error
 
 _COLUMNS = "key binary, value binary, topic string, partition int, offset long, timestamp timestamp"
@@ -251,3 +255,47 @@ def test_options_are_those_of_kafkas_topics() -> None:
 def test_rows_without_offsets_are_in_no_order_of_a_log(spark: SparkSession) -> None:
     with pytest.raises(SchemaError, match="no column offset to sort by"):
         kafkalog.write(orders(spark, (0, 0)).drop("offset"), "/nowhere")
+
+
+@pytest.mark.parametrize(
+    "partition_by", [(), pytest.param((PartitionBy.DAY,), marks=pytest.mark.deep)]
+)
+def test_a_table_of_an_export_is_written_as_it_is_by_any_session(
+    partition_by: tuple[PartitionBy, ...], spark: SparkSession, tmp_path: Path
+) -> None:
+    table = tmp_path / "lake" / "ingested_records"
+    exported(ParquetTable(str(table), TableLayout(partition_by)), [SHOP], subscribe="orders")
+    # Another session knows none of the formats that were registered with this one.
+    own = spark.newSession()
+    kafkalog.write(own.read.parquet(str(table)), str(tmp_path / "logs"))
+    shown = {"includeHeaders": "true", "includeMetadata": "true", "subscribe": "orders"}
+    columns = "topic partition offset timestamp timestampType key value headers timestampMs"
+    again, first = (
+        rows_of(kafkalog_read(spark, path, **shown).select(*columns.split(), "leaderEpoch"))
+        for path in (tmp_path / "logs", SHOP)
+    )
+    assert again == first
+    assert len(first) > 100
+
+
+def test_decoded_rows_without_their_bytes_are_never_written_as_deletes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = [("a", 0, 0, b"{}", "{}"), ("a", 0, 1, None, None), ("a", 0, 2, b"{", None)]
+    names = "topic string, partition int, offset long, value binary, value_decoded string"
+    frame = spark.createDataFrame(rows, names)
+    kafkalog.write(frame, str(tmp_path / "whole"))
+    assert found(tmp_path / "whole")
+    lost = spark.createDataFrame([*rows, ("a", 0, 3, None, "{}")], names)
+    with pytest.raises(PySparkException) as caught:
+        kafkalog.write(lost, str(tmp_path / "lost"))
+    assert "rows have value_decoded and no value: their bytes were left out" in str(caught.value)
+    assert [name for name in found(tmp_path / "lost") if not name.startswith(".")] == []
+
+
+def test_two_columns_for_one_part_of_a_record_are_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    frame = orders(spark, (0, 0)).selectExpr("*", "0L AS timestampMs", "0L AS timestamp_ms")
+    with pytest.raises(Exception, match="timestampMs and timestamp_ms are the same part"):
+        kafkalog.write(frame, str(tmp_path / "logs"))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.extras import missing_extras_named
-from kafkalog.lake.layout import RECORDS, TableLayout
+from kafkalog.lake.layout import DEFAULT_NAMESPACE, RECORDS, TableLayout
 from kafkalog.lake.table_options import TableRequest
+from kafkalog.storage.files.uris import is_remote
 
 if TYPE_CHECKING:  # pyarrow would make help slow
     from kafkalog.lake.iceberg.iceberg_table import IcebergTable
@@ -68,12 +69,33 @@ class TablePlace:
             return full_name
         return posixpath.join(self.output_dir, *full_name.split("."))
 
+    def refuse_other_formats(self, name: str) -> None:
+        """Raise RefusedOptionError where the directory has a table of that name, or the manifest of
+        its runs, in another format."""
+        if self.output_dir is None or (self.table_format == ICEBERG and is_remote(self.output_dir)):
+            # No catalog can be in an object store, and opening it says so.
+            return
+        from kafkalog.lake.formats.found_tables import refuse_inside_table, refuse_other_formats
+        from kafkalog.lake.manifest_rows import TABLE as MANIFEST
+
+        # A store can be read from when the options of the source are known.
+        refuse_inside_table(self.output_dir)
+        paths = [posixpath.join(self.output_dir, each) for each in (name, MANIFEST)]
+        in_catalog = posixpath.join(self.output_dir, DEFAULT_NAMESPACE, name)
+        if self.table_format == ICEBERG and self.table is not None:
+            in_catalog = self.location(name)
+        refuse_other_formats(self.output_dir, (*paths, in_catalog), self.table_format)
+
 
 def requested_place(table_format: str, output_dir: str | None, tables: TableRequest) -> TablePlace:
     """Return where the requested tables are. Raises OptionError for options that do not fit."""
     tables.layout()
     place = TablePlace(table_format, output_dir, tables.catalog, tables.table)
     place.refuse_contradictions()
+    if output_dir is not None and not is_remote(output_dir):
+        from kafkalog.lake.formats.found_tables import refuse_inside_table
+
+        refuse_inside_table(output_dir)
     return place
 
 
@@ -82,6 +104,7 @@ def table_target(place: TablePlace, layout: TableLayout) -> Callable[[str], Targ
     from kafkalog.lake.parquet.parquet_table import ParquetTable
 
     def target(name: str) -> Target:
+        place.refuse_other_formats(name)
         if place.table_format == PARQUET:
             return ParquetTable(place.location(name), layout)
         return iceberg_table(place, name, layout)

@@ -41,6 +41,7 @@ from kafkalog.errors import OptionError, StatePositionError, UnsupportedFormatEr
 from kafkalog.lake.decoded_columns import Field
 from kafkalog.lake.layout import (
     CATALOG_FILE,
+    DEFAULT_NAMESPACE,
     TARGET_FILE_BYTES,
     Compression,
     PartitionBy,
@@ -51,7 +52,6 @@ from kafkalog.schemas import table_fields
 from kafkalog.storage.files.file_access import file_access
 from kafkalog.storage.files.uris import absolute_path, is_remote
 
-DEFAULT_NAMESPACE = "kafkalog"
 _CODEC = TableProperties.PARQUET_COMPRESSION
 _LEVEL = TableProperties.PARQUET_COMPRESSION_LEVEL
 _FILE_BYTES = TableProperties.WRITE_TARGET_FILE_SIZE_BYTES
@@ -193,7 +193,7 @@ def created_table(
     except ValueError:
         allowed = "namespace.name: this catalog has no namespaces in others"
         raise OptionError("--table", ".".join(name), allowed) from None
-    schema = _schema(table, decoded)
+    schema = _schema([*table_fields(table), *decoded])
     properties: dict[str, str] = {}
     spec, order = PartitionSpec(), SortOrder()
     if layout is not None:
@@ -217,6 +217,17 @@ def decoded_columns(table: Table) -> list[Field]:
     """Return the columns of decoded keys and values that a table has."""
     found: list[Field] = json.loads(table.properties.get(_DECODED, "[]"))
     return found
+
+
+def evolved(table: Table, decoded: Sequence[Field]) -> None:
+    """Give a table these decoded columns, which are its own and more, or wider ones."""
+    if list(decoded) == decoded_columns(table):
+        return
+    with table.transaction() as transaction:
+        with transaction.update_schema() as update:
+            update.union_by_name(_schema(decoded))
+        properties = {_DECODED: json.dumps(list(decoded)), **_without_bounds(_schema(decoded))}
+        transaction.set_properties(properties)
 
 
 def table_layout(table: Table) -> TableLayout:
@@ -279,8 +290,8 @@ def _reported_errors() -> tuple[type[Exception], ...]:
     return RESTError, SQLAlchemyError, NotInstalledError, *of_clients
 
 
-def _schema(table: str, decoded: Sequence[Field]) -> Schema:
-    fields, ids = [*table_fields(table), *decoded], count(1)
+def _schema(fields: Sequence[Field]) -> Schema:
+    ids = count(1)
     return pyarrow_to_schema(
         pa.schema(
             [
@@ -327,8 +338,14 @@ def _properties(layout: TableLayout, schema: Schema) -> dict[str, str]:
     }
     if layout.compression_level is not None:
         properties[_LEVEL] = str(layout.compression_level)
+    return properties | _without_bounds(schema)
+
+
+def _without_bounds(schema: Schema) -> dict[str, str]:
+    """Return the properties of columns, and of their parts, that have no bounds in files."""
     described = columns_with_statistics(schema.as_arrow())
-    for column in schema.column_names:
-        if column not in described:
-            properties[f"write.metadata.metrics.column.{column}"] = "none"
-    return properties
+    return {
+        f"write.metadata.metrics.column.{column}": "none"
+        for column in schema.column_names
+        if column not in described
+    }

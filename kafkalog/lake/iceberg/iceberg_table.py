@@ -23,12 +23,13 @@ from pyiceberg.table import Table
 
 from kafkalog.errors import OptionError, StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.lake.decoded_columns import Field, refuse_other_columns
+from kafkalog.lake.decoded_columns import NO_COLUMNS, DecodedColumns, merged_columns
 from kafkalog.lake.iceberg.catalogs import (
     catalog_errors,
     created_table,
     decoded_columns,
     divided_by,
+    evolved,
     has_catalog,
     identifier,
     loaded_table,
@@ -128,17 +129,27 @@ class IcebergTable:
         table = self.load()
         return None if table is None else self._positions(table)
 
-    def prepare(self, run: IngestRun, decoded: Sequence[Field] = ()) -> TableOutput:
+    def prepare(self, run: IngestRun, decoded: DecodedColumns = NO_COLUMNS) -> TableOutput:
         """Create the table if it does not exist, and return where tasks write for this run.
 
-        Raises OptionError for another partitioning than the table's, StatePositionError for other
-        decoded columns, UnsupportedFormatError where tasks cannot write the table's.
+        Raises OptionError for another partitioning than the table's and for other decoded columns,
+        UnsupportedFormatError where tasks cannot write the table's, StatePositionError where
+        another program changes its columns meanwhile.
         """
         with catalog_errors(self.name):
             layout = self._layout or TableLayout()
-            table = created_table(self.catalog, self._name, RECORDS, layout, decoded)
-        refuse_other_columns(self.name, decoded_columns(table), decoded)
-        return self.output(table, run.positions.run)
+            table = created_table(self.catalog, self._name, RECORDS, layout, decoded.fields)
+        output = self.output(table, run.positions.run)
+        merged = merged_columns(self.name, decoded_columns(table), decoded, can_widen=True)
+        with catalog_errors(self.name):
+            try:
+                evolved(table, merged)
+            except CommitFailedException as error:
+                raise StatePositionError(
+                    f"table {self.name}: another program has changed its columns meanwhile, this "
+                    "run has written nothing: run it again"
+                ) from error
+        return replace(output, decoded=merged)
 
     def output(self, table: Table, ingest_run: int) -> TableOutput:
         """Return where and how files of the table are written. Raises as `prepare` does."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from kafkalog.errors import OptionError, StatePositionError
-from kafkalog.lake.decoded_columns import Field, refuse_other_columns
+from kafkalog.lake.decoded_columns import NO_COLUMNS, DecodedColumns, Field, merged_columns
 from kafkalog.lake.delta_positions import DELTA_LOG
 from kafkalog.lake.layout import TableLayout, TableOutput
 from kafkalog.lake.manifest_rows import TABLE as RUNS
@@ -67,11 +67,11 @@ class ParquetTable:
         self._report(self._recorded)
         return self._recorded.positions
 
-    def prepare(self, run: IngestRun, decoded: Sequence[Field] = ()) -> TableOutput:
+    def prepare(self, run: IngestRun, decoded: DecodedColumns = NO_COLUMNS) -> TableOutput:
+        self._decoded = decoded.fields
         if self._recorded is not None:
-            refuse_other_columns(self.path, self._recorded.decoded, decoded)
-        self._decoded = tuple(decoded)
-        return self.output(run.positions.run)
+            self._decoded = merged_columns(self.path, self._recorded.decoded, decoded)
+        return replace(self.output(run.positions.run), decoded=self._decoded)
 
     def output(self, ingest_run: int) -> TableOutput:
         """Return where tasks write new files. Raises OptionError for another partitioning than the

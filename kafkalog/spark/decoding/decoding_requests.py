@@ -54,6 +54,12 @@ class DecodingRequest:
     schemas_topic: tuple[str, ...]
     mode: str
 
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the options name the schema, so that the data does not decide it."""
+        is_by_data = self.kind.is_confluent and self.schema is None and self.schema_id is None
+        return not is_by_data
+
     def argument(self, name: str) -> str:
         """Return the name of one of this column's options."""
         return f"--{self.column}-{name}"
@@ -74,8 +80,49 @@ class DecodingOptions:
     schemas_topic: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TableDecodingOptions(DecodingOptions):
+    """The options where runs add to a table: whether bytes that are decoded are left out of it, and
+    whether it gets new columns, None for where nothing pins the schema."""
+
+    drop_decoded_bytes: bool = False
+    merge_schema: bool | None = None
+
+    def evolving(self, requests: Sequence[DecodingRequest]) -> frozenset[str]:
+        """Return those of key and value whose columns may change a table."""
+        return frozenset(
+            request.column
+            for request in requests
+            if (not request.is_pinned if self.merge_schema is None else self.merge_schema)
+        )
+
+
+def table_decoding_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of TableDecodingOptions, received as `decoding`."""
+    drop = click.option(
+        "--drop-decoded-bytes",
+        is_flag=True,
+        help="Leave the bytes of keys and values that are decoded out of the table. What the "
+        "schema does not name is then lost.",
+    )
+    merge = click.option(
+        "--merge-schema/--no-merge-schema",
+        default=None,
+        help="Add new fields of the schema to the table, as nullable columns; without it a run "
+        "with other columns than the table's is refused. It is on for confluent formats, unless "
+        "a schema or its id is given.",
+    )
+    return shared.settings_options(
+        TableDecodingOptions, "decoding", *_shared_options(), drop, merge
+    )(function)
+
+
 def decoding_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options for keys, for values and for the schemas of both, received as `decoding`."""
+    return shared.settings_options(DecodingOptions, "decoding", *_shared_options())(function)
+
+
+def _shared_options() -> list[Callable[..., Any]]:
     options = [option for column in COLUMNS for option in _column_options(column)]
     topic = click.option(
         "--schemas-topic",
@@ -83,7 +130,7 @@ def decoding_options(function: Callable[..., Any]) -> Callable[..., Any]:
         help=f"For confluent formats: the directory of {SCHEMAS_TOPIC}-0, or a log directory with "
         "it; without it PATH... are searched.",
     )
-    return shared.settings_options(DecodingOptions, "decoding", *options, topic)(function)
+    return [*options, topic]
 
 
 def _column_options(column: str) -> list[Callable[..., Any]]:

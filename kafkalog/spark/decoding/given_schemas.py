@@ -65,13 +65,14 @@ def _check(request: DecodingRequest, spark: SparkSession, decoded: Column) -> No
         _ = spark.range(0).select(decoded).schema
     except AnalysisException as error:
         if not (error.getCondition() or "").endswith("_NOT_LOADED_SQL_FUNCTIONS_UNUSABLE"):
-            raise SchemaError(str(error)) from error
+            raise SchemaError(_in_a_line(error)) from error
         package = "spark-protobuf" if request.kind.is_protobuf else "spark-avro"
         how = _how_to_add(package, spark.version)
         raise OptionError(request.argument("format"), request.kind.value, how) from error
     except Py4JJavaError as error:
         # Not all that spark-avro throws at a schema has a Python error of its own.
-        raise SchemaError(str(error.java_exception.getMessage()).strip()) from error
+        message = str(error.java_exception.getMessage())
+        raise SchemaError(message.strip().partition("\n")[0]) from error
 
 
 def _type_json(text: str) -> str:
@@ -84,7 +85,13 @@ def _type_json(text: str) -> str:
     except (ValueError, RecursionError) as error:
         raise SchemaError(str(error)) from error
     except PySparkException as error:
-        raise SchemaError(f"no file, Spark DDL (such as 'id BIGINT') or JSON: {error}") from error
+        reason = _in_a_line(error)
+        raise SchemaError(f"no file, Spark DDL (such as 'id BIGINT') or JSON: {reason}") from error
+
+
+def _in_a_line(error: Exception) -> str:
+    """Return what Spark says of a schema, without the query that it had it in."""
+    return str(error).strip().partition("\n")[0]
 
 
 def _how_to_add(package: str, version: str) -> str:

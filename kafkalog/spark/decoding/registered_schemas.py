@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
 from kafkalog.errors import OptionError, SchemaError
+from kafkalog.lake.decoded_columns import Differences, merged_type
 from kafkalog.log_lines import logger
-from kafkalog.messages.avro_schemas import read_avro_schema, standalone_avro_schema
+from kafkalog.messages.avro_schemas import (
+    merged_avro_schema,
+    read_avro_schema,
+    standalone_avro_schema,
+)
 from kafkalog.messages.confluent_wire import write_message_indexes
 from kafkalog.messages.json_schemas import json_schema_type
 from kafkalog.messages.payload_formats import (
@@ -32,6 +39,7 @@ from kafkalog.spark.decoding.decoding_requests import DecodingRequest, PayloadKi
 from kafkalog.spark.decoding.given_schemas import check_avro
 
 _logger = logger(__name__)
+_Read = TypeVar("_Read")
 _REGISTRY_TYPES = {
     PayloadKind.CONFLUENT_AVRO: "AVRO",
     PayloadKind.CONFLUENT_JSON: "JSON",
@@ -81,7 +89,11 @@ class RegistryChoice:
                 usable[schema_id] = schema
         if not usable and self._request.schema_id is None:
             raise self._none_found(ids, refused)
-        reader = self._given or self._reader(usable)
+        reader, read_as = self._given, None
+        if reader is None:
+            pinned = self._request.schema_id
+            read_as = _newest(usable) if pinned is None else pinned
+            reader = self._reader(usable, read_as)
         uses = []
         for schema_id, schema in usable.items():
             try:
@@ -90,7 +102,7 @@ class RegistryChoice:
                 refused[schema_id] = str(error)
         if not uses:
             raise self._none_found(ids, refused)
-        return ConfluentFormat(uses, refused)
+        return ConfluentFormat(uses, refused, read_as)
 
     def _refusal(self, schema: RegisteredSchema) -> str | None:
         wanted = _REGISTRY_TYPES[self._request.kind]
@@ -98,9 +110,8 @@ class RegistryChoice:
             return f"its schema is {schema.schema_type}, not {wanted}"
         return "its schema is encrypted in _schemas" if schema.is_encrypted else None
 
-    def _reader(self, usable: Mapping[int, RegisteredSchema]) -> SchemaFormat:
+    def _reader(self, usable: Mapping[int, RegisteredSchema], schema_id: int) -> SchemaFormat:
         request, name = self._request, self._request.argument("schema-id")
-        schema_id = _newest(usable) if request.schema_id is None else request.schema_id
         schema = self._registry.by_id.get(schema_id)
         if schema is None:
             known = ", ".join(map(str, sorted(self._registry.by_id)))
@@ -108,20 +119,44 @@ class RegistryChoice:
         reason = self._refusal(schema)
         if reason:
             raise OptionError(name, schema_id, f"a schema that can be used, but {reason}")
+        others = [usable[each] for each in sorted(usable, reverse=True) if each != schema_id]
         try:
-            return self._reader_format(schema)
+            return self._reader_format(schema, [] if request.is_pinned else others)
         except SchemaError as error:
             allowed = f"a schema that can be used, but {error}"
             raise OptionError(name, schema_id, allowed) from error
 
-    def _reader_format(self, schema: RegisteredSchema) -> SchemaFormat:
+    def _reader_format(
+        self, schema: RegisteredSchema, others: Sequence[RegisteredSchema]
+    ) -> SchemaFormat:
+        """Return a schema as the format to read all as, with the fields that only the others in the
+        data have: records of an older schema keep what a newer one has dropped."""
         if self._request.kind is PayloadKind.CONFLUENT_JSON:
-            references = self._registry.references(schema)
-            texts = {name: used.text for name, used in references.items()}
-            return JsonFormat(json.dumps(json_schema_type(schema.text, texts)))
+            found = self._json_type(schema)
+            # Avro's records have names; here the subject says what is the same.
+            versions = [other for other in others if other.subject == schema.subject]
+            for other in self._readable(versions, self._json_type):
+                found = merged_type(found, other, "", Differences())
+            return JsonFormat(json.dumps(found))
         text = self._avro_text(schema)
         check_avro(self._request, self._spark, text)
-        return AvroFormat(text, text)
+        merged = merged_avro_schema(text, self._readable(others, self._avro_text))
+        check_avro(self._request, self._spark, merged)
+        return AvroFormat(merged, merged)
+
+    def _readable(
+        self, schemas: Sequence[RegisteredSchema], read: Callable[[RegisteredSchema], _Read]
+    ) -> list[_Read]:
+        """Return what `read` gives of the schemas; without those that `_use` refuses."""
+        found = []
+        for schema in schemas:
+            with suppress(SchemaError):
+                found.append(read(schema))
+        return found
+
+    def _json_type(self, schema: RegisteredSchema) -> Any:
+        references = self._registry.references(schema)
+        return json_schema_type(schema.text, {name: each.text for name, each in references.items()})
 
     def _use(self, schema: RegisteredSchema, reader: SchemaFormat) -> SchemaUse:
         match reader:

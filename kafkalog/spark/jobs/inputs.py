@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 
+from kafkalog.lake.formats.found_tables import refuse_inside_table
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.session import is_on_this_machine
 from kafkalog.storage.files.files import matching_paths
@@ -75,6 +76,8 @@ def _refuse_output(output: str, directories: Iterable[str]) -> None:
     if not output:
         return
     refuse_tables(output, directories)
+    if not is_remote(output):
+        refuse_inside_table(output)
     is_elsewhere = is_remote(output) or "HADOOP_CONF_DIR" in os.environ
     if is_on_this_machine() and not is_elsewhere:
         refuse_unwritable("--output-dir", absolute_path(output))

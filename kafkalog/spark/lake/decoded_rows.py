@@ -1,21 +1,25 @@
 """Keys and values of an export as columns, by Spark's functions.
 
-Rules: docs/ingest.md F537 and F538; reasons: docs/decisions/0030.
+Rules: docs/ingest.md F537, F538 and F935; reasons: docs/decisions/0030.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafkalog.lake.decoded_columns import DECODED_COLUMNS, Field
+from kafkalog.columns.arrow_types import arrow_fields
+from kafkalog.errors import OptionError, SchemaError
+from kafkalog.lake.decoded_columns import DECODED_COLUMNS, DecodedColumns, Field
 from kafkalog.lake.export_plan import Groups
 from kafkalog.lake.layout import RECORDS
-from kafkalog.messages.payload_formats import PayloadFormat
-from kafkalog.spark.decoding.decoded_frames import FormatChoice, schema_ids, with_decoded
+from kafkalog.messages.payload_formats import ConfluentFormat, PayloadFormat
+from kafkalog.spark.decoding.decoded_frames import schema_ids, with_decoded
+from kafkalog.spark.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
+from kafkalog.spark.decoding.format_choices import format_choices
 from kafkalog.spark.lake.task_files import id_prefixes_of_tasks
 from kafkalog.spark.tables import spark_schema
 from kafkalog.views.options.options import ReadOptions
@@ -30,36 +34,70 @@ _COMMENTS = {
 class DecodedRows:
     """Decodes the rows of an export. Call `columns` first, which chooses the formats."""
 
-    def __init__(self, spark: SparkSession, choices: Mapping[str, FormatChoice]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        requests: Sequence[DecodingRequest],
+        options: TableDecodingOptions,
+    ) -> None:
+        """Raises OptionError for a schema that cannot be used, and for a jar that is missing."""
         self._spark = spark
-        self._choices = choices
+        self._requests = {request.column: request for request in requests}
+        self._options = options
+        self._choices = format_choices(spark, requests)
         self._formats: dict[str, PayloadFormat] = {}
 
-    def columns(self, options: ReadOptions, groups: Groups) -> tuple[Field, ...]:
+    def columns(self, options: ReadOptions, groups: Groups) -> DecodedColumns:
         """Return the columns that decoding adds. For Confluent's formats this reads the schema ids
         of all records.
 
-        Raises OptionError where no id has a schema that can be used, SchemaError for a type that
-        files cannot hold.
+        Raises OptionError where no id has a schema that can be used, and for a type that files
+        cannot hold.
         """
         prefixes = id_prefixes_of_tasks(self._spark, options, groups)
         self._formats = {
             column: choice(schema_ids(prefixes, column)) for column, choice in self._choices.items()
         }
         rows = self._decoded(self._spark.createDataFrame([], spark_schema(RECORDS)))
-        return tuple(
+        fields = tuple(
             _field(field.jsonValue()) for field in rows.schema if field.name in DECODED_COLUMNS
+        )
+        for field in fields:
+            self._refuse_type(field)
+        return DecodedColumns(
+            fields,
+            self._options.evolving([*self._requests.values()]),
+            {column: self._read_as(column) for column in self._formats},
         )
 
     def rows(self, records: DataFrame) -> DataFrame:
-        """Return records with the decoded columns. Of a key or value that is decoded only these
-        stay; its bytes are null."""
+        """Return records with the decoded columns, and without the bytes of what is decoded if that
+        was requested."""
         rows = self._decoded(records)
+        if not self._options.drop_decoded_bytes:
+            return rows
         bytes_left = {
             column: F.when(F.col(f"{column}_error").isNotNull(), F.col(column))
             for column in self._formats
         }
         return rows.withColumns(bytes_left)
+
+    def _refuse_type(self, field: Field) -> None:
+        try:
+            arrow_fields([field])
+        except SchemaError as error:
+            request = self._requests[field["name"].split("_", 1)[0]]
+            allowed = f"a schema whose values a table can hold: {error}"
+            raise OptionError(request.argument("schema"), request.schema, allowed) from error
+
+    def _read_as(self, column: str) -> str:
+        """Return with which schema a run reads a column, for messages."""
+        found, request = self._formats[column], self._requests[column]
+        if not isinstance(found, ConfluentFormat):
+            return ""
+        ids = sorted({use.schema_id for use in found.uses})
+        several = ("schema id " if len(ids) == 1 else "schema ids ") + ", ".join(map(str, ids))
+        return f"this run reads {several} as {found.read_as or request.argument('schema')}"
 
     def _decoded(self, records: DataFrame) -> DataFrame:
         for column, payload_format in self._formats.items():

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from delta.tables import DeltaTable
 from pyspark.sql import Row
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.delta_positions import RESTORE, DeltaCommit, Parse, positions_at
 from kafkalog.spark.delta_commit import newest_commits
+
+if TYPE_CHECKING:
+    from delta.tables import DeltaTable
 
 # Commits to look at before all that there are: each is a file.
 _NEWEST = 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pyarrow as pa
-from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -18,6 +17,7 @@ from kafkalog.lake.manifest_rows import manifest_rows
 from kafkalog.lake.table_writer import TableWriter
 from kafkalog.spark.delta_commit import (
     append_files,
+    delta_tables,
     last_version,
     no_files_in_checksum,
     table_detail,
@@ -79,7 +79,7 @@ class DeltaManifest:
             new_schema = None if self._exists() else spark_schema(MANIFEST).json()
             if new_schema is None:
                 is_known = self._is_new or self._last_run(table) > 0
-                own = table_detail(DeltaTable.forPath(self._spark, self.path))
+                own = table_detail(delta_tables().forPath(self._spark, self.path))
                 if not is_known or why_not_by_tasks(own.properties):
                     return False
             file.write(rows, (MANIFEST, 0))
@@ -114,7 +114,7 @@ class DeltaManifest:
         return last_version(self._spark, self.path, _writer(table))
 
     def _exists(self) -> bool:
-        return DeltaTable.isDeltaTable(self._spark, self.path)
+        return delta_tables().isDeltaTable(self._spark, self.path)
 
     def _frame(self) -> DataFrame:
         return self._spark.read.format("delta").load(self.path)

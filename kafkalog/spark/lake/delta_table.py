@@ -6,10 +6,10 @@ Rules: docs/ingest.md F530 to F535; reasons: docs/decisions/0014 and 0027.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -17,13 +17,19 @@ from pyspark.sql.types import DateType, StringType, StructField, StructType
 from pyspark.sql.utils import is_remote
 
 from kafkalog.errors import OptionError, SchemaError, StatePositionError
-from kafkalog.lake.decoded_columns import DECODED_COLUMNS, Field, refuse_other_columns
+from kafkalog.lake.decoded_columns import (
+    DECODED_COLUMNS,
+    NO_COLUMNS,
+    DecodedColumns,
+    merged_columns,
+)
 from kafkalog.lake.layout import RECORDS, PartitionBy, TableLayout, TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.spark.delta_commit import (
     append_files,
     commit_text,
+    delta_tables,
     newest_commits,
     no_files_in_checksum,
     table_detail,
@@ -41,11 +47,16 @@ from kafkalog.views.planning.ingest_positions import (
     ingest_positions_from_json,
 )
 
+if TYPE_CHECKING:
+    from delta.tables import DeltaTable
+
 # A run's files hold few partitions and a stretch of offsets each; OPTIMIZE keeps it so.
 _CLUSTERED_BY = ("topic", "partition", "offset")
 # Commits among which a run looks for its own.
 _LATEST = 20
 _COMMENT = "comment"
+# The property of tables whose columns can become wider.
+_TYPE_WIDENING = "delta.enableTypeWidening"
 _TIME_COLUMNS = {
     PartitionBy.DAY: StructField(
         "day", DateType(), metadata={_COMMENT: "Day of the timestamp in UTC, null without one"}
@@ -108,13 +119,18 @@ class DeltaTarget:
             self._manifest.write(self._counted(recorded), self._name)
         return recorded
 
-    def prepare(self, run: IngestRun, decoded: Sequence[Field] = ()) -> TableOutput:
+    def prepare(self, run: IngestRun, decoded: DecodedColumns = NO_COLUMNS) -> TableOutput:
         """Create the table if it does not exist, and return where tasks write for this run."""
-        self._decoded = [StructField.fromJson(dict(field)) for field in decoded]
+        self._decoded = [StructField.fromJson(dict(field)) for field in decoded.fields]
         self._create(run.positions)
-        self._layout = self._fitting_layout()
+        self._layout = self._fitting_layout(decoded)
         # Spark gives local paths as URIs, tasks need plain paths.
-        return TableOutput(OutputDirectory(self._path()).path, run.positions.run, self._layout)
+        return TableOutput(
+            OutputDirectory(self._path()).path,
+            run.positions.run,
+            self._layout,
+            decoded=tuple(each.jsonValue() for each in self._decoded),
+        )
 
     def why_by_spark(self, run: IngestRun) -> str | None:
         """Return why Spark's writer has to write the rows of a run, None where tasks can."""
@@ -169,14 +185,14 @@ class DeltaTarget:
     def _exists(self) -> bool:
         if self._is_name:
             return self._spark.catalog.tableExists(self._place)
-        return DeltaTable.isDeltaTable(self._spark, self._place)
+        return delta_tables().isDeltaTable(self._spark, self._place)
 
     @property
     def _name(self) -> str:
         return os.path.basename(self._place)
 
     def _table(self) -> DeltaTable:
-        open_table = DeltaTable.forName if self._is_name else DeltaTable.forPath
+        open_table = delta_tables().forName if self._is_name else delta_tables().forPath
         return open_table(self._spark, self._place)
 
     def _frame(self) -> DataFrame:
@@ -251,7 +267,7 @@ class DeltaTarget:
         self._spark.sql(sql)
 
     def _create_at_path(self) -> None:
-        table = DeltaTable.createIfNotExists(self._spark).addColumns(self._schema(self._layout))
+        table = delta_tables().createIfNotExists(self._spark).addColumns(self._schema(self._layout))
         partition_by = self._partition_columns()
         if partition_by:
             table = table.partitionedBy(*partition_by)
@@ -287,15 +303,15 @@ class DeltaTarget:
         times = [by for by in self._layout.partition_by if by in _TIME_COLUMNS]
         return rows.withColumns({by.value: _TIME_VALUES[by]("timestamp") for by in times})
 
-    def _fitting_layout(self) -> TableLayout:
-        """Return how tasks write for the table, which keeps its partitioning.
+    def _fitting_layout(self, decoded: DecodedColumns) -> TableLayout:
+        """Return how tasks write for the table, which keeps its partitioning and gets the decoded
+        columns that it lacks.
 
         Raises OptionError for another one than the table's, SchemaError for another table.
         """
         detail, schema = table_detail(self._table()), self._frame().schema
         types = {each.name: each.dataType for each in schema}
-        of_table = [each.jsonValue() for each in schema if each.name in DECODED_COLUMNS]
-        refuse_other_columns(self._place, of_table, [each.jsonValue() for each in self._decoded])
+        self._merge_decoded(decoded, schema, detail.properties)
         found, given = list(detail.partitionColumns), self._partition_columns()
         if given and found != given:
             own = f"--partition-by {' --partition-by '.join(found)}" if found else "no partitions"
@@ -305,13 +321,29 @@ class DeltaTarget:
             raise SchemaError(f"{self._place} is partitioned by {', '.join(found)}: {_OTHER_TABLE}")
         layout = replace(self._layout, partition_by=tuple(PartitionBy(each) for each in found))
         for field in self._schema(layout):
-            if types.get(field.name) != field.dataType:
+            if field.name not in DECODED_COLUMNS and types.get(field.name) != field.dataType:
                 has = types[field.name].simpleString() if field.name in types else "missing"
                 wanted = field.dataType.simpleString()
                 raise SchemaError(
                     f"{self._place}: column {field.name} is {has}, not {wanted}: {_OTHER_TABLE}"
                 )
+        if any(types.get(each.name) != each.dataType for each in self._decoded):
+            self._add_columns(layout)
         return layout
+
+    def _merge_decoded(
+        self, decoded: DecodedColumns, schema: StructType, properties: Mapping[str, str]
+    ) -> None:
+        of_table = [each.jsonValue() for each in schema if each.name in DECODED_COLUMNS]
+        can_widen = properties.get(_TYPE_WIDENING) == "true"
+        merged = merged_columns(self._place, of_table, decoded, can_widen=can_widen)
+        self._decoded = [StructField.fromJson(dict(each)) for each in merged]
+
+    def _add_columns(self, layout: TableLayout) -> None:
+        """Give the table the decoded columns and fields that it lacks: a commit without rows."""
+        rows = self._spark.createDataFrame([], self._schema(layout))
+        writer = rows.write.format("delta").mode("append").option("mergeSchema", "true")
+        writer.save(self._path())
 
 
 def _replaced(run: IngestRun) -> str:

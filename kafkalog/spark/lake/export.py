@@ -13,7 +13,7 @@ from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.lake.export_report import TopicRow, topic_rows
 from kafkalog.lake.formats.targets import DELTA, FORMATS, requested_place
 from kafkalog.lake.table_options import TableRequest
-from kafkalog.spark.decoding.decoding_requests import DecodingOptions, decoding_requests
+from kafkalog.spark.decoding.decoding_requests import TableDecodingOptions, decoding_requests
 from kafkalog.spark.frames import register_once
 from kafkalog.spark.lake.spark_export import ExportSettings, export_tables
 from kafkalog.storage.files.uris import absolute_path, is_remote
@@ -30,7 +30,7 @@ _TIMES = {"from_time": "from_ms", "until_time": "until_ms"}
 # Options that are keywords of other names here, or that only the job has.
 _NOT_HERE = {"topics", "from_ms", "until_ms", "offsets", "starting_offsets_out"}
 _OF_TABLES, _OF_DECODING = (
-    {each.name for each in fields(kind)} for kind in (TableRequest, DecodingOptions)
+    {each.name for each in fields(kind)} for kind in (TableRequest, TableDecodingOptions)
 )
 _DEFAULTS: dict[str, Any] = {
     "topics": (),
@@ -67,7 +67,8 @@ def export(
     milliseconds since 1970), `max_future_ms`, `full_refresh`, `catalog`, `table`,
     `table_per_topic`, `partition_by` (`["topic", "day"]`), `target_file_bytes`, `compression` and
     `compression_level`, and those that decode keys and values: `value_format`, `value_schema`,
-    `value_message`, `value_schema_id`, the same for `key`, and `schemas_topic`.
+    `value_message`, `value_schema_id`, the same for `key`, `schemas_topic`, `drop_decoded_bytes`
+    and `merge_schema`.
 
     Raises OptionError, LogDirError for a path without Kafka's files, and StatePositionError where
     the logs do not continue the table, or another run has written meanwhile.
@@ -89,7 +90,7 @@ def export(
         now_ms = time.time_ns() // 1_000_000
         read_options = request.options(inputs, mode, place.output_dir, now_ms=now_ms)
         register_once(spark)
-        settings = ExportSettings(read_options, request, tables, place)
+        settings = ExportSettings(read_options, request, tables, place, decoding)
         requests = decoding_requests(decoding, inputs, mode)
         runs, _ = export_tables(spark, settings, found_sources(read_options), requests)
     except KafkaLogError as error:
@@ -100,7 +101,7 @@ def export(
     return topic_rows(runs)
 
 
-def _requests(given: dict[str, Any]) -> tuple[IngestRequest, TableRequest, DecodingOptions]:
+def _requests(given: dict[str, Any]) -> tuple[IngestRequest, TableRequest, TableDecodingOptions]:
     for name, field in _TIMES.items():
         if given.get(name) is not None:
             given[field] = milliseconds(name, given[name])
@@ -112,7 +113,7 @@ def _requests(given: dict[str, Any]) -> tuple[IngestRequest, TableRequest, Decod
     if "partition_by" in of_tables:
         of_tables["partition_by"] = _several(of_tables["partition_by"])
     request = IngestRequest(**{**_DEFAULTS, **given})
-    return request, TableRequest(**of_tables), DecodingOptions(**of_decoding)
+    return request, TableRequest(**of_tables), TableDecodingOptions(**of_decoding)
 
 
 def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:

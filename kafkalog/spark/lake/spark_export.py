@@ -14,8 +14,7 @@ from kafkalog.lake.manifest_rows import TABLE as MANIFEST
 from kafkalog.lake.table_options import TableRequest
 from kafkalog.lake.target import Target
 from kafkalog.log_lines import logger
-from kafkalog.spark.decoding.decoding_requests import DecodingRequest
-from kafkalog.spark.decoding.format_choices import format_choices
+from kafkalog.spark.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
 from kafkalog.spark.lake.decoded_rows import DecodedRows
 from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.lake.delta_table import DeltaTarget
@@ -31,12 +30,13 @@ _logger = logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ExportSettings:
-    """What an export reads, and where and how it writes tables."""
+    """What an export reads, and where and how it writes tables; `decoding` as it was given."""
 
     options: ReadOptions
     request: IngestRequest
     tables: TableRequest
     place: TablePlace
+    decoding: TableDecodingOptions
 
 
 def export_tables(
@@ -51,7 +51,7 @@ def export_tables(
     Raises what planning, reading, writing and committing raise.
     """
     layout = settings.tables.layout()
-    decoding = DecodedRows(spark, format_choices(spark, decodings)) if decodings else None
+    decoding = DecodedRows(spark, decodings, settings.decoding) if decodings else None
     plan = plan_export(
         settings.options,
         settings.request,
@@ -76,6 +76,7 @@ def _targets(
     manifest = DeltaManifest(spark, place.location(MANIFEST))
 
     def target_of(name: str) -> Target:
+        place.refuse_other_formats(name)
         if place.table is not None:
             return DeltaTarget(spark, place.table, manifest, layout, is_name=True)
         return DeltaTarget(spark, place.location(name), manifest, layout)

@@ -1,4 +1,4 @@
-"""Records whose keys and values are decoded on their way to a table. Rules: F537, F538.
+"""Records whose keys and values are decoded on their way to a table. Rules: F537, F538, F935, F936.
 
 Avro's bytes are written by hand, see tests/spark/views/test_decoding.py.
 """
@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import kafkalog
-from kafkalog.errors import StatePositionError
+from kafkalog.errors import OptionError
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
 from kafkalog.spark.jobs.job import ExitCode
 from tests.support.jobs.ingest_runs import run_ingest
@@ -59,7 +59,7 @@ def _rows(found: pa.Table) -> list[dict[str, Any]]:
         pytest.param("parquet", marks=pytest.mark.deep),
     ],
 )
-def test_decoded_values_are_columns_and_what_is_not_decoded_keeps_its_bytes(
+def test_decoded_values_are_columns_beside_their_bytes(
     table_format: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     logs, output = tmp_path / "logs", tmp_path / "lake"
@@ -77,30 +77,33 @@ def test_decoded_values_are_columns_and_what_is_not_decoded_keeps_its_bytes(
     assert (str(line["price"]), line["day"].isoformat()) == ("9.99", "2026-11-23")
     assert first == {
         "offset": 0,
-        "key": None,
-        "value": None,
+        "key": b"a",
+        "value": CARTS[0][1],
         "key_decoded": "a",
         "key_error": None,
         "value_error": None,
     }
-    # Each other row: bytes where they cannot be decoded, and why.
+    # Each other row: the bytes, and why they cannot be decoded.
     fourth: dict[str, Any] = {"id": 4, "note": None, "lines": []}
     assert [tuple(row.values()) for row in others] == [
-        (1, None, b"{", "b", None, None, "not JSON"),
-        (2, None, None, "c", None, None, None),
-        (3, b"\xff", None, None, "not UTF-8", fourth, None),
+        (1, b"b", b"{", "b", None, None, "not JSON"),
+        (2, b"c", None, "c", None, None, None),
+        (3, b"\xff", CARTS[3][1], None, "not UTF-8", fourth, None),
     ]
     # Another run adds what is new, by the same schema; one without it, or with another, nothing.
     shutil.rmtree(logs)
     write_records(logs, "carts-0", CARTS + MORE)
     for other in ({"value_format": None, "value_schema": None}, {"value_schema": "id BIGINT"}):
-        with pytest.raises(StatePositionError, match=r"column value_decoded is struct<.* in the"):
+        with pytest.raises(OptionError, match=r"value_(decoded|format)"):
             kafkalog.export(spark, logs, str(output), **{**given, **other})
-    (found,) = kafkalog.export(spark, logs, str(output), **given)
+    # A table that has no bytes of what is decoded takes rows that have them, and the reverse.
+    dropped = {**given, "drop_decoded_bytes": True}
+    (found,) = kafkalog.export(spark, logs, str(output), **dropped)
     assert found.rows == 1
     rows = _rows(_table(output, table_format, spark))
     assert [row["offset"] for row in rows] == [0, 1, 2, 3, 4]
     assert rows[4]["value_decoded"] == {"id": 5, "note": "late", "lines": []}
+    assert [row["value"] for row in rows] == [value for _, value in CARTS] + [None]
 
 
 @pytest.mark.deep
@@ -130,6 +133,23 @@ def test_confluents_schema_ids_are_a_column(spark: SparkSession, tmp_path: Path)
     found = _table(output, "parquet", spark)
     names = ["value", "value_decoded", "value_error", "value_schema_id"]
     assert [tuple(row.values()) for row in found.select(names).to_pylist()] == [
-        (None, {"id": 1}, None, 7),
+        (by_id + b"\x02", {"id": 1}, None, 7),
         (b"\0\0\0\0\x08\x02", None, "schema id 8: its schema is not in _schemas", 8),
+    ]
+
+
+@pytest.mark.deep
+def test_bytes_are_dropped_only_where_that_is_requested(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    logs, output = tmp_path / "logs", tmp_path / "lake"
+    write_records(logs, "carts-0", CARTS)
+    arguments = f"--isolation-level read_uncommitted {AS_JSON} --drop-decoded-bytes"
+    assert run_ingest(logs, output=output, arguments=arguments) == ExitCode.DONE
+    rows = _rows(_table(output, "delta", spark))
+    assert [(row["key"], row["value"]) for row in rows] == [
+        (None, None),
+        (None, b"{"),
+        (None, None),
+        (b"\xff", None),
     ]

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from kafkalog.lake.decoded_columns import Field
+from kafkalog.lake.decoded_columns import NO_COLUMNS, DecodedColumns
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.views.planning.ingest_positions import IngestPositions, IngestRun
@@ -23,7 +23,7 @@ class KeptTarget:
     def recorded(self) -> IngestPositions | None:
         return self.positions
 
-    def prepare(self, run: IngestRun, decoded: Sequence[Field] = ()) -> TableOutput:
+    def prepare(self, run: IngestRun, decoded: DecodedColumns = NO_COLUMNS) -> TableOutput:
         return TableOutput(str(self.path), run.positions.run)
 
     def commit(self, files: Sequence[WrittenFile], run: IngestRun) -> None:

@@ -1,4 +1,4 @@
-"""Avro schemas with references, made one. Rule: F290; the names are Avro's own rules."""
+"""Avro schemas with references, made one. Rules: F290, F936; the names are Avro's own rules."""
 
 import json
 from typing import Any
@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 
 from kafkalog.errors import SchemaError
-from kafkalog.messages.avro_schemas import read_avro_schema, standalone_avro_schema
+from kafkalog.messages.avro_schemas import (
+    merged_avro_schema,
+    read_avro_schema,
+    standalone_avro_schema,
+)
 
 
 def record(name: str, /, namespace: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -91,3 +95,44 @@ def test_fields_that_are_none_are_an_error(schema: str) -> None:
     for text, references in ((schema, []), ('"A"', [schema])):
         with pytest.raises(SchemaError, match="not an Avro schema"):
             standalone_avro_schema(text, references)
+
+
+def test_a_record_has_the_fields_that_only_older_schemas_give_it() -> None:
+    line = {"type": "record", "name": "Line", "fields": [{"name": "p", "type": "int"}]}
+    money = {"type": "record", "name": "Money", "fields": [{"name": "cents", "type": "long"}]}
+    new = {
+        "type": "record",
+        "name": "Order",
+        "namespace": "shop",
+        "fields": [
+            {"name": "line", "type": line},
+            {"name": "total", "type": money},
+            {"name": "renamed", "aliases": ["name"], "type": "string"},
+        ],
+    }
+    # Its line has a Money before the place where the newer schema defines it.
+    older_line = {**line, "fields": [{"name": "p", "type": "int"}, {"name": "tax", "type": money}]}
+    old = {
+        **new,
+        "fields": [
+            {"name": "line", "type": older_line},
+            {"name": "name", "type": "string"},
+            {"name": "note", "type": ["string", "null"]},
+        ],
+    }
+    merged = json.loads(merged_avro_schema(json.dumps(new), [json.dumps(old)]))
+    (found_line, total, renamed, note) = merged["fields"]
+    tax = found_line["type"]["fields"][1]
+    assert (tax["name"], tax["default"]) == ("tax", None)
+    assert tax["type"] == ["null", {**money, "namespace": "shop"}]
+    assert total == {"name": "total", "type": "shop.Money"}
+    assert renamed == new["fields"][2]
+    assert note == {"name": "note", "type": ["null", "string"], "default": None}
+
+
+def test_schemas_without_more_fields_change_nothing() -> None:
+    text = '{"type":"record","name":"A","fields":[{"name":"x","type":"long"}]}'
+    narrower = text.replace("long", "int")
+    assert merged_avro_schema(text, [narrower, '"string"', text]) == text
+    with pytest.raises(SchemaError):
+        merged_avro_schema(text, ['{"type":"record","name":"A","fields":[{}]}'])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
@@ -16,10 +15,10 @@ from pyspark.sql.utils import is_remote
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.state.partition_rows import PARTITIONS
 from kafkalog.lake.state.state_rows import STATE
-from kafkalog.spark.delta_commit import commit_text, row_count
+from kafkalog.spark.delta_commit import commit_text, delta_tables, row_count
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.state_request import StateRequest
-from kafkalog.spark.jobs.tables.written_tables import replace_rows
+from kafkalog.spark.jobs.tables.written_tables import refuse_other_format, replace_rows
 from kafkalog.spark.lake.delta_history import History, any_of, newest_positions
 from kafkalog.spark.tables import read_table, with_table_schema, write_derived
 from kafkalog.views.planning.state_positions import (
@@ -32,6 +31,8 @@ from kafkalog.views.planning.state_positions import (
     state_positions_from_json,
 )
 
+_DECODED = "state_decoded"
+
 
 def planned_state_run(
     spark: SparkSession, job: JobSettings, request: StateRequest, sources: Sequence[StateSource]
@@ -41,6 +42,7 @@ def planned_state_run(
     Only Delta tables keep positions; others are rewritten.
     """
     settings = request.settings
+    refuse_other_format(job, STATE, PARTITIONS, _DECODED)
     recorded = recorded_state_positions(spark, job.output_dir, settings) if job.is_delta else None
     if recorded is None or request.full_refresh:
         return full_run(recorded, settings, sources)
@@ -52,9 +54,9 @@ def recorded_state_positions(
 ) -> StatePositions | None:
     """Return what the table holds, None without a table."""
     path = os.path.join(output, STATE)
-    if not DeltaTable.isDeltaTable(spark, path):
+    if not delta_tables().isDeltaTable(spark, path):
         return None
-    table = DeltaTable.forPath(spark, path)
+    table = delta_tables().forPath(spark, path)
     positions, history = newest_positions(table, state_positions_from_json)
     return positions or _in_tables(spark, output, settings, history)
 
@@ -75,7 +77,7 @@ def _in_tables(
     reached = {(topic, partition): end for topic, partition, end, _ in rows}
     partitions = os.path.join(output, PARTITIONS)
     topic_ids = {}
-    if not history.was_restored and DeltaTable.isDeltaTable(spark, partitions):
+    if not history.was_restored and delta_tables().isDeltaTable(spark, partitions):
         known = read_table(spark, output, PARTITIONS, "delta")
         for row in known.select("topic", "partition", "next_offset", "topic_id").collect():
             key = row.topic, row.partition
@@ -114,14 +116,14 @@ def read_state(spark: SparkSession, job: JobSettings) -> DataFrame:
 
 def write_decoded(rows: DataFrame, job: JobSettings) -> str:
     """Write rows of the table with decoded columns as another table; return its path."""
-    return write_derived(rows, job.output_dir, "state_decoded", job.table_format)
+    return write_derived(rows, job.output_dir, _DECODED, job.table_format)
 
 
 def _merge(rows: DataFrame, path: str, run: StateRun) -> None:
     """Merge the rows: the highest offset of each key wins, rows below a log start are deleted."""
     is_newer = "new.offset > old.offset"
     same_key = "old.topic = new.topic AND old.partition = new.partition AND old.key = new.key"
-    table = DeltaTable.forPath(rows.sparkSession, path).alias("old")
+    table = delta_tables().forPath(rows.sparkSession, path).alias("old")
     merge = table.merge(rows.alias("new"), same_key)
     if run.positions.settings.keep_tombstones:
         merge = merge.whenMatchedUpdateAll(is_newer).whenNotMatchedInsertAll()

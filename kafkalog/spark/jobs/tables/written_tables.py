@@ -13,19 +13,20 @@ from functools import partial
 from typing import Protocol, cast
 
 import pyarrow as pa
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 from kafkalog.errors import StatePositionError
 from kafkalog.lake.file_schemas import file_schema, write_no_rows
+from kafkalog.lake.formats.found_tables import SUCCESS, refuse_other_formats
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import written_rows
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.spark.delta_commit import (
     FileChanges,
+    delta_tables,
     files_of,
     replace_all_files,
     replace_files,
@@ -50,9 +51,6 @@ from kafkalog.spark.tables import (
 from kafkalog.spark.whole_tables import is_in_local_files, replace_whole
 from kafkalog.storage.files import uris
 from kafkalog.views.engine import Rows, RowsInMemory
-
-# Spark's writer puts it beside the files of a table that is whole.
-_SUCCESS = "_SUCCESS"
 
 
 class _Writing(Protocol):
@@ -80,6 +78,7 @@ def replace_rows(
     has written to the Delta table meanwhile: then it is unchanged.
     """
     path = os.path.join(job.output_dir, table)
+    refuse_other_format(job, table)
     if isinstance(rows, RowsInMemory):
         rows = KeptRows(SparkSession.active(), spark_schema(table), rows.table)
     files = None if is_remote() or job.table_format == "json" else _as_files(rows, table)
@@ -101,6 +100,14 @@ def replace_rows(
                 return path
     frame = rows if isinstance(rows, DataFrame) else cast(RowsOfTasks, rows).frame
     return replace_rows_by_spark(frame, job.output_dir, table, job.table_format, inputs)
+
+
+def refuse_other_format(job: JobSettings, *tables: str) -> None:
+    """Raise RefusedOptionError where one of the job's tables is there in another format. Of paths
+    that only Spark reaches this is not known."""
+    if not uris.is_remote(job.output_dir):
+        paths = [os.path.join(job.output_dir, table) for table in tables]
+        refuse_other_formats(job.output_dir, paths, job.table_format)
 
 
 class _RowsInDriver:
@@ -136,9 +143,9 @@ def why_not_by_files(
     is_known = os.path.isabs(path) and is_in_local_files(spark, path)
     if not is_known and not (job.is_delta and uris.is_remote(path)):
         return "tasks cannot reach the table's file system"
-    if not job.is_delta or not DeltaTable.isDeltaTable(spark, path):
+    if not job.is_delta or not delta_tables().isDeltaTable(spark, path):
         return None
-    found = DeltaTable.forPath(spark, path)
+    found = delta_tables().forPath(spark, path)
     detail = table_detail(found)
     if detail.partitionColumns:
         return "the table has partitions"
@@ -165,7 +172,7 @@ def write_directory(
         place = OutputDirectory(directory)
         if not files:
             write_no_rows(place, table)
-        place.replace(_SUCCESS, b"")
+        place.replace(SUCCESS, b"")
 
     replace_whole(spark, path, write_to)
 
