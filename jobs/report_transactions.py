@@ -23,12 +23,12 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from kafkalog.analysis.partitions.transactions import open_transactions
-    from kafkalog.coordination.groups.transactional_ids import (
-        OpenTransactionRule,
-        TransactionalIds,
-        transaction_words,
+    from kafkalog.coordination.groups.transactional_ids import TransactionalIds, transaction_words
+    from kafkalog.inspection.groups.transaction_states import (
+        STATES,
+        newest_states,
+        open_transaction_rule,
     )
-    from kafkalog.inspection.groups.transaction_states import STATES, newest_states
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.planned_views import PlannedViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
@@ -40,7 +40,6 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
     from kafkalog.spark.kept_rows import kept_rows, kept_together
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import spark_schema
-    from kafkalog.storage.log_dir.absent_coordinators import clusters_without_all_coordinators
     from kafkalog.storage.names import TRANSACTION_STATE
 
     inputs, logs = announced_logs(job)
@@ -58,13 +57,8 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
         ids = TransactionalIds()
         for record in states:
             ids.add(record)
-        judging = TransactionJudging(
-            OpenTransactionRule(
-                *(at_ms, max_transaction_timeout * 60_000), clusters_without_all_coordinators(logs)
-            ),
-            ids.by_producer(),
-            stable_offset_holders(stable),
-        )
+        rule, _ = open_transaction_rule(logs, at_ms, max_transaction_timeout * 60_000)
+        judging = TransactionJudging(rule, ids.by_producer(), stable_offset_holders(stable))
         report = kept_rows(views.reduced("transactions", judging, spark_schema(REPORT)))
         paths = [
             replace_rows(job, "transaction_report", inputs, report),

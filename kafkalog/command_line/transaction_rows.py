@@ -13,15 +13,12 @@ from typing import Any
 from kafkalog.command_line.terminal import print_note
 from kafkalog.command_line.views import plain_rows, reduced_view
 from kafkalog.coordination.groups.transactional_ids import (
-    OpenTransactionRule,
     State,
     TransactionalIds,
     transaction_words,
 )
-from kafkalog.storage.log_dir.absent_coordinators import (
-    absent_coordinators,
-    clusters_without_all_coordinators,
-)
+from kafkalog.inspection.groups.transaction_states import open_transaction_rule
+from kafkalog.storage.log_dir.absent_coordinators import absent_coordinators
 from kafkalog.storage.names import TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.local_views import cluster_metadata, view_options
@@ -79,7 +76,7 @@ def transaction_rows(
 ) -> TransactionRows:
     """Return the transactions of these logs, judged by what coordinators' logs say, which are among
     the `others` under the paths: if not all of their partitions are, none is called hanging because
-    no coordinator knows it."""
+    no coordinator knows it. What they lack is noted for the end of the run."""
     states_logs = [log for log in others if log.topic == TRANSACTION_STATE]
 
     def rows(
@@ -94,7 +91,7 @@ def transaction_rows(
     for row in stable_offsets:
         holder = by_producer.get((row["cluster_id"], row["holder_producer_id"]))
         row["holder_transactional_id"] = holder and holder["transactional_id"]
-    rule = OpenTransactionRule(at_ms, longest_ms, clusters_without_all_coordinators(others))
+    rule, _ = open_transaction_rule(others, at_ms, longest_ms)
     holders = {_log(row): row["holder_producer_id"] for row in stable_offsets}
     transactions = rows("transactions", _TRANSACTION_COLUMNS, logs)
     for row in transactions:

@@ -73,7 +73,8 @@ class DamageSection:
 class GroupsSection:
     """How many groups there are; the statuses of some, the worst first; what the first of them had
     left to read over time, and their generations; how far commits reach back, in words; some
-    partitions of all groups, the worst first, and how many there are; likewise members."""
+    partitions of all groups, the worst first, and how many there are; likewise members; and which
+    records with commits the input lacks, in words."""
 
     totals: Row
     statuses: Rows
@@ -84,15 +85,18 @@ class GroupsSection:
     all_partitions: int = 0
     members: Rows = ()
     all_members: int = 0
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionsSection:
-    """Outcomes by topic; the first partitions that are held back, and how many there are."""
+    """Outcomes by topic; the first partitions that are held back, and how many there are; which
+    records of coordinators the input lacks, in words."""
 
     outcomes: Rows
     holders: Rows
     held_back: int
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,8 @@ def _damage(damage: DamageSection) -> Iterator[str]:
 
 
 def _transactions(transactions: TransactionsSection) -> Iterator[str]:
+    if transactions.missing:
+        yield f"coordinators of transactions: {transactions.missing}"
     hanging = sum(row.transactions for row in transactions.outcomes if row.outcome == "hanging")
     if hanging:
         yield f"{counted(hanging, 'transaction')} hanging: no coordinator will end them"
@@ -93,6 +95,8 @@ def _since(row: Row) -> str:
 
 
 def _groups(groups: GroupsSection) -> Iterator[Finding]:
+    if groups.missing:
+        yield Finding(f"commits of groups: {groups.missing}", "groups")
     bad = [row for row in groups.statuses if row.status not in _WELL]
     for row in bad[:_MOST]:
         since = "" if row.behind_since is None else f" since {time_label(row.behind_since)}"

@@ -26,7 +26,11 @@ def group_section(groups: GroupsSection | None) -> Section:
         words = "No group has committed an offset in these log directories."
         return Section(section("groups", _TITLE, paragraph(words)), {})
     figures: dict[str, Figure] = {}
-    parts: list[str] = [_status_table(groups.statuses)]
+    parts: list[str] = [
+        _status_table(groups.statuses)
+        if groups.statuses
+        else paragraph("No group is known by what is here of the offsets topic.")
+    ]
     plots: list[Markup] = []
     if groups.totals.groups > len(groups.statuses):
         parts.append(paragraph(f"{groups.totals.groups - len(groups.statuses):,} groups more."))
@@ -144,9 +148,19 @@ def _generation(row: Row) -> str:
 def transaction_section(transactions: TransactionsSection) -> Section:
     """Return how transactions ended, by topic, and which of them hold others back."""
     title, rows = "Transactions", transactions.outcomes
+    missing = (
+        [
+            paragraph(
+                f"Of their coordinators, {transactions.missing}: transactions of which "
+                "they may know are not called hanging."
+            )
+        ]
+        if transactions.missing
+        else []
+    )
     if not rows:
         empty = paragraph("There are no transactions in these log directories.")
-        return Section(section("transactions", title, empty), {})
+        return Section(section("transactions", title, empty, *missing), {})
     order = topic_order(rows, lambda row: float(row.transactions))
     labels = [topic_label(topic) for topic in order]
     counts = {(row.shown_topic, row.outcome): row.transactions for row in rows}
@@ -163,7 +177,7 @@ def transaction_section(transactions: TransactionsSection) -> Section:
     parts = [
         place("transaction-topics", "Transactions by topic, counted in each partition", figure)
     ]
-    parts += _holders(transactions)
+    parts += [*_holders(transactions), *missing]
     return Section(section("transactions", title, *parts), {"transaction-topics": figure})
 
 

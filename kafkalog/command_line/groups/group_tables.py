@@ -14,6 +14,7 @@ from kafkalog.command_line.groups.why_rows import WHY_COLUMNS
 from kafkalog.command_line.terminal import print_text, write_table
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
+from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.words import age_text, duration_text, first_names, time_text
 
 _OFFSETS = (
@@ -143,7 +144,9 @@ def write_lagging(
         row for row in rows if row.is_counted and any(row.account[part] for part in _BEHIND_PARTS)
     ]
     if not lagging and table_format == "text":
-        click.echo("no group is known to lag" if sources.groups else "no group is known")
+        words = "no group is known to lag" if sources.groups else "no group is known"
+        is_whole = all(reach.is_whole for reach in sources.commit_reaches())
+        click.echo(words if is_whole else f"{words} by what is here of {CONSUMER_OFFSETS}")
         return
     names = _LAGGING_VERBOSE if verbose else _LAGGING
     if verbose:

@@ -74,17 +74,20 @@ class OpenTransaction(NamedTuple):
 class OpenTransactionRule:
     """Decides at a time which transactions hang, from what coordinators know. `incomplete` are the
     clusters without all partitions of `__transaction_state`: there a missing transactional id
-    proves nothing."""
+    proves nothing. `cut` are those where a partition lacks its last records: there an older record
+    about an id proves nothing either."""
 
     at_ms: int
     longest_ms: int
     incomplete: Collection[str | None]
+    cut: Collection[str | None] = ()
 
     def judge(self, row: State, state: State | None, holder: int | None) -> OpenTransaction:
         """Judge an open transaction, a row of view `transactions`, by the last record about its
         producer's transactional id. `holder` is the producer that holds the last stable offset."""
         says = _coordinator_says(state, row)
-        if says == NO_TRANSACTIONAL_ID and row["cluster_id"] in self.incomplete:
+        is_incomplete = says == NO_TRANSACTIONAL_ID and row["cluster_id"] in self.incomplete
+        if is_incomplete or (says in _HANGING and row["cluster_id"] in self.cut):
             says = "unknown"
         started_ms = state["started_ms"] if state and says == "known" else None
         # The coordinator's time comes before that of the first record.

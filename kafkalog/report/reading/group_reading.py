@@ -32,6 +32,7 @@ from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.lag.history_rows import StatusRows
 from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
 from kafkalog.inspection.lag.lag_events import EVENT_COLUMNS, EVENT_ORDER, LOG_PATH, lag_events
+from kafkalog.inspection.logs.missing_records import missing_words, note_missing_records
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.report.contents import GroupsSection, Row
 from kafkalog.report.reading.generation_reading import read_generations
@@ -71,15 +72,19 @@ def history_end(last_commit_ms: int, latest_ms: int, at_ms: int) -> int:
 def read_groups(
     views: Views, logs: Sequence[PartitionLog], latest_ms: int, at_ms: int
 ) -> GroupsSection | None:
-    """Return the groups that commit to Kafka; None where the input has none. `latest_ms` is a time
-    that hardly any batch is later than, `at_ms` the time of the report."""
+    """Return the groups that commit to Kafka; None where the input has none and lacks none that it
+    knows of. `latest_ms` is a time that hardly any batch is later than, `at_ms` the time of the
+    report. Missing records are noted for the end of the run."""
     of_groups = {"subscribe": CONSUMER_OFFSETS}
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
-    if not offsets_logs:
+    missing = note_missing_records(logs, CONSUMER_OFFSETS)
+    if not offsets_logs and not missing:
         return None
+    reaches = commit_reaches([_reach(log) for log in offsets_logs if log.is_live], missing)
+    reach, lacks = reach_words(reaches, None), missing_words(missing) if missing else ""
     spans = as_rows(views.table("offset_commits", _SPAN_COLUMNS, _commit_span, _SPAN, **of_groups))
     if not spans:
-        return None
+        return GroupsSection(_totals(()), (), (), (), reach, missing=lacks) if missing else None
     first_ms, last_ms = min(row.first_ms for row in spans), max(row.last_ms for row in spans)
     until_ms = history_end(last_ms, latest_ms, at_ms)
     grid = grid_over(first_ms, first_ms, until_ms, until_ms)
@@ -99,16 +104,16 @@ def read_groups(
         group = states.get(_key(row))
         row.state, row.members = (group.state, group.members) if group else (None, None)
     series = [row for row in found if row.topic is None and _key(row) in plotted]
-    reaches = commit_reaches([_reach(log) for log in offsets_logs if log.is_live])
     return GroupsSection(
         _totals(statuses),
         listed,
         sorted(series, key=lambda row: (row.group_id, row.at_ms)),
         read_generations(views, plotted, _REBALANCES),
-        reach_words(reaches, None),
+        reach,
         _first_partitions(partitions),
         len(partitions),
         *_members(group_members(latest)),
+        lacks,
     )
 
 

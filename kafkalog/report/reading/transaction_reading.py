@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.transactional_ids import OpenTransactionRule, TransactionalIds
+from kafkalog.coordination.groups.transactional_ids import TransactionalIds
+from kafkalog.inspection.groups.transaction_states import open_transaction_rule
+from kafkalog.inspection.logs.missing_records import missing_words
 from kafkalog.report.contents import Row, TransactionsSection
 from kafkalog.report.reading.views import Batches, Views, as_rows, rows
-from kafkalog.storage.log_dir.absent_coordinators import clusters_without_all_coordinators
 from kafkalog.storage.names import TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
 
@@ -50,7 +51,7 @@ def read_transactions(
     by_producer = ids.by_producer()
     stable = rows(views, "stable_offsets", _STABLE, **as_of)
     holders = {_log(row): row.holder_producer_id for row in stable}
-    rule = OpenTransactionRule(at_ms, _LONGEST_MS, clusters_without_all_coordinators(logs))
+    rule, missing = open_transaction_rule(logs, at_ms, _LONGEST_MS)
     outcomes: Counter[tuple[str | None, str]] = Counter()
     holding: dict[tuple[object, ...], Row] = {}
     for row in as_rows(views.table("transactions", _COLUMNS, _ended_counted, _SCHEMA, **as_of)):
@@ -72,6 +73,7 @@ def read_transactions(
         ],
         [_holder(row, holding.get(_log(row))) for row in held[:most]],
         len(held),
+        missing_words(missing) if missing else "",
     )
 
 

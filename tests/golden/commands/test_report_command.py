@@ -3,6 +3,7 @@ docs/report.md F600, F602, F605, F645."""
 
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -102,3 +103,22 @@ def test_its_numbers_are_those_of_kafkas_tools(unpacked: Unpack) -> None:
     held = {(row.topic, row.partition) for row in report.transactions.holders}
     # kafka-transactions listed them as Ongoing.
     assert held == {("shop.tx", 1), ("shop.tx.out", 0), ("__consumer_offsets", 6)}
+
+
+def test_the_page_denies_no_group_while_records_about_groups_are_missing(
+    unpacked: Unpack, tmp_path: Path
+) -> None:
+    # F940
+    copy = tmp_path / "logs"
+    left_out = shutil.ignore_patterns("shop.[!i]*", "__transaction_state-*")
+    shutil.copytree(unpacked("kafka44.logs") / "log-dirs", copy, ignore=left_out)
+    for log in copy.glob("__consumer_offsets-*/*.log"):
+        log.unlink()
+    output = tmp_path / "page"
+    done = CliRunner().invoke(kafkalog, ["report", str(copy), "--output-dir", str(output)])
+    assert done.exit_code == ExitCode.UNREADABLE_INPUT
+    assert "commits of groups: 455 offsets are missing: " in done.stdout
+    assert "coordinators of transactions: 712 offsets are missing: " in done.stdout
+    html = (output / "report.html").read_text()
+    assert "No group has committed" not in html
+    assert "Nothing is damaged, blocked or lagging." not in html

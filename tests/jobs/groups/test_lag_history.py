@@ -277,3 +277,18 @@ def test_wrong_arguments_are_named(
 ) -> None:
     assert run(log_dir, log_dir, *arguments) == ExitCode.WRONG_ARGUMENTS
     assert said in capsys.readouterr().err
+
+
+def test_what_is_missing_of_the_offsets_topic_is_named(
+    log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F940
+    copy = tmp_path / "logs"
+    shutil.copytree(log_dir, copy)
+    flushed = "0\n1\n__consumer_offsets 0 100000\n"
+    (copy / "recovery-point-offset-checkpoint").write_text(flushed)
+    given = ["--output-dir", str(tmp_path / "out"), "--format", "parquet"]
+    assert main([str(copy), *given]) == ExitCode.UNREADABLE_INPUT
+    said = capsys.readouterr()
+    assert "commits, as far as they are here: " in said.out
+    assert " to 99999 are missing: the checkpoints of " in said.err

@@ -22,6 +22,7 @@ from kafkalog.coordination.zookeeper.kafka_directories import (
 )
 from kafkalog.errors import OptionError
 from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
+from kafkalog.inspection.logs.missing_records import note_missing_records
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag, zookeeper_input
 from kafkalog.spark.jobs.planned_views import PlannedViews
@@ -100,8 +101,10 @@ def existing_commands(path: str) -> OptionError:
 def offset_stores(
     spark: SparkSession, job: JobSettings, request: MigrationRequest, inputs: OffsetInputs
 ) -> OffsetStores:
-    """Return both stores. Raises OptionError where they cannot be those of one cluster."""
+    """Return both stores; records of commits that the logs lack are noted for the end of the run.
+    Raises OptionError where they cannot be those of one cluster."""
     logs, given = inputs
+    note_missing_records(logs, CONSUMER_OFFSETS)
     zookeeper = ZookeeperLag(
         spark,
         given,
