@@ -101,10 +101,12 @@ class TransactionsSection:
 
 @dataclass(frozen=True, slots=True)
 class RetentionSection:
-    """What goes when, by topic, and the topics whose retention is blocked."""
+    """What goes when, by topic; the topics whose retention is blocked, and those with segments that
+    a broker takes to be of 1970."""
 
     times: Rows
     blocked: Rows
+    padded: Rows = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,12 @@ def report_findings(report: Report) -> list[Finding]:
         topic = visible(row.topic or "?")
         words = f"a timestamp in the future keeps retention from segments of {topic}"
         found.append(Finding(words, "retention"))
+    for row in report.retention.padded[:_MOST]:
+        words = (
+            "zeros at the end of time indexes make a broker take "
+            f"{counted(row.segments, 'segment')} of {visible(row.topic or '?')} to be of 1970"
+        )
+        found.append(Finding(words, "retention"))
     return found
 
 

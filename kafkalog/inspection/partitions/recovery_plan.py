@@ -17,6 +17,7 @@ from kafkalog.columns.records.segment_reader import SegmentByteRanges
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.partitions.served_faults import ServedSegment, consumers_stop_at
+from kafkalog.storage.cleaning.retention_facts import TimestampFrom, largest_timestamp
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import recorded_end, with_indexes
@@ -60,11 +61,16 @@ def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
 def _remaining(plan: RecoveryPlan, served: Sequence[ServedSegment]) -> TableRow:
     """Return what stays wrong with a log that a broker starts with."""
     if plan.start_error is not None:
-        return {"remaining_faults": None, "consumers_stop_at": None}
-    start, end = plan.log_start_offset, plan.log_end_offset
+        names = ("remaining_faults", "consumers_stop_at", "padded_time_indexes")
+        return dict.fromkeys(names)
+    start, end, rebuilt = plan.log_start_offset, plan.log_end_offset, plan.recovered_segments
+    kept = (each.segment for each in served if each.segment.base_offset not in rebuilt)
     return {
         "remaining_faults": sum(len(each.faults(start)) for each in served),
         "consumers_stop_at": consumers_stop_at(served, start, end),
+        "padded_time_indexes": sum(
+            largest_timestamp(segment).source is TimestampFrom.ZEROS for segment in kept
+        ),
     }
 
 

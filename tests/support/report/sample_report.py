@@ -144,6 +144,7 @@ def transactions(name: str = "orders") -> TransactionsSection:
 
 def retention(name: str = "orders") -> RetentionSection:
     limits = {"cleanup_policy": "delete", "retention_ms": HOUR_MS, "retention_bytes": -1}
+    limits["missing"] = []
     goes = Row(shown_topic=name, when="day", segments=2, bytes=4096, next_ms=AT_MS, **limits)
     return RetentionSection([goes], [Row(topic=name, partitions=1, timestamp_ms=AT_MS)])
 
