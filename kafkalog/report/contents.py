@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -23,6 +24,20 @@ Rows = Sequence[Row]
 WHEN = ("now", "day", "week", "month", "later", "stays", "unknown")
 # So many keys of a topic are tracked. With no more keys than that, their counts are exact.
 TRACKED_KEYS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMoment:
+    """The time at which groups, transactions and retention are judged, all of them (F942), and
+    whether it is that of the run, when the logs are as they are."""
+
+    at_ms: int
+    is_now: bool
+
+    @classmethod
+    def of(cls, as_of_ms: int | None) -> ReportMoment:
+        """Return the moment that was asked for, or now."""
+        return cls(time.time_ns() // 1_000_000 if as_of_ms is None else as_of_ms, as_of_ms is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +141,11 @@ class ClusterSection:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole report, of the time `at_ms`; None for what the input does not have. `absent` says in
+    """A whole report, of the moment `at`; None for what the input does not have. `absent` says in
     words which partitions only checkpoints know."""
 
     version: str
-    at_ms: int
+    at: ReportMoment
     inputs: Sequence[str]
     storage: StorageSection
     batches: BatchesSection

@@ -71,7 +71,7 @@ def _status_table(statuses: Rows) -> Markup:
             (
                 *(anchor("group", row.group_id), _status(row.status), row.state, row.members),
                 *(row.partitions, row.readable_records),
-                *(time_label(row.behind_since), time_label(row.last_commit), _why(row)),
+                *(time_label(row.behind_since_ms), time_label(row.last_commit_ms), _why(row)),
             )
             for row in statuses
         ),
@@ -90,8 +90,9 @@ def _partition_table(groups: GroupsSection) -> Markup:
     rows = (
         (
             *(name(row.group_id), name(f"{row.topic}-{row.partition}"), _status(row.status)),
-            *(row.records, row.committed_offset),
-            *(time_label(row.next_ms if row.records else None), time_label(row.commit_ms)),
+            *(row.readable_records, row.committed_offset),
+            time_label(row.next_timestamp_ms if row.readable_records else None),
+            time_label(row.commit_timestamp_ms),
             row.reason,
         )
         for row in groups.partitions
@@ -120,14 +121,14 @@ def _why(row: Row) -> Markup | None:
 
 
 def _figure(rows: Rows, generations: Rows) -> Figure | None:
-    values = [row.records for row in rows]
+    values = [row.readable_records for row in rows]
     known = [value for value in values if value is not None]
     if not known:
         return None
     texts = [
         f"{time_label(row.at_ms)}<br>"
-        + ("not known" if row.records is None else f"{counted(row.records, 'record')} left to read")
-        for row in rows
+        + ("not known" if count is None else f"{counted(count, 'record')} left to read")
+        for row, count in zip(rows, values, strict=True)
     ]
     marks = Marks(
         "rebalance", [row.at_ms for row in generations], [_generation(row) for row in generations]

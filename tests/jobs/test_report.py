@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from jobs.report import main
 from kafkalog.command_line.report_views import LocalViews
+from kafkalog.report.contents import ReportMoment
 from kafkalog.report.reading.report_reading import ReportRequest, read_report
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.jobs.planned_views import PlannedViews
@@ -38,7 +39,7 @@ def test_tasks_read_what_processes_of_the_command_read(spark: SparkSession, name
     logs = find_partitions(paths, strict=False)
     views = PlannedViews(spark, paths, logs, {"mode": "PERMISSIVE"})
     # Hashes of keys have another secret each time.
-    request = ReportRequest(paths, logs, AT_MS, shows_keys=True)
+    request = ReportRequest(paths, logs, ReportMoment(AT_MS, is_now=True), shows_keys=True)
     by_tasks = read_report(SparkViews(views), request)
     by_processes = read_report(LocalViews(paths, logs, 2, lambda size: None), request)
     assert asdict(by_tasks) == asdict(by_processes)

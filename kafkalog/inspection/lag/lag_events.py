@@ -70,6 +70,8 @@ class EventPlan:
         self._moments, self._is_deletion = moments, commits.is_deletion
         self._event_ms = event_ms = commits.event_ms
         until = np.where(commits.is_last, moments.until_ms, np.append(event_ms[1:], 0))
+        if moments.ticks_until_ms is not None:
+            until = np.minimum(until, moments.ticks_until_ms)
         self._every_ms = every_ms = moments.every_ms or 1
         self._first = -(-np.maximum(event_ms, moments.since_ms) // every_ms) * every_ms
         ticks = np.maximum((until - 1 - self._first) // every_ms + 1, 0)

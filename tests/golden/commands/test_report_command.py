@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from kafkalog.command_line.main import kafkalog
 from kafkalog.command_line.report_views import LocalViews
 from kafkalog.exit_codes import ExitCode
-from kafkalog.report.contents import Report
+from kafkalog.report.contents import Report, ReportMoment
 from kafkalog.report.reading.report_reading import ReportRequest, read_report
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.support.golden.described_groups import printed_lags
@@ -26,7 +26,7 @@ AT_MS = 3_400_000_000_000
 def report_of(log_dir: Path) -> Report:
     logs = find_partitions([str(log_dir)], strict=False)
     views = LocalViews([str(log_dir)], logs, 1, lambda size: None)
-    return read_report(views, ReportRequest([str(log_dir)], logs, AT_MS))
+    return read_report(views, ReportRequest([str(log_dir)], logs, ReportMoment(AT_MS, is_now=True)))
 
 
 def test_the_page_about_a_damaged_disk(tmp_path: Path) -> None:
@@ -35,7 +35,8 @@ def test_the_page_about_a_damaged_disk(tmp_path: Path) -> None:
     assert done.exit_code == ExitCode.FINDINGS
     said = done.stdout.splitlines()
     size = sum(path.stat().st_size for path in DAMAGED.glob("*/*.log"))
-    assert said[1] == f"3 damaged ranges in e.w-0, 9.3 KiB of {size / 1024:.0f} KiB"
+    assert said[1].startswith("groups, transactions and retention are judged as of ")
+    assert said[2] == f"3 damaged ranges in e.w-0, 9.3 KiB of {size / 1024:.0f} KiB"
     assert round(DAMAGED_BYTES / 1024, 1) == 9.3
     assert said[-1] == f"report: {tmp_path / 'new' / 'report.html'}"
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["report.html"]
