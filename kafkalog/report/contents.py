@@ -36,7 +36,7 @@ class ReportMoment:
 
     @classmethod
     def of(cls, as_of_ms: int | None) -> ReportMoment:
-        """Return the moment that was asked for, or now."""
+        """Return this moment, or now without one."""
         return cls(time.time_ns() // 1_000_000 if as_of_ms is None else as_of_ms, as_of_ms is None)
 
 

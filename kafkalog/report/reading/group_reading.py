@@ -20,10 +20,10 @@ from kafkalog.coordination.groups.group_records import (
     group_members,
     known_groups,
 )
+from kafkalog.coordination.groups.group_statuses import GroupStatus, group_statuses, partition_rank
 from kafkalog.coordination.groups.lag_status import LagSettings, LagStatus
 from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
 from kafkalog.inspection.groups.complete_from import complete_from
-from kafkalog.inspection.lag.group_statuses import GroupStatus, group_statuses, partition_rank
 from kafkalog.inspection.lag.history_rows import StatusRows
 from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
 from kafkalog.inspection.lag.lag_events import EVENT_COLUMNS, EVENT_ORDER, LOG_PATH, lag_events

@@ -5,10 +5,8 @@ job, the report, and whoever else judges groups. Rules: docs/format.md F332 and 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
-
-import pyarrow as pa
 
 from kafkalog.coordination.groups.burrow import BURROW_GROUP_RANKS, BURROW_GROUP_STATUSES
 from kafkalog.coordination.groups.lag_status import GROUP_RANKS, GROUP_STATUSES, LAG_ERRORS
@@ -18,7 +16,6 @@ PARTITION_COLUMNS = (
     *("cluster_id", "internal_partition", "group_id", "topic", "partition", "status"),
     *("burrow_status", "reason", "readable_records", "next_timestamp_ms", "commit_timestamp_ms"),
 )
-RANK = "rank"
 _GROUP = ("cluster_id", "internal_partition", "group_id")
 _RANKS = {status.value: rank for status, rank in GROUP_RANKS.items()}
 _BURROW_RANKS = {status.value: rank for status, rank in BURROW_GROUP_RANKS.items()}
@@ -46,18 +43,6 @@ class GroupStatus(NamedTuple):
     reason: str | None
 
 
-# The columns of GroupStatus.
-STATUSES = pa.schema(
-    [
-        *(("cluster_id", pa.string()), ("group_id", pa.string()), (RANK, pa.int64())),
-        *(("status", pa.string()), ("burrow_status", pa.string()), ("partitions", pa.int64())),
-        *((name, pa.int64()) for name in ("errors", "readable_records")),
-        *((name, pa.int64()) for name in ("behind_since_ms", "last_commit_ms")),
-        *(("topic", pa.string()), ("partition", pa.int32()), ("reason", pa.string())),
-    ]
-)
-
-
 def group_statuses(partitions: Iterable[Mapping[str, Any]]) -> list[GroupStatus]:
     """Return the status of each group, the worst first, from rows of its partitions with
     PARTITION_COLUMNS, of which internal_partition and burrow_status may be left out."""
@@ -70,13 +55,6 @@ def group_statuses(partitions: Iterable[Mapping[str, Any]]) -> list[GroupStatus]
 def partition_rank(row: Mapping[str, Any]) -> int:
     """Return the place of a partition's status among the statuses of groups, the worst highest."""
     return _RANKS.get(row["status"], 0)
-
-
-def group_status_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the columns of GroupStatus, from batches that have all partitions of their groups."""
-    rows = (row for batch in batches for row in batch.to_pylist())
-    found = [each._asdict() for each in group_statuses(rows)]
-    yield from pa.Table.from_pylist(found, schema=STATUSES).to_batches()
 
 
 def _status(rows: Sequence[Mapping[str, Any]]) -> GroupStatus:
