@@ -20,15 +20,15 @@ from kafkalog.columns.arrays import (
     integers,
     no_rows,
     of_values,
-    present,
     scalar,
     strings,
 )
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.columns.jit.compiled import BoolArray
 from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT, KnownTopic
 from kafkalog.inspection.groups.placed_commits import with_statuses
 from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
+from kafkalog.inspection.lag.lag_times import Numbers, lag_times
 
 TABLE = "consumer_lag"
 _SCHEMA = arrow_schema(TABLE)
@@ -98,7 +98,7 @@ class LagTotals:
         """Return the totals of rows of the table."""
         status = rows["commit_status"]
         counts = _flags(pc.is_in(status, strings(list(COUNTED))))
-        readable, time_lag = _Numbers.of(rows["readable_records"]), _Numbers.of(rows["time_lag_ms"])
+        readable, time_lag = Numbers.of(rows["readable_records"]), Numbers.of(rows["time_lag_ms"])
         is_behind = counts & readable.above(0)
         of_commits = _flags(pc.not_equal(status, scalar(NO_COMMIT, pa.string())))
         is_unknown = rows["committed_offset"].is_valid(), rows["lag"].is_null()
@@ -159,7 +159,7 @@ def lag_table(
         at_ms=question.at_ms,
         retention_ms=question.retention_ms,
     )
-    known = {name: ordered[name] for name in ordered.column_names} | _times(ordered)
+    known = {name: ordered[name] for name in ordered.column_names} | lag_times(ordered)
     known["log_broker_id"] = of_values(brokers, pa.int32()).take(of_log)
     is_zookeeper = _flags(ordered["internal_partition"].is_null())
     known["offset_storage"] = chosen(_STORAGES, is_zookeeper.astype(np.int32))
@@ -213,53 +213,10 @@ def most_behind(rows: Iterable[pa.Table], count: int) -> pa.Table:
     return found.take(pc.sort_indices(found, sort_keys=keys)[:count])
 
 
-class _Numbers(NamedTuple):
-    """The numbers of a column, 0 where there is none."""
-
-    values: LongArray
-    is_set: BoolArray
-
-    @classmethod
-    def of(cls, column: pa.ChunkedArray) -> _Numbers:
-        array = column.combine_chunks()
-        return cls(integers(array.fill_null(_ZERO)), present(array))
-
-    def above(self, limit: int) -> BoolArray:
-        is_above: BoolArray = self.is_set & (self.values > limit)
-        return is_above
-
-    def largest(self, of: BoolArray) -> int | None:
-        found = self.values[of & self.is_set]
-        return int(found.max()) if len(found) else None
-
-    def minus(self, others: _Numbers) -> pa.Array:
-        """Return the differences, null without a number and where no integer of 64 bits has it."""
-        found = self.values - others.values
-        overflows = ((self.values ^ others.values) & (self.values ^ found)) < 0
-        return fixed_width(found, pa.int64(), ~(self.is_set & others.is_set) | overflows)
-
-
 def _flags(column: pa.ChunkedArray) -> BoolArray:
     """Return a column of booleans, False for null."""
     return booleans(column.fill_null(_NO).combine_chunks())
 
 
 def _positive(column: pa.ChunkedArray, counts: BoolArray) -> int:
-    return int(np.count_nonzero(counts & _Numbers.of(column).above(0)))
-
-
-def _times(rows: pa.Table) -> dict[str, pa.Array]:
-    """Return the columns time_lag_ms, freshness_ms and wait_before_commit_ms. F315"""
-    names = ("readable_records", "in_tiered_storage", "damaged")
-    parts = [_Numbers.of(rows[name]) for name in names]
-    has_none = np.logical_and.reduce([part.is_set & (part.values == 0) for part in parts])
-    next_ms = _Numbers.of(rows["next_timestamp_ms"])
-    age = _Numbers.of(rows["at_ms"]).minus(next_ms)
-    newest, consumed = (
-        _Numbers.of(rows[name]) for name in ("newest_timestamp_ms", "consumed_timestamp_ms")
-    )
-    return {
-        "time_lag_ms": pc.if_else(fixed_width(has_none, pa.bool_()), _ZERO, age),
-        "freshness_ms": newest.minus(next_ms),
-        "wait_before_commit_ms": _Numbers.of(rows["commit_timestamp_ms"]).minus(consumed),
-    }
+    return int(np.count_nonzero(counts & Numbers.of(column).above(0)))
