@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafkalog.coordination.groups.lag_status import LagStatus
+from kafkalog.inspection.lag.resumed_commits import again_words
 from kafkalog.report.contents import GroupsSection, Row, Rows, TransactionsSection
 from kafkalog.report.figures import Figure, Marks, Series, horizontal_bars, line_over_time
 from kafkalog.report.markup import Markup, anchor, element, folded, name, paragraph, section, table
@@ -83,14 +84,17 @@ def _status(status: str) -> Markup:
 
 
 def _partition_table(groups: GroupsSection) -> Markup:
+    is_resumed = any(row.resumes_at is not None for row in groups.partitions)
+    again = ("Resumes at", "Records again") if is_resumed else ()
     heads = (
-        *("Group", "Partition", "Status", "Left to read", "Committed", "Behind since"),
+        *("Group", "Partition", "Status", "Left to read", "Committed", *again, "Behind since"),
         *("Last commit", "Why"),
     )
     rows = (
         (
             *(name(row.group_id), name(f"{row.topic}-{row.partition}"), _status(row.status)),
             *(row.readable_records, row.committed_offset),
+            *((row.resumes_at, row.records_again) if is_resumed else ()),
             time_label(row.next_timestamp_ms if row.readable_records else None),
             time_label(row.commit_timestamp_ms),
             row.reason,
@@ -98,7 +102,9 @@ def _partition_table(groups: GroupsSection) -> Markup:
         for row in groups.partitions
     )
     found, every = table(heads, rows), groups.all_partitions
-    return folded("Lag of each partition", found, len(groups.partitions), every)
+    lag = folded("Lag of each partition", found, len(groups.partitions), every)
+    resumed = sum(row.resumes_at is not None for row in groups.partitions)
+    return element("div", lag, paragraph(f"{again_words(resumed)}.")) if resumed else lag
 
 
 def _member_table(groups: GroupsSection) -> Markup:

@@ -158,6 +158,7 @@ def groups(
         group_notes.note_unread(found)
         group_notes.note_unknown(found, lambda: deleted_topics(paths, logs), as_of)
         group_notes.note_uncounted(found)
+        group_notes.note_resumed(found)
         if verbose or table == _LAGGING:
             group_notes.note_clocks(found, as_of)
 

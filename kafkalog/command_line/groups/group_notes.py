@@ -10,6 +10,7 @@ from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.command_line.terminal import print_note
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
 from kafkalog.inspection.groups.commit_reach import expired_words, reach_words
+from kafkalog.inspection.lag.resumed_commits import RECORDS_AGAIN, again_words
 from kafkalog.inspection.logs.missing_records import missing_words
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog
@@ -118,6 +119,28 @@ def note_uncounted(rows: Sequence[LagRow]) -> None:
         print_note(f"{counted(len(stale), 'stale commit')} not counted as lagging: {why}")
     if expired:
         print_note(expired_words(expired))
+
+
+def note_resumed(rows: Sequence[LagRow]) -> None:
+    """Note commits at which Java's consumers do not continue."""
+    resumed = [row for row in rows if row.is_counted and row.resumes_at is not None]
+    if resumed:
+        print_note(again_words(len(resumed)))
+    _note_some(
+        (
+            f"{row.group.group_id} continues {row.topic}-{row.partition} at {row.resumes_at}, not "
+            f"at {row.committed_offset}: {_again(row.account[RECORDS_AGAIN])}"
+            for row in resumed
+        ),
+        "commit",
+    )
+
+
+def _again(records: int | None) -> str:
+    if records is None:
+        return "how many records come again is not known"
+    verb = "come again" if records >= 0 else "are skipped"
+    return f"{counted(abs(records), 'record')} {verb}"
 
 
 def note_clocks(rows: Sequence[LagRow], as_of: int | None) -> None:

@@ -24,6 +24,7 @@ from kafkalog.coordination.groups.group_records import (
 )
 from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, with_accounts
 from kafkalog.inspection.lag.lag_times import lag_times
+from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, RESUMES_AT, with_resumes
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 
@@ -72,6 +73,12 @@ class LagRow:
         return next_ms
 
     @property
+    def resumes_at(self) -> int | None:
+        """Where Java's consumers continue, None where that is the commit. F943"""
+        offset: int | None = self.account[RESUMES_AT]
+        return offset
+
+    @property
     def is_ahead_of_time(self) -> bool:
         """Whether that record has a timestamp in the future."""
         return self.behind_since_ms is not None and self.behind_since_ms > self.at_ms
@@ -103,18 +110,25 @@ def lag_rows(
         key, wanted = item
         commits = [sources.commits.get(place) for place in wanted]
         offsets = [None if commit is None else commit["committed_offset"] for commit in commits]
-        rows = {"committed_offset": of_values(offsets, pa.int64())}
+        epochs = [None if commit is None else commit["leader_epoch"] for commit in commits]
+        rows = {
+            "committed_offset": of_values(offsets, pa.int64()),
+            "leader_epoch": of_values(epochs, pa.int64()),
+        }
         if as_of is not None:
             rows["at_ms"] = of_values([as_of] * len(wanted), pa.int64())
         log = logs.get(key)
+        # Commits are newer than the list of segments.
+        log = None if log is None else with_segments_of_now(log)
         table = with_accounts(
             pa.table(rows),
-            # Commits are newer than the list of segments.
-            None if log is None else with_segments_of_now(log),
+            log,
             read_committed=read_committed,
             now_ms=now_ms,
             at=None if as_of is None else "at_ms",
         )
+        of_now = log if as_of is None else None
+        table = with_resumes(table, of_now, read_committed=read_committed, now_ms=now_ms)
         ends = table["high_watermark"].to_pylist()
         statuses = [
             NO_COMMIT
@@ -123,7 +137,7 @@ def lag_rows(
             for place, commit, high_watermark in zip(wanted, commits, ends, strict=True)
         ]
         # Columns: to pickle, they are a fraction of what rows are.
-        columns = {name: table[name].to_pylist() for name in ACCOUNT_COLUMNS}
+        columns = {name: table[name].to_pylist() for name in (*ACCOUNT_COLUMNS, *RESUME_COLUMNS)}
         for number, place in enumerate(wanted):
             share = sources.shares.get(place)
             if share is not None:

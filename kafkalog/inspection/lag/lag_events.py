@@ -123,8 +123,8 @@ def lag_events(
     commits: pa.Table, moments: HistoryMoments, places: Mapping[tuple[str, int], str]
 ) -> pa.Table:
     """Return the events of rows of view `offset_commits`, in EVENT_ORDER and without samples. The
-    columns are those of StatusRows but for the account, and effective_offset; `places` are the
-    directories of the partitions' logs."""
+    columns are those of StatusRows but for the account, effective_offset, and leader_epoch where
+    the rows have it; `places` are the directories of the partitions' logs."""
     rows = commits_that_took_effect(commits, moments.until_ms)
     rows = rows.sort_by([(name, "ascending") for name in (*EVENT_KEY, "effective_offset")])
     if not len(rows):
@@ -142,8 +142,9 @@ def lag_events(
     events = plan.events(0, plan.count)
     taken = rows.take(fixed_width(events.row, pa.int64()))
     has_offset = fixed_width(~is_deletion[events.row], pa.bool_())
+    copied = [*_COPIED, *({"leader_epoch"} & {*rows.column_names})]
     return pa.table(
-        {name: taken[name] for name in _COPIED}
+        {name: taken[name] for name in copied}
         | {
             "committed_offset": pc.if_else(
                 has_offset, taken["committed_offset"], pa.scalar(None, pa.int64())

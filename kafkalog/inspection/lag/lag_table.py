@@ -29,6 +29,7 @@ from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT, Known
 from kafkalog.inspection.groups.placed_commits import with_statuses
 from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
 from kafkalog.inspection.lag.lag_times import Numbers, lag_times
+from kafkalog.inspection.lag.resumed_commits import RESUMES_AT, with_resumes
 
 TABLE = "consumer_lag"
 _SCHEMA = arrow_schema(TABLE)
@@ -79,7 +80,7 @@ class LagTotals:
     read, the most in one partition, and the greatest lag in time; how many commits are stale or
     expired, and for how many the lag is not known; in how many partitions producers' clocks or
     committed offsets decide a log's end at a past time, in how many offsets were deleted unread,
-    and in how many damage hides some."""
+    in how many damage hides some, and in how many consumers do not continue at their commit."""
 
     partitions: int = 0
     behind: int = 0
@@ -92,6 +93,7 @@ class LagTotals:
     by_clocks: int = 0
     below_log_start: int = 0
     damaged: int = 0
+    resumed: int = 0
 
     @classmethod
     def of(cls, rows: pa.Table) -> LagTotals:
@@ -115,6 +117,7 @@ class LagTotals:
             by_clocks=int(np.count_nonzero(_flags(is_inferred))),
             below_log_start=_positive(rows["below_log_start"], counts),
             damaged=_positive(rows["damaged"], counts),
+            resumed=int(np.count_nonzero(counts & _flags(rows[RESUMES_AT].is_valid()))),
         )
 
     def add(self, other: LagTotals) -> None:
@@ -135,21 +138,29 @@ def lag_table(
     their logs. `places` has the logs in the input."""
     ordered, runs = by_log(rows)
     at_ms = fixed_width(np.full(len(rows), question.at_ms), pa.int64())
-    asked = pa.table({"committed_offset": ordered["committed_offset"], "at_ms": at_ms})
+    given = {name: ordered[name] for name in ("committed_offset", "leader_epoch")}
+    asked = pa.table({**given, "at_ms": at_ms})
     accounts, brokers = [], []
     for key, begin, end in runs:
         place = places.get(key)
         brokers.append(None if place is None else place.broker_id)
+        log = None if place is None else find_log(place.path)
+        account = with_accounts(
+            asked.slice(begin, end - begin),
+            log,
+            read_committed=question.read_committed,
+            now_ms=question.now_ms,
+            at=None if question.as_of_ms is None else "at_ms",
+        )
         accounts.append(
-            with_accounts(
-                asked.slice(begin, end - begin),
-                None if place is None else find_log(place.path),
+            with_resumes(
+                account,
+                log if question.as_of_ms is None else None,
                 read_committed=question.read_committed,
                 now_ms=question.now_ms,
-                at=None if question.as_of_ms is None else "at_ms",
             )
         )
-    counted = pa.concat_tables(accounts).drop_columns(["committed_offset"])
+    counted = pa.concat_tables(accounts).drop_columns([*given])
     for name in counted.column_names:
         ordered = ordered.append_column(name, counted[name])
     lengths = [end - begin for _, begin, end in runs]

@@ -27,6 +27,7 @@ from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.lag.history_rows import StatusRows
 from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
 from kafkalog.inspection.lag.lag_events import EVENT_COLUMNS, EVENT_ORDER, LOG_PATH, lag_events
+from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, with_resumes
 from kafkalog.inspection.logs.missing_records import missing_words, note_missing_records
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.report.contents import GroupsSection, ReportMoment, Row
@@ -42,6 +43,7 @@ PLOTTED = 6
 LISTED_PARTITIONS = 500
 LISTED_MEMBERS = 500
 _REBALANCES = 40
+_COMMITS = (*EVENT_COLUMNS, "leader_epoch")
 _SPAN = pa.schema([(name, pa.int64()) for name in ("commits", "first_ms", "last_ms")])
 # Rows about a partition have its topic; others are of a group and one time of its plot.
 _STATUSES = pa.schema(
@@ -49,7 +51,7 @@ _STATUSES = pa.schema(
         *arrow_schema("offset_commits", ("cluster_id", "group_id", "topic", "partition")),
         *((name, pa.int64()) for name in ("at_ms", "readable_records", "unknown_partitions")),
         *((name, pa.int64()) for name in ("next_timestamp_ms", "commit_timestamp_ms")),
-        pa.field("committed_offset", pa.int64()),
+        *((name, pa.int64()) for name in ("committed_offset", *RESUME_COLUMNS)),
         *((name, pa.string()) for name in ("status", "reason")),
     ]
 )
@@ -87,7 +89,7 @@ def read_groups(
     moments = HistoryMoments(0, at.at_ms, at.is_now, grid.every_ms, ticks_ms)
     places = {log.topic_partition: log.path for log in best_logs(logs) if log.topic_partition}
     judging = GroupJudging(moments, places)
-    found = as_rows(views.table("offset_commits", EVENT_COLUMNS, judging, _STATUSES, **of_groups))
+    found = as_rows(views.table("offset_commits", _COMMITS, judging, _STATUSES, **of_groups))
     partitions = [row for row in found if row.topic is not None]
     statuses = group_statuses(map(vars, partitions))
     listed = [Row(**each._asdict()) for each in statuses[:LISTED_STATUSES]]
@@ -148,8 +150,7 @@ class GroupJudging:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
         commits = pa.Table.from_batches(
-            [batch for batch in batches if len(batch)],
-            arrow_schema("offset_commits", EVENT_COLUMNS),
+            [batch for batch in batches if len(batch)], arrow_schema("offset_commits", _COMMITS)
         )
         events = lag_events(commits, self.moments, self.places)
         if not len(events):
@@ -170,6 +171,7 @@ class GroupJudging:
                 next_timestamp_ms=row["next_timestamp_ms"],
                 commit_timestamp_ms=row["commit_timestamp_ms"],
                 committed_offset=row["committed_offset"],
+                **{name: row[name] for name in RESUME_COLUMNS},
                 status=row["status"],
                 reason=row["reason"],
             )
@@ -194,9 +196,9 @@ class GroupJudging:
             for at, is_asked in ((None, is_now), ("moment_ms", pc.invert(is_now))):
                 asked = events.filter(pc.and_(pc.fill_null(is_of, False), is_asked))
                 if len(asked):
-                    found.append(
-                        with_accounts(asked, log, read_committed=False, now_ms=now_ms, at=at)
-                    )
+                    rows = with_accounts(asked, log, read_committed=False, now_ms=now_ms, at=at)
+                    of_now = log if at is None else None
+                    found.append(with_resumes(rows, of_now, read_committed=False, now_ms=now_ms))
         return pa.concat_tables(found).sort_by([(name, "ascending") for name in EVENT_ORDER])
 
 

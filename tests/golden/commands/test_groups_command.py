@@ -13,6 +13,10 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.groups.group_sources import known_from_ms
 from kafkalog.command_line.main import kafkalog
+from kafkalog.command_line.report_views import LocalViews
+from kafkalog.report.contents import ReportMoment
+from kafkalog.report.group_sections import group_section
+from kafkalog.report.reading.report_reading import ReportRequest, read_report
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.testing import LogDirectory
 from tests.support.golden.described_groups import (
@@ -23,12 +27,15 @@ from tests.support.golden.described_groups import (
     printed_members,
     printed_states,
 )
+from tests.support.logs.commit_logs import SampleCommit, write_commits, write_topic
+from tests.support.logs.log_dirs import add_meta_properties
 from tests.support.repository import ROOT
 
 Unpacked = Callable[[str], Path]
 SETS = ("kafka44", "kafka39zk", "kafka010")
 WITH_TOOLS = ("kafka44", "kafka39zk")
 SHOP = str(ROOT / "examples" / "shop-week")
+COMMITTED_MS = 1_767_225_600_000
 # A group of the shop stopped here.
 STOPPED = "2026-11-14T02:00:00.000Z"
 
@@ -454,3 +461,44 @@ def test_share_groups_without_their_states_are_not_at_their_beginning(
     ends = ends_by_broker(copy, "__share_group_state")
     assert (code, len(ends)) == (3, 2)
     assert f"share groups: {sum(ends.values())} offsets are missing" in err
+
+
+@pytest.fixture
+def resumed(tmp_path: Path) -> str:
+    """16 records, epoch 0 up to offset 12, and commits beyond that of epochs 0 and 2."""
+    add_meta_properties(tmp_path)
+    write_topic(tmp_path, "orders", [COMMITTED_MS] * 16)
+    (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n2 12\n")
+    commits = [SampleCommit(f"g{epoch}", "orders", COMMITTED_MS, 14, epoch) for epoch in (0, 2)]
+    write_commits(tmp_path, commits)
+    return str(tmp_path)
+
+
+def test_where_a_consumer_does_not_continue_at_its_commit_is_shown(resumed: str) -> None:
+    # F943: a broker 4.4.0 with such a commit; Java's consumer went back to 12, librdkafka's not.
+    code, out, err = run(resumed)
+    assert (code, out.splitlines()[0].split()[6:8]) == (0, ["RESUMES-AT", "RECORDS-AGAIN"])
+    found = [(row["group"], row["resumes_at"], row["records_again"]) for row in rows(resumed)]
+    assert found == [("g0", 12, 2), ("g2", None, None)]
+    assert "g0 continues orders-0 at 12, not at 14: 2 records come again" in err
+    assert "librdkafka's that are given their partitions by assign continue at the commit" in err
+    _, out, err = run(resumed, "--group", "g2")
+    assert ("RESUMES-AT" in out, "continues" in err) == (False, False)
+    # The epochs of a past time are not known.
+    assert rows(resumed, "--group", "g0", "--as-of", "2026-01-02")[0]["resumes_at"] is None
+
+
+def test_the_report_has_the_same_columns(resumed: str) -> None:
+    # F943
+    logs = find_partitions([resumed])
+    views = LocalViews([resumed], logs, 1, lambda size: None)
+    request = ReportRequest([resumed], logs, ReportMoment.of(None))
+    section = read_report(views, request).groups
+    assert section is not None
+    found = {row.group_id: (row.resumes_at, row.records_again) for row in section.partitions}
+    assert found == {"g0": (12, 2), "g2": (None, None)}
+    html = str(group_section(section).markup)
+    assert ("Resumes at" in html, "1 commit is beyond the end of the leader epoch" in html) == (
+        True,
+        True,
+    )

@@ -34,7 +34,7 @@ def time_lag(**values: int | None) -> Any:
         # Only what is in tiered storage, or may be hidden by damage, is left.
         ({"readable_records": 0, "in_tiered_storage": 3}, None),
         ({"readable_records": 0, "damaged": 3}, None),
-        # 9000 - (-2**63 + 5) is no integer of 64 bits: neither its remainder nor any other number.
+        # 9000 - (-2**63 + 5) does not fit into 64 bits.
         ({"next_timestamp_ms": LEAST + 5}, None),
         ({"next_timestamp_ms": LEAST + 9001}, 2**63 - 1),
         # Whether anything is in tiered storage does not change the age of a record that is known.
