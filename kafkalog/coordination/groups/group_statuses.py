@@ -58,7 +58,7 @@ def partition_rank(row: Mapping[str, Any]) -> int:
 
 
 def _status(rows: Sequence[Mapping[str, Any]]) -> GroupStatus:
-    worst = max(rows, key=lambda row: (partition_rank(row), _known(row["readable_records"])))
+    worst = min(rows, key=_partition_order)
     behind = (row["next_timestamp_ms"] for row in rows if row["readable_records"])
     records = [row["readable_records"] for row in rows if row["readable_records"] is not None]
     burrow = [each for row in rows if (each := row.get("burrow_status")) is not None]
@@ -76,6 +76,12 @@ def _status(rows: Sequence[Mapping[str, Any]]) -> GroupStatus:
         ),
         *(worst["topic"], worst["partition"], worst["reason"]),
     )
+
+
+def _partition_order(row: Mapping[str, Any]) -> tuple[int, int, str, int]:
+    """Return what puts the worst partition first, of equal ones the first by name."""
+    left = _known(row["readable_records"])
+    return -partition_rank(row), -left, row["topic"], row["partition"]
 
 
 def _known(records: int | None) -> int:
