@@ -28,7 +28,7 @@ def test_the_page_about_a_damaged_disk(
     assert main(arguments) == ExitCode.FINDINGS
     said = capsys.readouterr().out.splitlines()
     size = sum(path.stat().st_size for path in DAMAGED.glob("*/*.log"))
-    assert said[1] == f"3 damaged ranges in e.w-0, 9.3 KiB of {size / 1024:.0f} KiB"
+    assert said[2] == f"3 damaged ranges in e.w-0, 9.3 KiB of {size / 1024:.0f} KiB"
     assert said[-1] == f"report: {tmp_path / 'new' / 'report.html'}"
 
 
