@@ -36,6 +36,7 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     from kafkalog.analysis.lag.consumer_lag import most_behind
     from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
     from kafkalog.inspection.lag.lag_table import TABLE
+    from kafkalog.inspection.logs.missing_records import note_missing_records
     from kafkalog.questions.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.lag.group_lag import LagRows
@@ -43,6 +44,7 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
+    from kafkalog.storage.names import CONSUMER_OFFSETS
 
     settings = request.settings()
     zookeeper = readable_zookeeper(
@@ -69,7 +71,8 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
         if job.show and summary.totals.partitions:
             shown = spark.createDataFrame(summary.most_behind)
             most_behind(shown).show(job.show, truncate=False)
-    totals, reached = summary.totals, commit_reaches(reaches)
+    missing_records = note_missing_records(logs, CONSUMER_OFFSETS)
+    totals, reached = summary.totals, commit_reaches(reaches, missing_records)
     print(lag_words(totals, placed.groups), reach_words(reached, settings.as_of_ms), sep="\n")
     for line in missing:
         print(line)

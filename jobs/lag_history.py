@@ -34,6 +34,7 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     time as --until-time: a group that stopped with it is not an error."""
     from kafkalog.analysis.lag.lag_history import newest_statuses, status_totals
     from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
+    from kafkalog.inspection.logs.missing_records import note_missing_records
     from kafkalog.questions.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.lag.lag_history_reading import HistoryRows, HistorySources
@@ -44,6 +45,7 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     from kafkalog.spark.kept_rows import kept_rows
     from kafkalog.spark.log_rows import commits_complete_from
     from kafkalog.spark.session import job_session
+    from kafkalog.storage.names import CONSUMER_OFFSETS
 
     settings = request.settings(burrow)
     zookeeper = readable_zookeeper(
@@ -85,7 +87,7 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
             completeness = commits_complete_from(spark, logs).collect()
         if in_zookeeper is not None:
             completeness = [*completeness, *in_zookeeper.complete_from().collect()]
-        reaches = commit_reaches(completeness)
+    reaches = commit_reaches(completeness, note_missing_records(logs, CONSUMER_OFFSETS))
     print(status_words(totals), reach_words(reaches, request.from_ms), sep="\n")
     for line in missing:
         print(line)

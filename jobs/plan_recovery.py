@@ -15,7 +15,7 @@ from kafkalog.views.options import click_options as shared
 _SHOWN = (
     "topic", "partition", "log_end_offset", "cut_file", "cut_position", "cut_kind",
     "lost_records", "salvageable_records", "missing_offsets", "remaining_faults",
-    "consumers_stop_at", "start_error",
+    "consumers_stop_at", "padded_time_indexes", "start_error",
 )  # fmt: skip
 
 

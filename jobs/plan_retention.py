@@ -17,11 +17,12 @@ from kafkalog.views.options.config_files import ConfigSources
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
-    from kafkalog.analysis.partitions.retention import TopicTotals
+    from kafkalog.inspection.partitions.retention_totals import TopicTotals
 
 _TOTALS = (
     "topic string, segments bigint, segments_going bigint, bytes bigint, bytes_freed bigint, "
-    "bytes_unknown bigint, blocked_partitions bigint, blocked_by_ms bigint"
+    "bytes_unknown bigint, bytes_past_time bigint, blocked_partitions bigint, "
+    "blocked_by_ms bigint, padded_segments bigint, missing_settings string"
 )
 
 
@@ -33,8 +34,9 @@ _TOTALS = (
 @shared.as_of_option("Plan as of this time instead of now")
 def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCode:
     """Show which segments retention would delete and why. Findings are topics whose retention is
-    blocked by a timestamp in the future."""
-    from kafkalog.analysis.partitions.retention import topic_totals
+    blocked by a timestamp in the future, and segments that a broker takes to be of 1970 because
+    their time index ends with zeros."""
+    from kafkalog.inspection.partitions.retention_totals import topic_totals
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
@@ -54,10 +56,11 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCod
         topics = topic_totals(plan)
         if job.show:
             most_first = sorted(topics, key=lambda topic: topic.bytes_freed, reverse=True)
-            shown = map(astuple, most_first)
+            shown = ((*astuple(each)[:-1], _missing(each)) for each in most_first)
             local_rows(spark, shown, _TOTALS).show(job.show, truncate=False)
     print(*verdict(topics), f"tables: {path}", sep="\n")
-    return job.exit_code(has_findings=any(row.blocked_partitions for row in topics))
+    has_findings = any(row.blocked_partitions or row.padded_segments for row in topics)
+    return job.exit_code(has_findings=has_findings)
 
 
 def verdict(topics: Sequence[TopicTotals]) -> list[str]:
@@ -68,14 +71,34 @@ def verdict(topics: Sequence[TopicTotals]) -> list[str]:
     blocked = [row.topic or "?" for row in topics if row.blocked_partitions]
     if blocked:
         lines.append(f"blocked by a timestamp in the future: {', '.join(blocked)}")
-    unknown = [row.topic or "?" for row in topics if row.bytes_unknown]
-    if unknown:
-        named = f"not known, see column reason: {', '.join(unknown)}"
+    padded = [row.topic or "?" for row in topics if row.padded_segments]
+    if padded:
         lines.append(
-            f"{named} (--server-properties, --topic-config, --zookeeper or a log directory with "
-            "__cluster_metadata give limits)"
+            "taken for 1970, because zeros are at the end of time indexes: segments of "
+            f"{', '.join(padded)}: remove their .index and .timeindex before the broker starts, "
+            "and it recreates them"
+        )
+    unknown = [row for row in topics if row.bytes_unknown]
+    if unknown:
+        named = ", ".join(
+            f"{row.topic or '?'} ({_missing(row) or 'see reason'})" for row in unknown
+        )
+        lines.append(
+            f"not known for want of settings: {named}; --server-properties, --topic-config, "
+            "--zookeeper or a log directory with __cluster_metadata give them"
+        )
+    past = sum(row.bytes_past_time for row in topics)
+    if past:
+        lines.append(
+            f"{counted(past, 'byte')} of these are past retention.ms, and go if cleanup.policy has "
+            "delete"
         )
     return lines
+
+
+def _missing(row: TopicTotals) -> str | None:
+    """Return the settings that nothing gives."""
+    return ", ".join(sorted(row.missing_settings)) or None
 
 
 if __name__ == "__main__":

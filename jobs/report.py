@@ -6,7 +6,6 @@ Writes report.html and no tables: what the page shows is in the tables of the ot
 from __future__ import annotations
 
 import sys
-import time
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
@@ -29,6 +28,7 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None, show_keys:
         cluster_images,
         missing_replica_lines,
     )
+    from kafkalog.report.contents import ReportMoment
     from kafkalog.report.findings import spoken
     from kafkalog.report.reading.report_reading import ReportRequest, read_report
     from kafkalog.report.writing import write_report
@@ -39,14 +39,13 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None, show_keys:
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
     config = configs.options()
-    as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     inputs, logs = announced_logs(job)
     refuse_unwritable("--output-dir", job.output_dir)
     absent = [
         *absent_lines(inputs, logs),
         *missing_replica_lines(inputs, logs, cluster_images(logs)),
     ]
-    request = ReportRequest(inputs, logs, as_of, config, show_keys, absent)
+    request = ReportRequest(inputs, logs, ReportMoment.of(as_of), config, show_keys, absent)
     with job_session("kafkalog report", with_delta=False, compiles_less=True) as spark:
         report = read_report(SparkViews(spark, inputs, logs, {"mode": job.mode}), request)
     lines, has_findings = spoken(report)

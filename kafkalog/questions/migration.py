@@ -45,6 +45,7 @@ from kafkalog.inspection.groups.commits_in_effect import (
 )
 from kafkalog.inspection.lag.chosen_rows import ChosenNames
 from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
+from kafkalog.inspection.logs.missing_records import note_missing_records
 from kafkalog.questions.zookeeper_cluster import ZookeeperCluster
 from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from kafkalog.storage.partition_log import PartitionLog
@@ -190,10 +191,12 @@ class Migration:
 
 
 def migration(views: Views, zookeeper: ZookeeperCluster, settings: MigrationSettings) -> Migration:
-    """Return both stores of the groups' offsets side by side, and what may be moved.
+    """Return both stores of the groups' offsets side by side, and what may be moved. Records of
+    commits that the logs lack are noted for the end of the run (F940).
 
     Raises OptionError for fewer partitions of `__consumer_offsets` than the log directories have.
     """
+    note_missing_records(views.logs, CONSUMER_OFFSETS)
     commits, members = _kafka_side(views)
     topics = zookeeper.rows(ZookeeperView.TOPIC_REGISTRY)
     partitions = _offsets_partitions(settings.offsets_partitions, topics, views.logs, commits)

@@ -28,11 +28,10 @@ from kafkalog.inspection.groups.transaction_states import (
     TRANSACTION_STATE_COLUMNS,
     NewestStates,
     is_later,
+    open_transaction_rule,
 )
-from kafkalog.storage.log_dir.absent_coordinators import (
-    absent_coordinators,
-    clusters_without_all_coordinators,
-)
+from kafkalog.inspection.logs.missing_records import MissingRecords
+from kafkalog.storage.log_dir.absent_coordinators import absent_coordinators
 from kafkalog.storage.names import TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import AskedView, Batches, Rows, RowsInMemory, Views
@@ -74,14 +73,16 @@ class TransactionSettings:
 @dataclass(frozen=True, slots=True)
 class Transactions:
     """Rows of tables `transaction_report` and `stable_offsets`; how many transactions of a topic
-    ended how; what coordinators know of transactional ids; and what makes the answer
-    incomplete."""
+    ended how; what coordinators know of transactional ids; and what makes the answer incomplete:
+    absent partitions of `__transaction_state`, in words, and records of it that the input lacks
+    (F940), which are noted for the end of the run."""
 
     report: Rows
     stable_offsets: Rows
     outcomes: Outcomes
     ids: TransactionalIds
     notes: Sequence[str]
+    missing: Sequence[MissingRecords]
 
     def open(self) -> list[dict[str, Any]]:
         """Return the rows of `report` that are open or hanging, those that began first first."""
@@ -116,29 +117,18 @@ def transactions(views: Views, settings: TransactionSettings) -> Transactions:
         AskedView(STABLE_OFFSETS, options=as_of, logs=settings.logs), _states(settings.as_of_ms)
     )
     coordinators = _Coordinators.of(states, settings.as_of_ms)
-    judging = _Judging(
-        OpenTransactionRule(
-            *(settings.at_ms, settings.longest_ms, clusters_without_all_coordinators(views.logs))
-        ),
-        coordinators,
-        {_log(row): row["holder_producer_id"] for row in stable},
-    )
+    rule, missing = open_transaction_rule(views.logs, settings.at_ms, settings.longest_ms)
+    judging = _Judging(rule, coordinators, {_log(row): row["holder_producer_id"] for row in stable})
     if settings.has_ended_rows:
         asked = AskedView("transactions", None, judging, arrow_schema(REPORT), as_of, settings.logs)
         (report,) = views.rows(asked)
-        outcomes = Counter(
-            zip(
-                report.column("topic").to_pylist(),
-                report.column("outcome").to_pylist(),
-                strict=True,
-            )
-        )
+        outcomes = _outcomes(report)
     else:
         counting = _EndedCounted(judging)
         asked = AskedView("transactions", None, counting, _OPEN_AND_ENDED, as_of, settings.logs)
         report, outcomes = _open_and_ended(views.rows(asked)[0].table)
     notes = _absent_notes(absent_coordinators(views.logs))
-    return Transactions(report, stable, outcomes, coordinators.ids, notes)
+    return Transactions(report, stable, outcomes, coordinators.ids, notes, missing)
 
 
 def transactional_ids(views: Views, as_of_ms: int | None = None) -> TransactionalIds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -29,6 +30,20 @@ def as_rows(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
 WHEN = ("now", "day", "week", "month", "later", "stays", "unknown")
 # So many keys of a topic are tracked. With no more keys than that, their counts are exact.
 TRACKED_KEYS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMoment:
+    """The time at which groups, transactions and retention are judged, all of them (F942), and
+    whether it is that of the run, when the logs are as they are."""
+
+    at_ms: int
+    is_now: bool
+
+    @classmethod
+    def of(cls, as_of_ms: int | None) -> ReportMoment:
+        """Return this moment, or now without one."""
+        return cls(time.time_ns() // 1_000_000 if as_of_ms is None else as_of_ms, as_of_ms is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +94,8 @@ class DamageSection:
 class GroupsSection:
     """How many groups there are; the statuses of some, the worst first; what the first of them had
     left to read over time, and their generations; how far commits reach back, in words; some
-    partitions of all groups, the worst first, and how many there are; likewise members."""
+    partitions of all groups, the worst first, and how many there are; likewise members; and which
+    records with commits the input lacks, in words."""
 
     totals: Row
     statuses: Rows
@@ -90,23 +106,28 @@ class GroupsSection:
     all_partitions: int = 0
     members: Rows = ()
     all_members: int = 0
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionsSection:
-    """Outcomes by topic; the first partitions that are held back, and how many there are."""
+    """Outcomes by topic; the first partitions that are held back, and how many there are; which
+    records of coordinators the input lacks, in words."""
 
     outcomes: Rows
     holders: Rows
     held_back: int
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionSection:
-    """What goes when, by topic, and the topics whose retention is blocked."""
+    """What goes when, by topic; the topics whose retention is blocked, and those with segments that
+    a broker takes to be of 1970."""
 
     times: Rows
     blocked: Rows
+    padded: Rows = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +147,11 @@ class ClusterSection:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole report, of the time `at_ms`; None for what the input does not have. `absent` says in
+    """A whole report, of the moment `at`; None for what the input does not have. `absent` says in
     words which partitions only checkpoints know."""
 
     version: str
-    at_ms: int
+    at: ReportMoment
     inputs: Sequence[str]
     storage: StorageSection
     batches: BatchesSection

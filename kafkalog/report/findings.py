@@ -9,9 +9,10 @@ from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.report.contents import DamageSection, GroupsSection, Report, Row, TransactionsSection
 from kafkalog.report.markup import place_of, visible
 from kafkalog.report.plot import time_label
-from kafkalog.words import counted, size_text
+from kafkalog.words import counted, size_text, time_text
 
 _MOST = 3
+_LONG_AGO_MS = 3_600_000
 _WELL = frozenset((LagStatus.OK.value, LagStatus.UNKNOWN.value))
 
 
@@ -19,7 +20,7 @@ def spoken(report: Report) -> tuple[list[str], bool]:
     """Return what the report says in lines, and whether there are findings."""
     found = report_findings(report)
     also = (f"also: {each}" for each in remarks(report))
-    return [verdict(report), *(each.text for each in found), *also], bool(found)
+    return [verdict(report), judged_at(report), *(each.text for each in found), *also], bool(found)
 
 
 class Finding(NamedTuple):
@@ -39,6 +40,12 @@ def report_findings(report: Report) -> list[Finding]:
         topic = visible(row.topic or "?")
         words = f"a timestamp in the future keeps retention from segments of {topic}"
         found.append(Finding(words, "retention"))
+    for row in report.retention.padded[:_MOST]:
+        words = (
+            "zeros at the end of time indexes make a broker take "
+            f"{counted(row.segments, 'segment')} of {visible(row.topic or '?')} to be of 1970"
+        )
+        found.append(Finding(words, "retention"))
     return found
 
 
@@ -51,6 +58,17 @@ def verdict(report: Report) -> str:
         f"of {counted(totals.topics, 'topic')}, {size_text(totals.bytes)}, "
         f"{counted(records, 'record')}"
     )
+
+
+def judged_at(report: Report) -> str:
+    """Return as of which moment groups, transactions and retention are judged, in a sentence, and
+    what to do if the logs end long before it. Rule: docs/report.md F942."""
+    at_ms, latest_ms = report.at.at_ms, report.batches.latest_ms
+    words = f"groups, transactions and retention are judged as of {time_label(at_ms)} UTC"
+    if not report.at.is_now or report.batches.grid is None or at_ms - latest_ms < _LONG_AGO_MS:
+        return words
+    latest = time_text(latest_ms)
+    return f"{words}; 99 % of the batches are not later than {latest}: a copy of then needs --as-of"
 
 
 def _damage(damage: DamageSection) -> Iterator[str]:
@@ -66,6 +84,8 @@ def _damage(damage: DamageSection) -> Iterator[str]:
 
 
 def _transactions(transactions: TransactionsSection) -> Iterator[str]:
+    if transactions.missing:
+        yield f"coordinators of transactions: {transactions.missing}"
     hanging = sum(row.transactions for row in transactions.outcomes if row.outcome == "hanging")
     if hanging:
         yield f"{counted(hanging, 'transaction')} hanging: no coordinator will end them"
@@ -93,12 +113,14 @@ def _since(row: Row) -> str:
 
 
 def _groups(groups: GroupsSection) -> Iterator[Finding]:
+    if groups.missing:
+        yield Finding(f"commits of groups: {groups.missing}", "groups")
     bad = [row for row in groups.statuses if row.status not in _WELL]
     for row in bad[:_MOST]:
-        since = "" if row.behind_since is None else f" since {time_label(row.behind_since)}"
+        since = "" if row.behind_since_ms is None else f" since {time_label(row.behind_since_ms)}"
         words = (
             f"group {visible(row.group_id)} is {counted(row.readable_records or 0, 'record')} "
-            f"behind{since}; its last commit was at {time_label(row.last_commit)}"
+            f"behind{since}; its last commit was at {time_label(row.last_commit_ms)}"
         )
         yield Finding(words, place_of("group", row.group_id))
     left = groups.totals.warned - min(len(bad), _MOST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafkalog.coordination.groups.lag_status import LagStatus
+from kafkalog.inspection.lag.resumed_commits import again_words
 from kafkalog.report.contents import GroupsSection, Row, Rows, TransactionsSection
 from kafkalog.report.figures import Figure, Marks, Series, horizontal_bars, line_over_time
 from kafkalog.report.markup import Markup, anchor, element, folded, name, paragraph, section, table
@@ -26,7 +27,11 @@ def group_section(groups: GroupsSection | None) -> Section:
         words = "No group has committed an offset in these log directories."
         return Section(section("groups", _TITLE, paragraph(words)), {})
     figures: dict[str, Figure] = {}
-    parts: list[str] = [_status_table(groups.statuses)]
+    parts: list[str] = [
+        _status_table(groups.statuses)
+        if groups.statuses
+        else paragraph("No group is known by what is here of the offsets topic.")
+    ]
     plots: list[Markup] = []
     if groups.totals.groups > len(groups.statuses):
         parts.append(paragraph(f"{groups.totals.groups - len(groups.statuses):,} groups more."))
@@ -67,7 +72,7 @@ def _status_table(statuses: Rows) -> Markup:
             (
                 *(anchor("group", row.group_id), _status(row.status), row.state, row.members),
                 *(row.partitions, row.readable_records),
-                *(time_label(row.behind_since), time_label(row.last_commit), _why(row)),
+                *(time_label(row.behind_since_ms), time_label(row.last_commit_ms), _why(row)),
             )
             for row in statuses
         ),
@@ -79,21 +84,27 @@ def _status(status: str) -> Markup:
 
 
 def _partition_table(groups: GroupsSection) -> Markup:
+    is_resumed = any(row.resumes_at is not None for row in groups.partitions)
+    again = ("Resumes at", "Records again") if is_resumed else ()
     heads = (
-        *("Group", "Partition", "Status", "Left to read", "Committed", "Behind since"),
+        *("Group", "Partition", "Status", "Left to read", "Committed", *again, "Behind since"),
         *("Last commit", "Why"),
     )
     rows = (
         (
             *(name(row.group_id), name(f"{row.topic}-{row.partition}"), _status(row.status)),
-            *(row.records, row.committed_offset),
-            *(time_label(row.next_ms if row.records else None), time_label(row.commit_ms)),
+            *(row.readable_records, row.committed_offset),
+            *((row.resumes_at, row.records_again) if is_resumed else ()),
+            time_label(row.next_timestamp_ms if row.readable_records else None),
+            time_label(row.commit_timestamp_ms),
             row.reason,
         )
         for row in groups.partitions
     )
     found, every = table(heads, rows), groups.all_partitions
-    return folded("Lag of each partition", found, len(groups.partitions), every)
+    lag = folded("Lag of each partition", found, len(groups.partitions), every)
+    resumed = sum(row.resumes_at is not None for row in groups.partitions)
+    return element("div", lag, paragraph(f"{again_words(resumed)}.")) if resumed else lag
 
 
 def _member_table(groups: GroupsSection) -> Markup:
@@ -116,14 +127,14 @@ def _why(row: Row) -> Markup | None:
 
 
 def _figure(rows: Rows, generations: Rows) -> Figure | None:
-    values = [row.records for row in rows]
+    values = [row.readable_records for row in rows]
     known = [value for value in values if value is not None]
     if not known:
         return None
     texts = [
         f"{time_label(row.at_ms)}<br>"
-        + ("not known" if row.records is None else f"{counted(row.records, 'record')} left to read")
-        for row in rows
+        + ("not known" if count is None else f"{counted(count, 'record')} left to read")
+        for row, count in zip(rows, values, strict=True)
     ]
     marks = Marks(
         "rebalance", [row.at_ms for row in generations], [_generation(row) for row in generations]
@@ -144,9 +155,19 @@ def _generation(row: Row) -> str:
 def transaction_section(transactions: TransactionsSection) -> Section:
     """Return how transactions ended, by topic, and which of them hold others back."""
     title, rows = "Transactions", transactions.outcomes
+    missing = (
+        [
+            paragraph(
+                f"Of their coordinators, {transactions.missing}: transactions of which "
+                "they may know are not called hanging."
+            )
+        ]
+        if transactions.missing
+        else []
+    )
     if not rows:
         empty = paragraph("There are no transactions in these log directories.")
-        return Section(section("transactions", title, empty), {})
+        return Section(section("transactions", title, empty, *missing), {})
     order = topic_order(rows, lambda row: float(row.transactions))
     labels = [topic_label(topic) for topic in order]
     counts = {(row.shown_topic, row.outcome): row.transactions for row in rows}
@@ -163,7 +184,7 @@ def transaction_section(transactions: TransactionsSection) -> Section:
     parts = [
         place("transaction-topics", "Transactions by topic, counted in each partition", figure)
     ]
-    parts += _holders(transactions)
+    parts += [*_holders(transactions), *missing]
     return Section(section("transactions", title, *parts), {"transaction-topics": figure})
 
 

@@ -10,7 +10,7 @@ from kafkalog.report.cluster_section import cluster_section
 from kafkalog.report.contents import Report
 from kafkalog.report.damage_section import damage_section
 from kafkalog.report.figures import Figure
-from kafkalog.report.findings import remarks, report_findings, verdict
+from kafkalog.report.findings import judged_at, remarks, report_findings, verdict
 from kafkalog.report.group_sections import group_section, transaction_section
 from kafkalog.report.key_section import key_section
 from kafkalog.report.markup import Markup, element, joined, name, paragraph, section
@@ -89,7 +89,7 @@ def _header(report: Report) -> Markup:
             [element("div", name(path)) for path in inputs]
             + ([element("div", f"and {left:,} more")] if left else [])
         ),
-        "Of": f"{time_label(report.at_ms)} UTC, as all times here",
+        "As of": f"{time_label(report.at.at_ms)} UTC, as all times here",
         "Brokers": ", ".join(map(str, brokers)) or "not known: no meta.properties names one",
         "Holds": verdict(report),
         "By": f"kafkalog {report.version}",
@@ -113,7 +113,7 @@ def _fact(text: str) -> Markup:
 
 
 def _in_words(report: Report) -> Markup:
-    found, more = report_findings(report), remarks(report)
+    found, more = report_findings(report), [_sentence(judged_at(report)), *remarks(report)]
     parts = []
     if found:
         links = (element("a", each.text, href=f"#{each.place}") for each in found)
@@ -123,6 +123,10 @@ def _in_words(report: Report) -> Markup:
         parts.append(element("p", words, class_="well"))
     parts.append(element("ul", *(element("li", each) for each in more), class_="remarks"))
     return section("words", "In words", *parts)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _footer(report: Report) -> Markup:

@@ -15,7 +15,7 @@ from kafkalog.report.plot import (
     topic_label,
     topic_order,
 )
-from kafkalog.words import duration_text, size_text
+from kafkalog.words import counted, duration_text, size_text
 
 _WORDS = {
     "now": "now",
@@ -35,6 +35,14 @@ _UNKNOWN = (
     *(element("code", "--server-properties"), " and ", element("code", "--topic-config")),
     " give them.",
 )
+_PARTLY = (
+    "Where settings are missing, those that are known say when: retention.bytes can delete more, "
+    "and nothing goes by time if cleanup.policy is compact alone."
+)
+_PADDED = (
+    "Zeros at the end of time indexes make a broker take these segments to be of 1970; remove "
+    "their .index and .timeindex before it starts, and it recreates them:"
+)
 _TITLE = "Retention: what goes when"
 
 
@@ -52,10 +60,18 @@ def retention_section(retention: RetentionSection) -> Section:
         figures["retention-topics"] = _figure(rows)
         caption = "Bytes by when retention deletes them"
         parts += [place("retention-topics", caption, figures["retention-topics"]), _table(known)]
+        if any(row.missing for row in known):
+            parts.append(paragraph(_PARTLY))
         if len(known) < len(rows):
             parts.append(paragraph("Of what is not known: ", *_UNKNOWN))
     if retention.blocked:
         parts += [paragraph(_BLOCKED), element("ul", *map(_blocked, retention.blocked))]
+    if retention.padded:
+        lines = (
+            element("li", name(row.topic), f": {counted(row.segments, 'segment')}")
+            for row in retention.padded
+        )
+        parts += [paragraph(_PADDED), element("ul", *lines)]
     return Section(section("retention", _TITLE, *parts), figures)
 
 
@@ -103,4 +119,6 @@ def _limits(row: Row) -> str:
         found.append("no time" if row.retention_ms < 0 else duration_text(row.retention_ms))
     if row.retention_bytes is not None and row.retention_bytes >= 0:
         found.append(size_text(row.retention_bytes))
+    if row.missing:
+        found.append(f"not known: {', '.join(row.missing)}")
     return ", ".join(found) or "-"

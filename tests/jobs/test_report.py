@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.report import main
+from kafkalog.report.contents import ReportMoment
 from kafkalog.report.reading.report_reading import ReportRequest, read_report
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.jobs.spark_views import SparkViews
@@ -26,7 +27,7 @@ def test_the_page_about_a_damaged_disk(
     assert main(arguments) == ExitCode.FINDINGS
     said = capsys.readouterr().out.splitlines()
     size = sum(path.stat().st_size for path in DAMAGED.glob("*/*.log"))
-    assert said[1] == f"3 damaged ranges in e.w-0, 9.3 KiB of {size / 1024:.0f} KiB"
+    assert said[2] == f"3 damaged ranges in e.w-0, 9.3 KiB of {size / 1024:.0f} KiB"
     assert said[-1] == f"report: {tmp_path / 'new' / 'report.html'}"
 
 
@@ -37,7 +38,7 @@ def test_tasks_read_what_processes_of_the_command_read(spark: SparkSession, name
     logs = find_partitions(paths, strict=False)
     views = SparkViews(spark, paths, logs, {"mode": "PERMISSIVE"})
     # Hashes of keys have another secret each time.
-    request = ReportRequest(paths, logs, AT_MS, shows_keys=True)
+    request = ReportRequest(paths, logs, ReportMoment(AT_MS, is_now=True), shows_keys=True)
     by_tasks = read_report(views, request)
     by_processes = read_report(LocalViews(paths, logs, 2), request)
     assert asdict(by_tasks) == asdict(by_processes)

@@ -83,11 +83,12 @@ def test_transactions_have_the_ids_and_states_that_kafka_transactions_listed(
 def test_whose_coordinator_may_be_missing_does_not_hang(
     spark: SparkSession, unpacked: Unpack, tmp_path: Path
 ) -> None:
-    # F216. kafka-transactions lists the transactional id of all three.
+    # F216, F940. kafka-transactions lists the transactional id of all three.
     logs = tmp_path / "logs"
     shutil.copytree(unpacked("kafka44.logs") / "log-dirs", logs)
     shutil.rmtree(logs / "__transaction_state-0")
-    assert run(logs, tmp_path / "tables", "--fail-on-findings") == 0
+    code = run(logs, tmp_path / "tables", "--fail-on-findings")
+    assert code == ExitCode.UNREADABLE_INPUT
     rows = table(spark, tmp_path / "tables", "transaction_report").collect()
     reasons = {row.topic: row.reason for row in rows if row.outcome == "open"}
     assert reasons == {"shop.tx": "known", **dict.fromkeys(OF_PARTITION_0, "unknown")}

@@ -1,12 +1,12 @@
-"""Consumer lag of groups as DataFrames: commits of groups in ZooKeeper with their members, times of
-a lag, and what a terminal shows. Rules: docs/format.md F310 to F327.
+"""Consumer lag of groups as DataFrames: commits of groups in ZooKeeper with their members, and
+what a terminal shows. Rules: docs/format.md F310 to F327.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafkalog.analysis.lag.groups import GROUP_KEY, joined_by_group
@@ -67,17 +67,6 @@ def zookeeper_rows(commits: DataFrame, sources: ZookeeperSources) -> DataFrame:
         *(*names, *rest, "member_id", "group_type", "group_state", "member_count"),
         F.coalesce("commit_path", "group_path").alias("input_path"),
     )
-
-
-def lag_times(at_ms: Column) -> dict[str, Column]:
-    """Return the columns time_lag_ms, at a time, freshness_ms and wait_before_commit_ms. F315"""
-    left = F.col("readable_records") + F.col("in_tiered_storage") + F.col("damaged")
-    age = F.when(left == 0, F.lit(0)).otherwise(at_ms - F.col("next_timestamp_ms"))
-    return {
-        "time_lag_ms": age.cast("long"),
-        "freshness_ms": F.col("newest_timestamp_ms") - F.col("next_timestamp_ms"),
-        "wait_before_commit_ms": F.col("commit_timestamp_ms") - F.col("consumed_timestamp_ms"),
-    }
 
 
 def most_behind(lag: DataFrame) -> DataFrame:

@@ -2,62 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from enum import Enum
-from typing import TypeVar
+from collections.abc import Iterator
 
-from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafkalog.analysis.lag.groups import GROUP_KEY
 from kafkalog.analysis.readable import timestamp_column
-from kafkalog.coordination.groups.burrow import BURROW_GROUP_RANKS, BURROW_GROUP_STATUSES
-from kafkalog.coordination.groups.lag_status import GROUP_RANKS, GROUP_STATUSES, LAG_ERRORS
+from kafkalog.coordination.groups.group_statuses import PARTITION_COLUMNS, group_statuses
 
-_Status = TypeVar("_Status", bound=Enum)
 _END = "end"
+# The columns of GroupStatus.
+_STATUSES = pa.schema(
+    [
+        *(("cluster_id", pa.string()), ("group_id", pa.string()), ("rank", pa.int64())),
+        *(("status", pa.string()), ("burrow_status", pa.string()), ("partitions", pa.int64())),
+        *((name, pa.int64()) for name in ("errors", "readable_records")),
+        *((name, pa.int64()) for name in ("behind_since_ms", "last_commit_ms")),
+        *(("topic", pa.string()), ("partition", pa.int32()), ("reason", pa.string())),
+    ]
+)
 
 
 def newest_statuses(history: DataFrame) -> DataFrame:
     """Return a row per group from the last rows of its partitions, the worst first: group_id,
     status (F338), burrow_status (F332), partitions, those with an error, records left to read, the
     time of the first of them, the last commit, and the reason of the worst partition."""
-    is_error = F.col("status").isin([status.value for status in LAG_ERRORS])
-    worst = F.max_by(
-        F.struct("topic", "partition", "reason"),
-        F.struct(_rank("status", GROUP_RANKS), F.coalesce("readable_records", F.lit(-1))),
-    )
-    next_record = timestamp_column(F.col("next_timestamp_ms"))
-    by_group = history.where(F.col("event") == _END).groupBy(*GROUP_KEY)
-    found = by_group.agg(
-        _worst("status", GROUP_STATUSES, _rank("status", GROUP_RANKS)),
-        _worst(
-            *("burrow_status", BURROW_GROUP_STATUSES), _rank("burrow_status", BURROW_GROUP_RANKS)
-        ),
-        F.count("*").alias("partitions"),
-        F.count_if(is_error).alias("errors"),
-        F.sum("readable_records").alias("readable_records"),
-        F.min(F.when(F.col("readable_records") > 0, next_record)).alias("behind_since"),
-        F.max(timestamp_column(F.col("commit_timestamp_ms"))).alias("last_commit"),
-        worst.alias("worst"),
-    )
-    return found.orderBy(
-        _rank("status", GROUP_RANKS).desc(), F.desc("readable_records"), "group_id"
-    ).select(
+
+    def statuses(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in batch.to_pylist())
+        found = [each._asdict() for each in group_statuses(rows)]
+        yield from pa.Table.from_pylist(found, schema=_STATUSES).to_batches()
+
+    ends = history.where(F.col("event") == _END).select(*PARTITION_COLUMNS)
+    found = ends.repartition(*GROUP_KEY).mapInArrow(statuses, from_arrow_schema(_STATUSES))
+    return found.orderBy(F.desc("rank"), F.desc("readable_records"), "group_id").select(
         *("group_id", "status", "burrow_status", "partitions", "errors", "readable_records"),
-        *("behind_since", "last_commit", "worst.topic", "worst.partition", "worst.reason"),
+        timestamp_column(F.col("behind_since_ms")).alias("behind_since"),
+        timestamp_column(F.col("last_commit_ms")).alias("last_commit"),
+        *("topic", "partition", "reason"),
     )
-
-
-def _rank(status: str, ranks: Mapping[_Status, int]) -> Column:
-    """Return the place of a column's status among the statuses of groups."""
-    return F.coalesce(*(F.when(F.col(status) == each.value, rank) for each, rank in ranks.items()))
-
-
-def _worst(status: str, statuses: Sequence[Enum], rank: Column) -> Column:
-    """Return a group's status, given the ranks of those of its partitions."""
-    names = F.array(*(F.lit(each.value) for each in statuses))
-    return F.get(names, F.max(rank)).alias(status)
 
 
 def status_totals(statuses: DataFrame) -> DataFrame:

@@ -11,7 +11,7 @@ import click
 
 from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.terminal import progress_bar, table_format_option
-from kafkalog.errors import ConflictingOptionsError, OptionError
+from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.options import Isolation
@@ -124,11 +124,10 @@ def groups(
     with progress_bar(size, "reading") as bar:
         reading = Reading(paths, processes_for(size, processes), bar.update)
         sources = group_sources(reading, logs, at_ms=as_of, retention_ms=offsets_retention * 60_000)
-    complete = sources.reaches
     now_ms = time.time_ns() // 1_000_000
-    group_notes.note_reach(complete, as_of, now_ms)
+    group_notes.note_reach(sources, as_of, now_ms)
     if not sources.groups:
-        group_notes.note_nothing_known(logs, complete, as_of)
+        group_notes.note_nothing_known(sources, as_of)
     requested = _requested(sources, groups)
     if not groups:
         group_notes.note_zookeeper(logs)
@@ -159,6 +158,7 @@ def groups(
         group_notes.note_unread(found)
         group_notes.note_unknown(found, lambda: deleted_topics(paths, logs), as_of)
         group_notes.note_uncounted(found)
+        group_notes.note_resumed(found)
         if verbose or table == _LAGGING:
             group_notes.note_clocks(found, as_of)
 
@@ -193,11 +193,19 @@ def _why(
 
 
 def _requested(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
-    """Return the groups with these names, or all groups if no name is given."""
+    """Return the groups with these names, or all groups if no name is given. Raises LogDirError for
+    an unknown one where records are missing that may be about it, and else OptionError."""
     from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER
+    from kafkalog.inspection.logs.missing_records import missing_words
 
     known = {key: group for key, group in sources.groups.items() if group.state != "Dead"}
     missing = set(names) - {key.group_id for key in known}
+    if missing and sources.missing:
+        raise LogDirError(
+            f"nothing is known of group {', '.join(sorted(missing))}, but not all of it is here: "
+            f"{missing_words(sources.missing)}: give the log directories of all brokers, or "
+            "another copy"
+        )
     if missing:
         shown = name_suggestions(missing, {key.group_id for key in known})
         raise OptionError(

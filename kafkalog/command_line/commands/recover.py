@@ -30,6 +30,7 @@ _TEXT_COLUMNS = {
     _PLAN: (
         *("topic", "partition", "broker_starts", "log_end_offset", "lost_records"),
         *("salvageable_records", "missing_offsets", "remaining_faults", "consumers_stop_at"),
+        "padded_time_indexes",
         *("cut_kind", "cut_position", "cut_file", "start_error"),
     ),
     _SEQUENCES: (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import click
@@ -58,6 +57,7 @@ def report(
         cluster_images,
         missing_replica_lines,
     )
+    from kafkalog.report.contents import ReportMoment
     from kafkalog.report.findings import spoken
     from kafkalog.report.reading.report_reading import ReportRequest, read_report
     from kafkalog.report.writing import write_report
@@ -73,12 +73,11 @@ def report(
     refuse_inside("--output-dir", output_dir, directories_read(inputs, logs))
     refuse_unwritable("--output-dir", output_dir)
     log_dirs = [entry.path for entry in inputs]
-    at_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
     absent = [
         *absent_lines(log_dirs, logs),
         *missing_replica_lines(log_dirs, logs, cluster_images(logs)),
     ]
-    request = ReportRequest(log_dirs, logs, at_ms, config, show_keys, absent)
+    request = ReportRequest(log_dirs, logs, ReportMoment.of(as_of), config, show_keys, absent)
     size = bytes_in(logs)
     with progress_bar(_READS * size, "reading") as bar:
         views = LocalViews(log_dirs, logs, processes_for(size, processes), on_done=bar.update)

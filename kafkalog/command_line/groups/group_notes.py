@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER, known_from_ms
+from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER, GroupSources, known_from_ms
 from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.command_line.terminal import print_note
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
-from kafkalog.inspection.groups.commit_reach import (
-    LogReach,
-    commit_reaches,
-    expired_words,
-    reach_words,
-)
-from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.inspection.groups.commit_reach import expired_words, reach_words
+from kafkalog.inspection.lag.resumed_commits import RECORDS_AGAIN, again_words
+from kafkalog.inspection.logs.missing_records import missing_words
+from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.words import counted, time_text
 
@@ -31,11 +28,17 @@ _CREATE_TIME = 0
 _BY_PRODUCERS = ("create_time", "consumed")
 
 
-def note_reach(complete: Sequence[LogReach], as_of: int | None, now_ms: int) -> None:
+def note_reach(sources: GroupSources, as_of: int | None, now_ms: int) -> None:
     """Note from when on all commits are known, at a past time, and what hides some."""
-    for reach in commit_reaches(complete):
-        if reach.damaged_ranges or reach.missing or as_of is not None:
+    for reach in sources.commit_reaches():
+        if not reach.is_whole or as_of is not None:
             print_note(reach_words([reach], as_of))
+    of_shares = [each for each in sources.missing if each.topic == SHARE_GROUP_STATE]
+    if of_shares:
+        print_note(
+            f"share groups: {missing_words(of_shares)}: where share groups are is not known, or "
+            "older than shown"
+        )
     if as_of is not None and as_of > now_ms:
         print_note(
             f"{time_text(as_of)} is in the future: the table shows the state now, and ages as of "
@@ -43,26 +46,23 @@ def note_reach(complete: Sequence[LogReach], as_of: int | None, now_ms: int) -> 
         )
 
 
-def note_nothing_known(
-    logs: Sequence[PartitionLog], complete: Sequence[LogReach], as_of: int | None
-) -> None:
-    """Note why there is no group; `complete` shows from when on the logs have all commits."""
-    first_ms = known_from_ms(logs)
+def note_nothing_known(sources: GroupSources, as_of: int | None) -> None:
+    """Note why there is no group."""
+    first_ms = known_from_ms(sources.logs)
+    has_all = all(reach.is_whole for reach in sources.commit_reaches())
+    left = "" if has_all else "what is here of "
     if first_ms is None:
-        print_note(f"no consumer group is known: {CONSUMER_OFFSETS} has no record")
+        print_note(f"no consumer group is known: {left}{CONSUMER_OFFSETS} has no record")
     elif as_of is not None and as_of < first_ms:
-        has_all = not any(
-            reach.damaged_ranges or reach.missing or reach.complete_from_ms is not None
-            for reach in commit_reaches(complete)
-        )
+        has_all = has_all and not any(reach.complete_from_ms for reach in sources.commit_reaches())
         what = "there was no group yet at" if has_all else "nothing is known of"
         print_note(
-            f"{what} {time_text(as_of)}: the first record of {CONSUMER_OFFSETS} is of "
+            f"{what} {time_text(as_of)}: the first record of {left}{CONSUMER_OFFSETS} is of "
             f"{time_text(first_ms)}"
         )
     else:
         found = "no commit and no group in force"
-        print_note(f"no consumer group is known: {CONSUMER_OFFSETS} has {found}")
+        print_note(f"no consumer group is known: {left}{CONSUMER_OFFSETS} has {found}")
 
 
 def note_unread(rows: Sequence[LagRow]) -> None:
@@ -119,6 +119,28 @@ def note_uncounted(rows: Sequence[LagRow]) -> None:
         print_note(f"{counted(len(stale), 'stale commit')} not counted as lagging: {why}")
     if expired:
         print_note(expired_words(expired))
+
+
+def note_resumed(rows: Sequence[LagRow]) -> None:
+    """Note commits at which Java's consumers do not continue."""
+    resumed = [row for row in rows if row.is_counted and row.resumes_at is not None]
+    if resumed:
+        print_note(again_words(len(resumed)))
+    _note_some(
+        (
+            f"{row.group.group_id} continues {row.topic}-{row.partition} at {row.resumes_at}, not "
+            f"at {row.committed_offset}: {_again(row.account[RECORDS_AGAIN])}"
+            for row in resumed
+        ),
+        "commit",
+    )
+
+
+def _again(records: int | None) -> str:
+    if records is None:
+        return "how many records come again is not known"
+    verb = "come again" if records >= 0 else "are skipped"
+    return f"{counted(abs(records), 'record')} {verb}"
 
 
 def note_clocks(rows: Sequence[LagRow], as_of: int | None) -> None:

@@ -21,9 +21,10 @@ from kafkalog.coordination.groups.group_records import (
 from kafkalog.coordination.groups.offsets_partitions import offsets_partitions
 from kafkalog.coordination.groups.share_states import ShareState, ShareStates
 from kafkalog.errors import LogDirError
-from kafkalog.inspection.groups.commit_reach import LogReach
+from kafkalog.inspection.groups.commit_reach import CommitReach, LogReach, commit_reaches
 from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.complete_from import complete_from, first_timestamp_ms
+from kafkalog.inspection.logs.missing_records import MissingRecords, note_missing_records
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -56,8 +57,8 @@ class GroupSources:
     """All logs under the paths; groups, their members, the commits in effect as rows of view
     `offset_commits` with has_open_commit, the member of each partition, the leaders of the
     partitions of `__consumer_offsets`, topic names by id, how far back the commits of each of these
-    partitions reach, and the judge of commits. Share groups commit nothing: `commits` has where
-    they begin, and `shares` more about it."""
+    partitions reach, the judge of commits, and the records of these topics that the input lacks.
+    Share groups commit nothing: `commits` has where they begin, and `shares` more about it."""
 
     logs: list[PartitionLog]
     groups: dict[GroupKey, Group]
@@ -69,6 +70,12 @@ class GroupSources:
     topic_names: dict[str, str]
     reaches: list[LogReach]
     judge: CommitJudge
+    missing: list[MissingRecords]
+
+    def commit_reaches(self) -> list[CommitReach]:
+        """Return how far back commits reach, as a whole."""
+        of_commits = [each for each in self.missing if each.topic == CONSUMER_OFFSETS]
+        return commit_reaches(self.reaches, of_commits)
 
 
 def logs_with_groups(log_dirs: Sequence[str]) -> list[PartitionLog]:
@@ -103,7 +110,7 @@ def group_sources(
     with_reaches: bool = True,
 ) -> GroupSources:
     """Read the groups from the logs, now or at a past time. To know how far back commits reach, the
-    logs are read once more."""
+    logs are read once more. Missing records are noted for the end of the run."""
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     commits: dict[_Place, GroupRecord] = {}
     latest: list[GroupRecord] = []
@@ -144,6 +151,10 @@ def group_sources(
         names,
         reaches,
         CommitJudge(groups, members, topics, offsets_partitions(groups, partitions), retention_ms),
+        [
+            *note_missing_records(logs, CONSUMER_OFFSETS),
+            *note_missing_records(logs, SHARE_GROUP_STATE),
+        ],
     )
 
 

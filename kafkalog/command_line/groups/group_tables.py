@@ -14,12 +14,15 @@ from kafkalog.command_line.groups.why_rows import WHY_COLUMNS
 from kafkalog.command_line.terminal import print_text, write_table
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
+from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS
+from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.words import age_text, duration_text, first_names, time_text
 
 _OFFSETS = (
     *("group", "topic", "partition", "current_offset", "log_end_offset", "lag"),
     *("consumer_id", "host", "client_id"),
 )
+_LAG_END = _OFFSETS.index("lag") + 1
 _VERBOSE = ("behind_since_ms", "time_lag_ms", "committed_at_ms", "commit_status", *LAG_PARTS)
 _STATES = ("group", "coordinator_id", "assignment_strategy", "state", "members", "type")
 _MEMBERS = ("group", "consumer_id", "group_instance_id", "host", "client_id", "partitions")
@@ -109,8 +112,16 @@ def _assignment(member: GroupMember, names: dict[str, str]) -> str:
 def write_offsets(rows: Sequence[LagRow], table_format: str, *, verbose: bool) -> None:
     """A row per group, topic and partition, also where a commit only waits for the end of its
     transaction, of which the tool shows nothing."""
-    names = (*_OFFSETS, *(_VERBOSE if verbose else ()))
-    values = [(*_offsets(row), *(_more(row) if verbose else ())) for row in rows]
+    # As text, where any commit is resumed elsewhere.
+    is_shown = table_format != "text" or any(row.resumes_at is not None for row in rows)
+    resumed = RESUME_COLUMNS if is_shown else ()
+    names = (*_OFFSETS[:_LAG_END], *resumed, *_OFFSETS[_LAG_END:], *(_VERBOSE if verbose else ()))
+    values = []
+    for row in rows:
+        offsets = _offsets(row)
+        again = (row.account[name] for name in resumed)
+        more = _more(row) if verbose else ()
+        values.append((*offsets[:_LAG_END], *again, *offsets[_LAG_END:], *more))
     write_table(names, values, table_format, texts=_TEXTS)
 
 
@@ -143,7 +154,9 @@ def write_lagging(
         row for row in rows if row.is_counted and any(row.account[part] for part in _BEHIND_PARTS)
     ]
     if not lagging and table_format == "text":
-        click.echo("no group is known to lag" if sources.groups else "no group is known")
+        words = "no group is known to lag" if sources.groups else "no group is known"
+        is_whole = all(reach.is_whole for reach in sources.commit_reaches())
+        click.echo(words if is_whole else f"{words} by what is here of {CONSUMER_OFFSETS}")
         return
     names = _LAGGING_VERBOSE if verbose else _LAGGING
     if verbose:

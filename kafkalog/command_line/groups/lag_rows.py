@@ -22,10 +22,17 @@ from kafkalog.coordination.groups.group_records import (
     GroupRecord,
 )
 from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, with_accounts
+from kafkalog.inspection.lag.lag_times import lag_times
+from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, RESUMES_AT, with_resumes
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 from kafkalog.views.parallel import in_order
 
+# The columns of an account that its times are made of.
+_TIMED = (
+    *("readable_records", "in_tiered_storage", "damaged", "next_timestamp_ms"),
+    *("newest_timestamp_ms", "consumed_timestamp_ms"),
+)
 _Place = tuple[GroupKey, GroupPartition]
 # The names of columns of accounts, these columns, and the statuses of commits.
 _Accounts = tuple[list[str], list[list[Any]], list[str]]
@@ -66,6 +73,12 @@ class LagRow:
         return next_ms
 
     @property
+    def resumes_at(self) -> int | None:
+        """Where Java's consumers continue, None where that is the commit. F943"""
+        offset: int | None = self.account[RESUMES_AT]
+        return offset
+
+    @property
     def is_ahead_of_time(self) -> bool:
         """Whether that record has a timestamp in the future."""
         return self.behind_since_ms is not None and self.behind_since_ms > self.at_ms
@@ -73,12 +86,8 @@ class LagRow:
     @property
     def time_lag_ms(self) -> int | None:
         """The age of the first record that is left to read, None if unknown. F315"""
-        left = [self.account[name] for name in ("readable_records", "in_tiered_storage", "damaged")]
-        if None in left:
-            return None
-        if not sum(left):
-            return 0
-        return None if self.behind_since_ms is None else self.at_ms - self.behind_since_ms
+        age_ms: int | None = self.account["time_lag_ms"]
+        return age_ms
 
 
 def lag_rows(
@@ -101,18 +110,25 @@ def lag_rows(
         key, wanted = item
         commits = [sources.commits.get(place) for place in wanted]
         offsets = [None if commit is None else commit["committed_offset"] for commit in commits]
-        rows = {"committed_offset": of_values(offsets, pa.int64())}
+        epochs = [None if commit is None else commit["leader_epoch"] for commit in commits]
+        rows = {
+            "committed_offset": of_values(offsets, pa.int64()),
+            "leader_epoch": of_values(epochs, pa.int64()),
+        }
         if as_of is not None:
             rows["at_ms"] = of_values([as_of] * len(wanted), pa.int64())
         log = logs.get(key)
+        # Commits are newer than the list of segments.
+        log = None if log is None else with_segments_of_now(log)
         table = with_accounts(
             pa.table(rows),
-            # Commits are newer than the list of segments.
-            None if log is None else with_segments_of_now(log),
+            log,
             read_committed=read_committed,
             now_ms=now_ms,
             at=None if as_of is None else "at_ms",
         )
+        of_now = log if as_of is None else None
+        table = with_resumes(table, of_now, read_committed=read_committed, now_ms=now_ms)
         ends = table["high_watermark"].to_pylist()
         statuses = [
             NO_COMMIT
@@ -121,7 +137,12 @@ def lag_rows(
             for place, commit, high_watermark in zip(wanted, commits, ends, strict=True)
         ]
         # Columns: to pickle, they are a fraction of what rows are.
-        columns = {name: table[name].to_pylist() for name in ACCOUNT_COLUMNS}
+        columns = {name: table[name].to_pylist() for name in (*ACCOUNT_COLUMNS, *RESUME_COLUMNS)}
+        for number, place in enumerate(wanted):
+            share = sources.shares.get(place)
+            if share is not None:
+                _deliver(columns, number, share.delivery_complete)
+        columns["time_lag_ms"] = _time_lags(columns, at_ms)
         yield list(columns), list(columns.values()), statuses
 
     items = list(by_log.items())
@@ -131,16 +152,24 @@ def lag_rows(
         for place, status, *values in zip(wanted, statuses, *columns, strict=True):
             account = dict(zip(names, values, strict=True))
             commit = sources.commits.get(place)
-            share = sources.shares.get(place)
-            if share is not None and account["lag"] is not None:
-                account |= _delivered(account, share.delivery_complete)
             member = sources.assigned.get(place)
             yield LagRow(place[0], *key, commit, account, status, member, at_ms)
 
 
-def _delivered(account: Mapping[str, Any], complete: int | None) -> dict[str, int | None]:
-    """Return what is left of a lag without the records that a share group needs no more. F780"""
-    if complete is None:
-        return {"lag": None}
-    readable = max(account["readable_records"] - complete, 0)
-    return {"lag": account["lag"] - complete, "readable_records": readable}
+def _deliver(columns: dict[str, list[Any]], number: int, complete: int | None) -> None:
+    """Take off a lag the records that a share group needs no more. F780"""
+    lag, readable = columns["lag"][number], columns["readable_records"][number]
+    if lag is None:
+        return
+    columns["lag"][number] = None if complete is None else lag - complete
+    if complete is not None:
+        columns["readable_records"][number] = max(readable - complete, 0)
+
+
+def _time_lags(columns: Mapping[str, list[Any]], at_ms: int) -> list[int | None]:
+    arrays = {name: of_values(columns[name], pa.int64()) for name in _TIMED}
+    rows = len(columns["lag"])
+    arrays["at_ms"] = of_values([at_ms] * rows, pa.int64())
+    arrays["commit_timestamp_ms"] = pa.nulls(rows, pa.int64())
+    found: list[int | None] = lag_times(arrays)["time_lag_ms"].to_pylist()
+    return found

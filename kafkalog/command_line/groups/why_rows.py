@@ -14,6 +14,7 @@ from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition, group_key
 from kafkalog.coordination.groups.stuck_partitions import HoldingTransaction, PartitionOfGroup
+from kafkalog.inspection.logs.missing_records import missing_words
 from kafkalog.questions.transactions import Transactions, TransactionSettings, transactions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.views.engine import AskedView, Batches, LocalViews
@@ -171,11 +172,12 @@ def why_rows(
     for key in sorted(set(groups) - {row.group for row in rows}):
         group = sources.groups[key]
         nothing = [None] * (len(WHY_COLUMNS) - 7)
-        words = (
-            "Nothing was committed, and no consumer is in the group: start one."
-            if not group.members
-            else "No member has a partition: look at what the members subscribe to."
-        )
+        if sources.missing:
+            words = f"Commits may be missing: {missing_words(sources.missing)}."
+        elif not group.members:
+            words = "Nothing was committed, and no consumer is in the group: start one."
+        else:
+            words = "No member has a partition: look at what the members subscribe to."
         reason = "not_assigned" if group.members else "no_members"
         yield (
             *(key.group_id, None, None, reason, *nothing[:-2]),

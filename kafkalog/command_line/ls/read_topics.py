@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from kafkalog.command_line.groups.group_sources import Reading, group_sources, refuse_without_groups
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.coordination.zookeeper.kafka_directories import CONSUMER_OFFSETS_VIEW
-from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
+from kafkalog.inspection.groups.commit_reach import reach_words
+from kafkalog.inspection.logs.missing_records import missing_words
 from kafkalog.inspection.zookeeper.cluster_trees import cluster_tree
-from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog
 
 
@@ -35,8 +36,9 @@ def read_topics(
     places = (*sources.commits, *sources.assigned)
     found |= {topic for _, (topic, _) in places}
     hidden = [
-        reach_words([reach], None)
-        for reach in commit_reaches(sources.reaches)
-        if reach.damaged_ranges or reach.missing
+        reach_words([reach], None) for reach in sources.commit_reaches() if not reach.is_whole
     ]
+    of_shares = [each for each in sources.missing if each.topic == SHARE_GROUP_STATE]
+    if of_shares:
+        hidden.append(f"share groups: {missing_words(of_shares)}")
     return found, hidden

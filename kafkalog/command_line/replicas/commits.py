@@ -14,6 +14,7 @@ from kafkalog.inspection.groups.commits_in_effect import (
     CommitsInEffect,
     commits_that_count,
 )
+from kafkalog.inspection.logs.missing_records import note_missing_records
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.inspection.partitions.leader_choices import Loss, Replica
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -84,7 +85,9 @@ class ReplicaCommits:
 
 
 def positions(logs: Sequence[PartitionLog], processes: int) -> Positions:
-    """Return the commits in effect by the best replicas of `__consumer_offsets`."""
+    """Return the commits in effect by the best replicas of `__consumer_offsets`; records that no
+    replica has are noted for the end of the run."""
+    note_missing_records(logs, CONSUMER_OFFSETS)
     best = best_logs([log for log in logs if log.topic == CONSUMER_OFFSETS])
     found: dict[GroupPartition, list[CommitRow]] = defaultdict(list)
 

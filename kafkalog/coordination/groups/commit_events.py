@@ -11,13 +11,15 @@ class HistoryMoments:
     """The times that a history of lag has rows for, in milliseconds.
 
     These are every commit or, with `every_ms`, the multiples of that, from `since_ms` on; and
-    `until_ms`, where the history ends. With `ends_now` the last row is about the log as it is.
+    `until_ms`, where the history ends. With `ends_now` the last row is about the log as it is. With
+    `ticks_until_ms` there is no multiple from then on.
     """
 
     since_ms: int
     until_ms: int
     ends_now: bool
     every_ms: int | None = None
+    ticks_until_ms: int | None = None
 
 
 class EventKind(IntEnum):

@@ -74,11 +74,13 @@ class OpenTransaction(NamedTuple):
 class OpenTransactionRule:
     """Decides at a time which transactions hang, from what coordinators know. `incomplete` are the
     clusters without all partitions of `__transaction_state`: there a missing transactional id
-    proves nothing."""
+    proves nothing. `cut` are those where a partition lacks its last records: there an older record
+    about an id proves nothing either."""
 
     at_ms: int
     longest_ms: int
     incomplete: Collection[str | None]
+    cut: Collection[str | None] = ()
 
     def judge(
         self, row: State, state: State | None, holder: int | None, *, is_known_later: bool = False
@@ -88,7 +90,9 @@ class OpenTransactionRule:
         Where the producer has records of a later time only, the cleaner may have removed what its
         coordinator knew at this time."""
         says = _coordinator_says(state, row)
-        if says == NO_TRANSACTIONAL_ID and (row["cluster_id"] in self.incomplete or is_known_later):
+        is_incomplete = row["cluster_id"] in self.incomplete or is_known_later
+        is_cut = says in _HANGING and row["cluster_id"] in self.cut
+        if is_cut or (says == NO_TRANSACTIONAL_ID and is_incomplete):
             says = "unknown"
         started_ms = state["started_ms"] if state and says == "known" else None
         # The coordinator's time comes before that of the first record.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from kafkalog.inspection.logs.missing_records import MissingRecords, missing_words
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.words import counted, time_text
 
@@ -31,34 +32,50 @@ class LogReach(NamedTuple):
 
 class CommitReach(NamedTuple):
     """From when on a store has the commits of all groups, None for at all times; how many damaged
-    places hide some; which partitions of `__consumer_offsets` the input is known to lack."""
+    places hide some; which partitions of `__consumer_offsets` the input is known to lack, and which
+    records of others."""
 
     is_zookeeper: bool
     complete_from_ms: int | None
     damaged_ranges: int
     missing: tuple[int, ...] = ()
+    missing_records: tuple[MissingRecords, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is known to be hidden or missing, but for what was removed."""
+        return not (self.damaged_ranges or self.missing or self.missing_records)
 
 
-def commit_reaches(logs: Sequence[LogCompleteness]) -> list[CommitReach]:
-    """Return the reach of each store that has logs."""
-    numbers = {log.internal_partition for log in logs if log.internal_partition is not None}
-    missing = sorted(set(range(max(numbers, default=-1) + 1)) - numbers)
+def commit_reaches(
+    logs: Sequence[LogCompleteness], missing_records: Sequence[MissingRecords] = ()
+) -> list[CommitReach]:
+    """Return the reach of each store that has logs; `missing_records` are those of
+    `__consumer_offsets`."""
+    here = {log.internal_partition for log in logs if log.internal_partition is not None}
+    named = {each.partition for each in missing_records}
+    missing = sorted(set(range(max(here | named, default=-1) + 1)) - here - named)
     in_kafka = [log for log in logs if log.internal_partition is not None]
     in_zookeeper = [log for log in logs if log.internal_partition is None]
     reaches = []
-    if in_kafka:
-        reaches.append(_reach(False, in_kafka, missing))
+    if in_kafka or missing_records:
+        reaches.append(_reach(False, in_kafka, missing, missing_records))
     if in_zookeeper:
-        reaches.append(_reach(True, in_zookeeper, []))
+        reaches.append(_reach(True, in_zookeeper, [], []))
     return reaches
 
 
 def _reach(
-    is_zookeeper: bool, logs: Sequence[LogCompleteness], missing: Sequence[int]
+    is_zookeeper: bool,
+    logs: Sequence[LogCompleteness],
+    missing: Sequence[int],
+    missing_records: Sequence[MissingRecords],
 ) -> CommitReach:
     times = [log.complete_from_ms for log in logs if log.complete_from_ms is not None]
     damaged = sum(log.damaged_ranges for log in logs)
-    return CommitReach(is_zookeeper, max(times, default=None), damaged, tuple(missing))
+    return CommitReach(
+        is_zookeeper, max(times, default=None), damaged, tuple(missing), tuple(missing_records)
+    )
 
 
 def reach_words(reaches: Sequence[CommitReach], moment: int | None) -> str:
@@ -78,7 +95,8 @@ def expired_words(expired: int) -> str:
 
 def _lines(reach: CommitReach, moment: int | None) -> Iterator[str]:
     commits = "commits in ZooKeeper" if reach.is_zookeeper else "commits"
-    yield f"{commits}: {_completeness(reach, moment)}"
+    here = "" if reach.is_whole else ", as far as they are here"
+    yield f"{commits}{here}: {_completeness(reach, moment)}"
     if reach.damaged_ranges and reach.is_zookeeper:
         yield (
             f"{commits}: {reach.damaged_ranges} damaged places in its files may hide some: see "
@@ -88,6 +106,11 @@ def _lines(reach: CommitReach, moment: int | None) -> Iterator[str]:
         yield (
             f"{commits}: {reach.damaged_ranges} damaged places in {CONSUMER_OFFSETS} hide some, "
             "perhaps whole groups: see jobs/validate_checksums.py"
+        )
+    if reach.missing_records:
+        yield (
+            f"{commits}: {missing_words(reach.missing_records)}: commits in them, perhaps whole "
+            "groups, are not known"
         )
     if reach.missing:
         numbers = ", ".join(map(str, reach.missing))
@@ -99,8 +122,11 @@ def _lines(reach: CommitReach, moment: int | None) -> Iterator[str]:
 
 def _completeness(reach: CommitReach, moment: int | None) -> str:
     if reach.complete_from_ms is None:
-        none = f"none has been removed {'with old logs' if reach.is_zookeeper else 'by cleaning'}"
-        return none if moment is None else f"{none}, so none of {time_text(moment)} is missing"
+        by = "with old logs" if reach.is_zookeeper else "by cleaning"
+        none = f"none has been removed {by}"
+        if moment is None or not reach.is_whole:
+            return none
+        return f"{none}, so none of {time_text(moment)} is missing"
     begin = f"complete from {time_text(reach.complete_from_ms)} on"
     if moment is None or moment >= reach.complete_from_ms:
         return begin

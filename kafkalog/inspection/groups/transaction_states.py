@@ -1,4 +1,5 @@
-"""What a task keeps of view `transaction_states`. Rule: docs/format.md F216."""
+"""What coordinators know of transactions: what a task keeps of view `transaction_states`, and the
+rule by which open ones are judged. Rules: docs/format.md F216 and F940."""
 
 from __future__ import annotations
 
@@ -9,6 +10,11 @@ import pyarrow as pa
 
 from kafkalog.columns.arrays import of_values
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.coordination.groups.transactional_ids import OpenTransactionRule
+from kafkalog.inspection.logs.missing_records import MissingRecords, note_missing_records
+from kafkalog.storage.log_dir.absent_coordinators import clusters_without_all_coordinators
+from kafkalog.storage.names import TRANSACTION_STATE
+from kafkalog.storage.partition_log import PartitionLog
 
 _KEY = ("cluster_id", "transactional_id", "producer_id")
 TRANSACTION_STATE_COLUMNS = (
@@ -19,6 +25,21 @@ TRANSACTION_STATE_COLUMNS = (
 STATES = arrow_schema("transaction_states", TRANSACTION_STATE_COLUMNS)
 # The newest records of so many batches are compared at a time.
 _MOST_TABLES = 64
+
+
+def open_transaction_rule(
+    logs: Sequence[PartitionLog], at_ms: int, longest_ms: int
+) -> tuple[OpenTransactionRule, list[MissingRecords]]:
+    """Return the rule for open transactions, by which logs of `__transaction_state` are among
+    `logs`, all under the paths; and what they lack, which is noted for the end of the run. Raises
+    OSError."""
+    missing = note_missing_records(logs, TRANSACTION_STATE)
+    here = {
+        (log.log_dir.cluster_id, log.partition) for log in logs if log.topic == TRANSACTION_STATE
+    }
+    cut = {each.cluster_id for each in missing if (each.cluster_id, each.partition) in here}
+    incomplete = clusters_without_all_coordinators(logs)
+    return OpenTransactionRule(at_ms, longest_ms, incomplete | cut, cut), missing
 
 
 def is_later(record_timestamp_ms: int | None, as_of_ms: int | None) -> bool:

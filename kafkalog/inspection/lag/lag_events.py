@@ -70,6 +70,8 @@ class EventPlan:
         self._moments, self._is_deletion = moments, commits.is_deletion
         self._event_ms = event_ms = commits.event_ms
         until = np.where(commits.is_last, moments.until_ms, np.append(event_ms[1:], 0))
+        if moments.ticks_until_ms is not None:
+            until = np.minimum(until, moments.ticks_until_ms)
         self._every_ms = every_ms = moments.every_ms or 1
         self._first = -(-np.maximum(event_ms, moments.since_ms) // every_ms) * every_ms
         ticks = np.maximum((until - 1 - self._first) // every_ms + 1, 0)
@@ -121,8 +123,8 @@ def lag_events(
     commits: pa.Table, moments: HistoryMoments, places: Mapping[tuple[str, int], str]
 ) -> pa.Table:
     """Return the events of rows of view `offset_commits`, in EVENT_ORDER and without samples. The
-    columns are those of StatusRows but for the account, and effective_offset; `places` are the
-    directories of the partitions' logs."""
+    columns are those of StatusRows but for the account, effective_offset, and leader_epoch where
+    the rows have it; `places` are the directories of the partitions' logs."""
     rows = commits_that_took_effect(commits, moments.until_ms)
     rows = rows.sort_by([(name, "ascending") for name in (*EVENT_KEY, "effective_offset")])
     if not len(rows):
@@ -140,8 +142,9 @@ def lag_events(
     events = plan.events(0, plan.count)
     taken = rows.take(fixed_width(events.row, pa.int64()))
     has_offset = fixed_width(~is_deletion[events.row], pa.bool_())
+    copied = [*_COPIED, *({"leader_epoch"} & {*rows.column_names})]
     return pa.table(
-        {name: taken[name] for name in _COPIED}
+        {name: taken[name] for name in copied}
         | {
             "committed_offset": pc.if_else(
                 has_offset, taken["committed_offset"], pa.scalar(None, pa.int64())

@@ -45,6 +45,7 @@ from kafkalog.inspection.lag.lag_events import (
     OrderedCommits,
     whole_seconds,
 )
+from kafkalog.inspection.lag.lag_times import lag_times
 from kafkalog.storage.partition_log import PartitionLog
 
 TABLE = "lag_history"
@@ -201,7 +202,7 @@ class _HistoryRows:
             **{name: judged.column(name) for name in ("committed_offset", "commit_timestamp_ms")},
             **{name: judged.column(name) for name in (*ACCOUNT_COLUMNS, *STATUS_COLUMNS)},
         }
-        columns |= _lag_times(columns)
+        columns |= lag_times(columns)
         silent_ms = whole_seconds(at_ms) - self._commits.group_commit_ms[row]
         has_time = self._commits.group_commit_ms[row] != NO_TIME
         expire_ms = self._questions.burrow.expire_group_s * MS_PER_SECOND
@@ -223,22 +224,6 @@ def _expired(
     return {
         "burrow_status": pc.if_else(where, BurrowStatus.NOTFOUND.value, columns["burrow_status"]),
         "burrow_reason": pc.if_else(where, reason, columns["burrow_reason"]),
-    }
-
-
-def _lag_times(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    """Return the columns time_lag_ms, freshness_ms and wait_before_commit_ms. F315"""
-    parts = ("readable_records", "in_tiered_storage", "damaged")
-    readable, in_tiered, damaged = (columns[name] for name in parts)
-    left = pc.add(pc.add(readable, in_tiered), damaged)
-    age = pc.subtract(columns["at_ms"], columns["next_timestamp_ms"])
-    is_nothing_left = pc.fill_null(pc.equal(left, 0), False)
-    return {
-        "time_lag_ms": pc.if_else(is_nothing_left, pa.scalar(0, pa.int64()), age),
-        "freshness_ms": pc.subtract(columns["newest_timestamp_ms"], columns["next_timestamp_ms"]),
-        "wait_before_commit_ms": pc.subtract(
-            columns["commit_timestamp_ms"], columns["consumed_timestamp_ms"]
-        ),
     }
 
 

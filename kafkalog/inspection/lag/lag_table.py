@@ -20,15 +20,16 @@ from kafkalog.columns.arrays import (
     integers,
     no_rows,
     of_values,
-    present,
     scalar,
     strings,
 )
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.columns.jit.compiled import BoolArray
 from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT, KnownTopic
 from kafkalog.inspection.groups.placed_commits import with_statuses
 from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
+from kafkalog.inspection.lag.lag_times import Numbers, lag_times
+from kafkalog.inspection.lag.resumed_commits import RESUMES_AT, with_resumes
 
 TABLE = "consumer_lag"
 _SCHEMA = arrow_schema(TABLE)
@@ -79,7 +80,7 @@ class LagTotals:
     read, the most in one partition, and the greatest lag in time; how many commits are stale or
     expired, and for how many the lag is not known; in how many partitions producers' clocks or
     committed offsets decide a log's end at a past time, in how many offsets were deleted unread,
-    and in how many damage hides some."""
+    in how many damage hides some, and in how many consumers do not continue at their commit."""
 
     partitions: int = 0
     behind: int = 0
@@ -92,13 +93,14 @@ class LagTotals:
     by_clocks: int = 0
     below_log_start: int = 0
     damaged: int = 0
+    resumed: int = 0
 
     @classmethod
     def of(cls, rows: pa.Table) -> LagTotals:
         """Return the totals of rows of the table."""
         status = rows["commit_status"]
         counts = _flags(pc.is_in(status, strings(list(COUNTED))))
-        readable, time_lag = _Numbers.of(rows["readable_records"]), _Numbers.of(rows["time_lag_ms"])
+        readable, time_lag = Numbers.of(rows["readable_records"]), Numbers.of(rows["time_lag_ms"])
         is_behind = counts & readable.above(0)
         of_commits = _flags(pc.not_equal(status, scalar(NO_COMMIT, pa.string())))
         is_unknown = rows["committed_offset"].is_valid(), rows["lag"].is_null()
@@ -115,6 +117,7 @@ class LagTotals:
             by_clocks=int(np.count_nonzero(_flags(is_inferred))),
             below_log_start=_positive(rows["below_log_start"], counts),
             damaged=_positive(rows["damaged"], counts),
+            resumed=int(np.count_nonzero(counts & _flags(rows[RESUMES_AT].is_valid()))),
         )
 
     def add(self, other: LagTotals) -> None:
@@ -135,21 +138,29 @@ def lag_table(
     their logs. `places` has the logs in the input."""
     ordered, runs = by_log(rows)
     at_ms = fixed_width(np.full(len(rows), question.at_ms), pa.int64())
-    asked = pa.table({"committed_offset": ordered["committed_offset"], "at_ms": at_ms})
+    given = {name: ordered[name] for name in ("committed_offset", "leader_epoch")}
+    asked = pa.table({**given, "at_ms": at_ms})
     accounts, brokers = [], []
     for key, begin, end in runs:
         place = places.get(key)
         brokers.append(None if place is None else place.broker_id)
+        log = None if place is None else find_log(place.path)
+        account = with_accounts(
+            asked.slice(begin, end - begin),
+            log,
+            read_committed=question.read_committed,
+            now_ms=question.now_ms,
+            at=None if question.as_of_ms is None else "at_ms",
+        )
         accounts.append(
-            with_accounts(
-                asked.slice(begin, end - begin),
-                None if place is None else find_log(place.path),
+            with_resumes(
+                account,
+                log if question.as_of_ms is None else None,
                 read_committed=question.read_committed,
                 now_ms=question.now_ms,
-                at=None if question.as_of_ms is None else "at_ms",
             )
         )
-    counted = pa.concat_tables(accounts).drop_columns(["committed_offset"])
+    counted = pa.concat_tables(accounts).drop_columns([*given])
     for name in counted.column_names:
         ordered = ordered.append_column(name, counted[name])
     lengths = [end - begin for _, begin, end in runs]
@@ -159,7 +170,7 @@ def lag_table(
         at_ms=question.at_ms,
         retention_ms=question.retention_ms,
     )
-    known = {name: ordered[name] for name in ordered.column_names} | _times(ordered)
+    known = {name: ordered[name] for name in ordered.column_names} | lag_times(ordered)
     known["log_broker_id"] = of_values(brokers, pa.int32()).take(of_log)
     is_zookeeper = _flags(ordered["internal_partition"].is_null())
     known["offset_storage"] = chosen(_STORAGES, is_zookeeper.astype(np.int32))
@@ -213,53 +224,10 @@ def most_behind(rows: Iterable[pa.Table], count: int) -> pa.Table:
     return found.take(pc.sort_indices(found, sort_keys=keys)[:count])
 
 
-class _Numbers(NamedTuple):
-    """The numbers of a column, 0 where there is none."""
-
-    values: LongArray
-    is_set: BoolArray
-
-    @classmethod
-    def of(cls, column: pa.ChunkedArray) -> _Numbers:
-        array = column.combine_chunks()
-        return cls(integers(array.fill_null(_ZERO)), present(array))
-
-    def above(self, limit: int) -> BoolArray:
-        is_above: BoolArray = self.is_set & (self.values > limit)
-        return is_above
-
-    def largest(self, of: BoolArray) -> int | None:
-        found = self.values[of & self.is_set]
-        return int(found.max()) if len(found) else None
-
-    def minus(self, others: _Numbers) -> pa.Array:
-        """Return the differences, null without a number and where no integer of 64 bits has it."""
-        found = self.values - others.values
-        overflows = ((self.values ^ others.values) & (self.values ^ found)) < 0
-        return fixed_width(found, pa.int64(), ~(self.is_set & others.is_set) | overflows)
-
-
 def _flags(column: pa.ChunkedArray) -> BoolArray:
     """Return a column of booleans, False for null."""
     return booleans(column.fill_null(_NO).combine_chunks())
 
 
 def _positive(column: pa.ChunkedArray, counts: BoolArray) -> int:
-    return int(np.count_nonzero(counts & _Numbers.of(column).above(0)))
-
-
-def _times(rows: pa.Table) -> dict[str, pa.Array]:
-    """Return the columns time_lag_ms, freshness_ms and wait_before_commit_ms. F315"""
-    names = ("readable_records", "in_tiered_storage", "damaged")
-    parts = [_Numbers.of(rows[name]) for name in names]
-    has_none = np.logical_and.reduce([part.is_set & (part.values == 0) for part in parts])
-    next_ms = _Numbers.of(rows["next_timestamp_ms"])
-    age = _Numbers.of(rows["at_ms"]).minus(next_ms)
-    newest, consumed = (
-        _Numbers.of(rows[name]) for name in ("newest_timestamp_ms", "consumed_timestamp_ms")
-    )
-    return {
-        "time_lag_ms": pc.if_else(fixed_width(has_none, pa.bool_()), _ZERO, age),
-        "freshness_ms": newest.minus(next_ms),
-        "wait_before_commit_ms": _Numbers.of(rows["commit_timestamp_ms"]).minus(consumed),
-    }
+    return int(np.count_nonzero(counts & Numbers.of(column).above(0)))

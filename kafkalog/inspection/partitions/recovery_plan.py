@@ -18,6 +18,7 @@ from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.metadata.metadata_start import start_with_snapshots
 from kafkalog.inspection.partitions.served_faults import ServedSegment, consumers_stop_at
+from kafkalog.storage.cleaning.retention_facts import TimestampFrom, largest_timestamp
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
@@ -57,18 +58,27 @@ def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
         "leader_epochs": [entry._asdict() for entry in plan.leader_epochs],
         "missing_offsets": _missing_offsets(log, plan),
         **_unflushed(log, settings.recovery_point),
-        **_remaining(plan, served),
+        **_remaining(plan, served, keeps_indexes=log.topic != CLUSTER_METADATA),
     }
 
 
-def _remaining(plan: RecoveryPlan, served: Sequence[ServedSegment]) -> TableRow:
-    """Return what stays wrong with a log that a broker starts with."""
+def _remaining(
+    plan: RecoveryPlan, served: Sequence[ServedSegment], *, keeps_indexes: bool
+) -> TableRow:
+    """Return what stays wrong with a log that a broker starts with. `keeps_indexes` is False for
+    the cluster's metadata, whose indexes every start recreates."""
     if plan.start_error is not None:
-        return {"remaining_faults": None, "consumers_stop_at": None}
-    start, end = plan.log_start_offset, plan.log_end_offset
+        names = ("remaining_faults", "consumers_stop_at", "padded_time_indexes")
+        return dict.fromkeys(names)
+    start, end, rebuilt = plan.log_start_offset, plan.log_end_offset, plan.recovered_segments
+    kept = (each.segment for each in served if each.segment.base_offset not in rebuilt)
     return {
         "remaining_faults": sum(len(each.faults(start)) for each in served),
         "consumers_stop_at": consumers_stop_at(served, start, end),
+        "padded_time_indexes": sum(
+            keeps_indexes and largest_timestamp(segment).source is TimestampFrom.ZEROS
+            for segment in kept
+        ),
     }
 
 

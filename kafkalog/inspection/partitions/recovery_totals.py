@@ -15,9 +15,9 @@ _MOST_STOPS = 5
 
 
 def is_finding(row: Mapping[str, Any]) -> bool:
-    """Return whether a partition loses something at the start, has lost it before, keeps damage
-    that the broker then serves, or keeps a broker from starting."""
-    damage = ("lost_bytes", "missing_offsets", "remaining_faults")
+    """Return whether a partition loses something at the start or soon after, has lost it before,
+    keeps damage that the broker then serves, or keeps a broker from starting."""
+    damage = ("lost_bytes", "missing_offsets", "remaining_faults", "padded_time_indexes")
     return any(row[name] for name in damage) or not row["broker_starts"]
 
 
@@ -34,6 +34,7 @@ class RecoveryTotals:
     salvageable_records: int = 0
     missing_offsets: int = 0
     remaining_faults: int = 0
+    padded_time_indexes: int = 0
     stops: list[str] = field(default_factory=list)
     findings: int = 0
 
@@ -52,7 +53,7 @@ class RecoveryTotals:
         self.short_partitions += bool(row["missing_offsets"])
         for name in ("lost_bytes", "salvageable_bytes", "salvageable_records"):
             setattr(self, name, getattr(self, name) + row[name])
-        for name in ("missing_offsets", "remaining_faults"):
+        for name in ("missing_offsets", "remaining_faults", "padded_time_indexes"):
             setattr(self, name, getattr(self, name) + (row[name] or 0))
         if row["consumers_stop_at"] is not None:
             self.stops.append(f"{row['topic']}-{row['partition']}@{row['consumers_stop_at']}")
@@ -77,6 +78,12 @@ class RecoveryTotals:
             parts.append(
                 f"{counted(self.remaining_faults, 'fault')} would stay in what it serves: salvage "
                 "leaves out damage, and cannot fill a hole in the offsets"
+            )
+        if self.padded_time_indexes:
+            parts.append(
+                f"TAKEN FOR 1970: {counted(self.padded_time_indexes, 'segment')} whose time index "
+                "ends with zeros: retention by time deletes them soon after the start; remove "
+                "their .index and .timeindex first, and the broker recreates them"
             )
         if not self.findings:
             parts.append("nothing is lost")

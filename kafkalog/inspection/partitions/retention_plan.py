@@ -22,6 +22,7 @@ from kafkalog.storage.cleaning.retention_facts import (
     LargestTimestamp,
     TimestampFrom,
     largest_timestamp,
+    rebuilt_segments,
 )
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.log_dir.topic_configs import RetentionSettings
@@ -35,11 +36,8 @@ def retention_rows(
     """Yield a row for each segment of the log, in their order."""
     if not log.segments:
         return
-    times = [largest_timestamp(segment) for segment in log.segments]
     log_end, latest_ms = _walked(log.segments[-1])
-    if not log.log_dir.is_clean_shutdown and latest_ms != NO_VALUE:
-        # Its index has the last entry only once the segment is closed.
-        times[-1] = LargestTimestamp(latest_ms, TimestampFrom.BATCHES)
+    times = _largest_timestamps(log, latest_ms)
     start = log_bounds(log, EndRule.LOG_END).start_offset
     high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
     facts = RetentionLog(
@@ -72,6 +70,20 @@ def retention_rows(
             "reason": verdict.reason.value,
             "expires_at_ms": expiry,
         }
+
+
+def _largest_timestamps(log: PartitionLog, latest_ms: int) -> list[LargestTimestamp]:
+    """Return the largest timestamps of the segments, as a broker has them when it runs; `latest_ms`
+    is that of the last segment's batches."""
+    times = [largest_timestamp(segment) for segment in log.segments]
+    last = len(times) - 1
+    for number in rebuilt_segments(log):
+        # An unclean stop leaves the last one's index without its last entry.
+        if number == last or times[number].source is not TimestampFrom.TIME_INDEX:
+            found = latest_ms if number == last else _walked(log.segments[number])[1]
+            if found != NO_VALUE:
+                times[number] = LargestTimestamp(found, TimestampFrom.BATCHES)
+    return times
 
 
 def _settings_columns(settings: RetentionSettings) -> TableRow:

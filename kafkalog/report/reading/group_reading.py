@@ -20,20 +20,17 @@ from kafkalog.coordination.groups.group_records import (
     group_members,
     known_groups,
 )
-from kafkalog.coordination.groups.lag_status import (
-    GROUP_RANKS,
-    GROUP_STATUSES,
-    LAG_ERRORS,
-    LagSettings,
-    LagStatus,
-)
+from kafkalog.coordination.groups.group_statuses import GroupStatus, group_statuses, partition_rank
+from kafkalog.coordination.groups.lag_status import LagSettings, LagStatus
 from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
 from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.lag.history_rows import StatusRows
 from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
 from kafkalog.inspection.lag.lag_events import EVENT_COLUMNS, EVENT_ORDER, LOG_PATH, lag_events
+from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, with_resumes
+from kafkalog.inspection.logs.missing_records import missing_words, note_missing_records
 from kafkalog.inspection.logs.replica_facts import best_logs
-from kafkalog.report.contents import GroupsSection, Row, as_rows
+from kafkalog.report.contents import GroupsSection, ReportMoment, Row, as_rows
 from kafkalog.report.reading.generation_reading import read_generations
 from kafkalog.report.time_grid import grid_over
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -46,56 +43,60 @@ PLOTTED = 6
 LISTED_PARTITIONS = 500
 LISTED_MEMBERS = 500
 _REBALANCES = 40
+_COMMITS = (*EVENT_COLUMNS, "leader_epoch")
 _SPAN = pa.schema([(name, pa.int64()) for name in ("commits", "first_ms", "last_ms")])
 # Rows about a partition have its topic; others are of a group and one time of its plot.
 _STATUSES = pa.schema(
     [
         *arrow_schema("offset_commits", ("cluster_id", "group_id", "topic", "partition")),
-        *((name, pa.int64()) for name in ("at_ms", "records", "unknown_partitions")),
-        *((name, pa.int64()) for name in ("next_ms", "commit_ms", "committed_offset")),
+        *((name, pa.int64()) for name in ("at_ms", "readable_records", "unknown_partitions")),
+        *((name, pa.int64()) for name in ("next_timestamp_ms", "commit_timestamp_ms")),
+        *((name, pa.int64()) for name in ("committed_offset", *RESUME_COLUMNS)),
         *((name, pa.string()) for name in ("status", "reason")),
     ]
 )
-_RANKS = {status.value: rank for status, rank in GROUP_RANKS.items()}
-_ERRORS = frozenset(status.value for status in LAG_ERRORS)
 _WELL = (LagStatus.OK.value, LagStatus.UNKNOWN.value)
 _Key = tuple[str | None, str]
 
 
 def history_end(last_commit_ms: int, latest_ms: int, at_ms: int) -> int:
-    """Return when the history of groups ends: the end of a copy that was made long ago is not now.
+    """Return when the plots of groups end: the end of a copy that was made long ago is not now.
     Rule: docs/report.md F604."""
-    return max(last_commit_ms, min(latest_ms, at_ms))
+    return min(max(last_commit_ms, latest_ms), at_ms)
 
 
 def read_groups(
-    views: Views, logs: Sequence[PartitionLog], latest_ms: int, at_ms: int
+    views: Views, logs: Sequence[PartitionLog], latest_ms: int, at: ReportMoment
 ) -> GroupsSection | None:
-    """Return the groups that commit to Kafka; None where the input has none. `latest_ms` is a time
-    that hardly any batch is later than, `at_ms` the time of the report."""
+    """Return the groups that commit to Kafka, judged at the moment of the report (F942); None where
+    the input has none and lacks none that it knows of. `latest_ms` is a time that hardly any batch
+    is later than. Missing records are noted for the end of the run."""
     of_groups = {"subscribe": CONSUMER_OFFSETS}
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
-    if not offsets_logs:
+    missing = note_missing_records(logs, CONSUMER_OFFSETS)
+    if not offsets_logs and not missing:
         return None
+    reaches = commit_reaches([_reach(log) for log in offsets_logs if log.is_live], missing)
+    reach, lacks = reach_words(reaches, None), missing_words(missing) if missing else ""
     spans = as_rows(
         rows_of_view(views, "offset_commits", _SPAN_COLUMNS, _commit_span, _SPAN, of_groups)
     )
     if not spans:
-        return None
+        return GroupsSection(_totals(()), (), (), (), reach, missing=lacks) if missing else None
     first_ms, last_ms = min(row.first_ms for row in spans), max(row.last_ms for row in spans)
-    until_ms = history_end(last_ms, latest_ms, at_ms)
-    grid = grid_over(first_ms, first_ms, until_ms, until_ms)
-    moments = HistoryMoments(0, until_ms, ends_now=True, every_ms=grid.every_ms)
+    shown_ms = history_end(last_ms, latest_ms, at.at_ms)
+    grid = grid_over(first_ms, first_ms, shown_ms, shown_ms)
+    # To the first time of the grid after the history, if that is not after the moment.
+    ticks_ms = shown_ms + grid.every_ms
+    moments = HistoryMoments(0, at.at_ms, at.is_now, grid.every_ms, ticks_ms)
     places = {log.topic_partition: log.path for log in best_logs(logs) if log.topic_partition}
-    judging = GroupJudging(moments, at_ms, places)
-    found = as_rows(
-        rows_of_view(views, "offset_commits", EVENT_COLUMNS, judging, _STATUSES, of_groups)
-    )
+    judging = GroupJudging(moments, places)
+    found = as_rows(rows_of_view(views, "offset_commits", _COMMITS, judging, _STATUSES, of_groups))
     partitions = [row for row in found if row.topic is not None]
-    statuses = newest_statuses(partitions)
-    listed = statuses[:LISTED_STATUSES]
+    statuses = group_statuses(map(vars, partitions))
+    listed = [Row(**each._asdict()) for each in statuses[:LISTED_STATUSES]]
     plotted = {_key(row) for row in listed[:PLOTTED]}
-    latest = _latest_records(views, of_groups)
+    latest = _latest_records(views, of_groups, None if at.is_now else at.at_ms)
     states = {
         (key.cluster_id, key.group_id): group for key, group in known_groups(latest, ()).items()
     }
@@ -103,20 +104,20 @@ def read_groups(
         group = states.get(_key(row))
         row.state, row.members = (group.state, group.members) if group else (None, None)
     series = [row for row in found if row.topic is None and _key(row) in plotted]
-    reaches = commit_reaches([_reach(log) for log in offsets_logs if log.is_live])
     return GroupsSection(
         _totals(statuses),
         listed,
         sorted(series, key=lambda row: (row.group_id, row.at_ms)),
-        read_generations(views, plotted, _REBALANCES),
-        reach_words(reaches, None),
+        [row for row in read_generations(views, plotted, _REBALANCES) if row.at_ms <= at.at_ms],
+        reach,
         _first_partitions(partitions),
         len(partitions),
         *_members(group_members(latest)),
+        lacks,
     )
 
 
-def _key(row: Row) -> _Key:
+def _key(row: Row | GroupStatus) -> _Key:
     return row.cluster_id, row.group_id
 
 
@@ -146,14 +147,12 @@ class GroupJudging:
     the groups that are worst off at each time of a plot. A task has all commits of a group."""
 
     moments: HistoryMoments
-    now_ms: int
     places: Mapping[tuple[str, int], str]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
         commits = pa.Table.from_batches(
-            [batch for batch in batches if len(batch)],
-            arrow_schema("offset_commits", EVENT_COLUMNS),
+            [batch for batch in batches if len(batch)], arrow_schema("offset_commits", _COMMITS)
         )
         events = lag_events(commits, self.moments, self.places)
         if not len(events):
@@ -168,12 +167,13 @@ class GroupJudging:
                 topic=row["topic"],
                 partition=row["partition"],
                 at_ms=row["moment_ms"],
-                is_end=row["is_now"],
-                records=row["readable_records"],
+                is_end=row["moment_ms"] == self.moments.until_ms,
+                readable_records=row["readable_records"],
                 unknown_partitions=int(row["readable_records"] is None),
-                next_ms=row["next_timestamp_ms"],
-                commit_ms=row["commit_timestamp_ms"],
+                next_timestamp_ms=row["next_timestamp_ms"],
+                commit_timestamp_ms=row["commit_timestamp_ms"],
                 committed_offset=row["committed_offset"],
+                **{name: row[name] for name in RESUME_COLUMNS},
                 status=row["status"],
                 reason=row["reason"],
             )
@@ -181,14 +181,16 @@ class GroupJudging:
             for row in batch.filter(pc.equal(batch.column("kind"), int(EventKind.TICK))).to_pylist()
         ]
         ends = [row for row in found if row.is_end]
-        plotted = {_key(row) for row in newest_statuses(ends)[:PLOTTED]}
-        series = _series(row for row in found if _key(row) in plotted)
+        plotted = {_key(row) for row in group_statuses(map(vars, ends))[:PLOTTED]}
+        # The moment itself may be long after the history.
+        shown = (row for row in found if row.at_ms <= (self.moments.ticks_until_ms or row.at_ms))
+        series = _series(row for row in shown if _key(row) in plotted)
         rows_of_both = [{name: row[name] for name in _STATUSES.names} for row in (*ends, *series)]
         yield pa.RecordBatch.from_pylist(rows_of_both, schema=_STATUSES)
 
     def _answered(self, events: pa.Table) -> pa.Table:
         """Return the events with accounts of their lag, in order."""
-        is_now, paths = events["is_now"], events[LOG_PATH]
+        is_now, paths, now_ms = events["is_now"], events[LOG_PATH], self.moments.until_ms
         found = []
         for path in pc.unique(paths):
             is_of = pc.equal(paths, path) if path.is_valid else paths.is_null()
@@ -196,9 +198,9 @@ class GroupJudging:
             for at, is_asked in ((None, is_now), ("moment_ms", pc.invert(is_now))):
                 asked = events.filter(pc.and_(pc.fill_null(is_of, False), is_asked))
                 if len(asked):
-                    found.append(
-                        with_accounts(asked, log, read_committed=False, now_ms=self.now_ms, at=at)
-                    )
+                    rows = with_accounts(asked, log, read_committed=False, now_ms=now_ms, at=at)
+                    of_now = log if at is None else None
+                    found.append(with_resumes(rows, of_now, read_committed=False, now_ms=now_ms))
         return pa.concat_tables(found).sort_by([(name, "ascending") for name in EVENT_ORDER])
 
 
@@ -213,7 +215,7 @@ def _series(rows: Iterable[Row]) -> list[Row]:
             **nothing
             | {"cluster_id": cluster, "group_id": group, "at_ms": at_ms}
             | {
-                "records": _sum(row.records for row in of_time),
+                "readable_records": _sum(row.readable_records for row in of_time),
                 "unknown_partitions": sum(row.unknown_partitions for row in of_time),
             }
         )
@@ -226,41 +228,7 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def newest_statuses(partitions: Sequence[Row]) -> list[Row]:
-    """Return a row per group from those of its partitions, the worst first: status (F338),
-    partitions, those with an error, records left to read, the time of the first of them, the last
-    commit, and the reason of the worst partition."""
-    by_group: dict[_Key, list[Row]] = defaultdict(list)
-    for row in partitions:
-        by_group[_key(row)].append(row)
-    found = [_status(key, rows) for key, rows in by_group.items()]
-    return sorted(found, key=lambda row: (-_rank(row), -(row.readable_records or 0), row.group_id))
-
-
-def _rank(row: Row) -> int:
-    return _RANKS.get(row.status, 0)
-
-
-def _status(key: _Key, rows: Sequence[Row]) -> Row:
-    worst = max(rows, key=lambda row: (_rank(row), -1 if row.records is None else row.records))
-    behind = [row.next_ms for row in rows if row.records and row.next_ms is not None]
-    commits = [row.commit_ms for row in rows if row.commit_ms is not None]
-    return Row(
-        cluster_id=key[0],
-        group_id=key[1],
-        status=GROUP_STATUSES[_rank(worst)].value,
-        partitions=len(rows),
-        errors=sum(row.status in _ERRORS for row in rows),
-        readable_records=_sum(row.records for row in rows),
-        behind_since=min(behind, default=None),
-        last_commit=max(commits, default=None),
-        topic=worst.topic,
-        partition=worst.partition,
-        reason=worst.reason,
-    )
-
-
-def _totals(statuses: Sequence[Row]) -> Row:
+def _totals(statuses: Sequence[GroupStatus]) -> Row:
     """Return how many groups there are; how many have a warning or an error; and how many others
     have records left to read."""
     well = [row for row in statuses if row.status in _WELL]
@@ -274,22 +242,27 @@ def _totals(statuses: Sequence[Row]) -> Row:
 def _first_partitions(partitions: Sequence[Row]) -> list[Row]:
     in_order = sorted(
         partitions,
-        key=lambda row: (-_rank(row), -(row.records or 0), row.group_id, row.topic, row.partition),
+        key=lambda row: (
+            *(-partition_rank(vars(row)), -(row.readable_records or 0)),
+            *(row.group_id, row.topic, row.partition),
+        ),
     )
     return in_order[:LISTED_PARTITIONS]
 
 
-def _latest_records(views: Views, options: Mapping[str, str]) -> list[Mapping[str, object]]:
+def _latest_records(
+    views: Views, options: Mapping[str, str], at_ms: int | None
+) -> list[Mapping[str, object]]:
     schema = arrow_schema("group_metadata", GROUP_RECORD_COLUMNS)
 
     def latest(batches: Batches) -> Iterator[pa.RecordBatch]:
-        kept = LatestRecords()
+        kept = LatestRecords(at_ms)
         for batch in batches:
             for row in batch.to_pylist():
                 kept.add(row)
         yield pa.RecordBatch.from_pylist(kept.records(), schema=schema)
 
-    kept = LatestRecords()
+    kept = LatestRecords(at_ms)
     rows = rows_of_view(views, "group_metadata", GROUP_RECORD_COLUMNS, latest, schema, options)
     for row in rows:
         kept.add(row)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kafkalog import __version__
 from kafkalog.errors import OptionError
-from kafkalog.report.contents import Report
+from kafkalog.report.contents import Report, ReportMoment
 from kafkalog.report.reading.batch_reading import read_batches
 from kafkalog.report.reading.cluster_reading import read_cluster
 from kafkalog.report.reading.damage_reading import read_damage
@@ -30,13 +30,13 @@ CELLS = 160
 
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
-    """What a report is to be about: log directories, globs resolved, and the logs in them; the time
-    it is of; options with the cluster's settings; whether keys are shown; which partitions only
-    checkpoints know, in words."""
+    """What a report is to be about: log directories, globs resolved, and the logs in them; the
+    moment that it is of; options with the cluster's settings; whether keys are shown; which
+    partitions only checkpoints know, in words."""
 
     log_dirs: Sequence[str]
     logs: Sequence[PartitionLog]
-    at_ms: int
+    at: ReportMoment
     config: Mapping[str, str] = field(default_factory=dict)
     shows_keys: bool = False
     absent: Sequence[str] = ()
@@ -52,17 +52,17 @@ def read_report(views: Views, request: ReportRequest) -> Report:
         raise OptionError("LOG_DIR", ", ".join(clusters), "log directories of one cluster")
     topics = [row.topic for row in storage.topics]
     batches = read_batches(views, longest_copies(segments), topics)
-    at_ms = request.at_ms
+    at, at_ms = request.at, request.at.at_ms
     return Report(
         __version__,
-        at_ms,
+        at,
         request.log_dirs,
         storage,
         batches,
         read_keys(views, topics, are_shown=request.shows_keys),
         read_damage(views, cells=CELLS, partitions=PARTITIONS, ranges=RANGES),
-        read_groups(views, request.logs, batches.latest_ms, at_ms),
-        read_transactions(views, topics, now_ms=at_ms, as_of_ms=None, most=HOLDERS),
+        read_groups(views, request.logs, batches.latest_ms, at),
+        read_transactions(views, topics, at, most=HOLDERS),
         read_retention(views, topics, at_ms=at_ms, config=request.config, most=TOPICS),
         read_cluster(views, request.logs),
         request.absent,

@@ -6,13 +6,16 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafkalog.inspection.partitions.retention_totals import (
+    TOTALS_COLUMNS,
+    is_past_time,
+    missing_settings,
+    topic_totals,
+)
 from kafkalog.report.contents import RetentionSection, Row, as_rows
 from kafkalog.views.engine import Options, Views, rows_of_view
 
-_COLUMNS = (
-    *("topic", "partition", "bytes", "at_ms", "goes", "reason", "expires_at_ms"),
-    *("largest_timestamp_ms", "cleanup_policy", "retention_ms", "retention_bytes"),
-)
+_COLUMNS = (*TOTALS_COLUMNS, "cleanup_policy", "retention_ms", "retention_bytes")
 _LIMITS = ("cleanup_policy", "retention_ms", "retention_bytes")
 _DAY_MS = 86_400_000
 _WITHIN = (("day", _DAY_MS), ("week", 7 * _DAY_MS), ("month", 30 * _DAY_MS))
@@ -24,31 +27,40 @@ def read_retention(
     """Return a row per shown topic and one of WHEN: what goes at the time of the plan, within a
     day, a week or a month of it, later, what no time limit reaches, and what is not known;
     segments, bytes, and the policy and limits that all of them have, None where they differ or are
-    not known, and next_ms, when the first of them goes. And `most` topics whose retention a
-    timestamp in the future blocks."""
+    not known, next_ms, when the first of them goes, and the names of settings that are missing.
+    Where some are, the limit in time that is known says when. And `most` topics each whose
+    retention a timestamp in the future blocks, and which have segments that are taken for 1970."""
     options: Options = {"asOf": at_ms, **config}
     plan = as_rows(rows_of_view(views, "retention_plan", _COLUMNS, options=options))
     found: dict[tuple[str | None, str], list[Row]] = defaultdict(list)
-    blocked: dict[str | None, list[Row]] = defaultdict(list)
     for row in plan:
         found[row.topic if row.topic in topics else None, _when(row)].append(row)
-        if row.reason == "future_timestamp":
-            blocked[row.topic].append(row)
     times = [
         _sums(topic, when, found[topic, when])
         for topic, when in sorted(found, key=lambda key: (key[0] is not None, key[0] or "", key[1]))
     ]
-    by_name = sorted(blocked, key=lambda topic: (topic is not None, topic or ""))
-    return RetentionSection(times, [_blocked(topic, blocked[topic]) for topic in by_name[:most]])
+    totals = topic_totals(map(vars, plan))
+    blocked = [each for each in totals if each.blocked_partitions][:most]
+    padded = [each for each in totals if each.padded_segments][:most]
+    return RetentionSection(
+        times,
+        [
+            Row(
+                topic=each.topic,
+                partitions=each.blocked_partitions,
+                timestamp_ms=each.blocked_by_ms,
+            )
+            for each in blocked
+        ],
+        [Row(topic=each.topic, segments=each.padded_segments) for each in padded],
+    )
 
 
 def _when(row: Row) -> str:
-    if row.goes is None:
-        return "unknown"
-    if row.goes:
+    if row.goes or (row.goes is None and is_past_time(vars(row))):
         return "now"
     if row.expires_at_ms is None:
-        return "stays"
+        return "unknown" if row.goes is None else "stays"
     left_ms = row.expires_at_ms - row.at_ms
     return next((name for name, limit_ms in _WITHIN if left_ms <= limit_ms), "later")
 
@@ -65,10 +77,6 @@ def _sums(topic: str | None, when: str, segments: Sequence[Row]) -> Row:
         segments=len(segments),
         bytes=sum(row.bytes for row in segments),
         next_ms=min(times, default=None),
+        missing=sorted(set().union(*(missing_settings(vars(row)) for row in segments))),
         **limits,
     )
-
-
-def _blocked(topic: str | None, segments: Sequence[Row]) -> Row:
-    times = [row.largest_timestamp_ms for row in segments if row.largest_timestamp_ms is not None]
-    return Row(topic=topic, partitions=len(segments), timestamp_ms=max(times, default=None))

@@ -6,19 +6,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafkalog.inspection.logs.missing_records import missing_words
 from kafkalog.questions.transactions import TransactionSettings, transactions
-from kafkalog.report.contents import Row, TransactionsSection
+from kafkalog.report.contents import ReportMoment, Row, TransactionsSection
 from kafkalog.views.engine import Views
 
 _OF_HOLDER = ("transactional_id", "outcome", "reason", "started_ms", "first_timestamp_ms")
 
 
 def read_transactions(
-    views: Views, topics: Sequence[str | None], *, now_ms: int, as_of_ms: int | None, most: int
+    views: Views, topics: Sequence[str | None], at: ReportMoment, *, most: int
 ) -> TransactionsSection:
     """Return outcomes by topic, and the first `most` partitions that an open transaction holds
     back."""
-    settings = TransactionSettings(now_ms, as_of_ms, has_ended_rows=False)
+    settings = TransactionSettings(at.at_ms, None if at.is_now else at.at_ms, has_ended_rows=False)
     found = transactions(views, settings)
     outcomes: Counter[tuple[str | None, str]] = Counter()
     for (topic, outcome), count in found.outcomes.items():
@@ -35,6 +36,7 @@ def read_transactions(
         ],
         [_holder(row, holding.get(_log(row), {})) for row in held[:most]],
         len(held),
+        missing_words(found.missing) if found.missing else "",
     )
 
 

@@ -6,10 +6,10 @@ Rules: docs/format.md F160 to F166.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from kafkalog.storage.log_dir.topic_configs import RetentionLimits
+from kafkalog.storage.log_dir.topic_configs import DELETE_POLICY, RetentionLimits
 
 
 class Reason(Enum):
@@ -67,15 +67,28 @@ def plan_retention(
     """Return what one run of a broker's retention at `now_ms` does to each segment, in their order.
 
     Three passes go by log start, size and time; each begins at the oldest segment that is left
-    and ends at the first that stays.
+    and ends at the first that stays. Where `cleanup.policy` is not known, a segment is decided that
+    goes or stays with and without `delete` (F168).
     """
-    return _Walk(segments, log, limits, now_ms).verdicts()
+    if limits.has_limits is not None:
+        return _Walk(segments, log, limits, now_ms).verdicts()
+    with_delete, without = (
+        _Walk(
+            segments, log, replace(limits, cleanup_policy=frozenset((policy,))), now_ms
+        ).verdicts()
+        for policy in (DELETE_POLICY, "compact")
+    )
+    unknown = Verdict(None, Reason.UNKNOWN_LIMITS)
+    return [
+        verdict if verdict.goes == other.goes else unknown
+        for verdict, other in zip(with_delete, without, strict=True)
+    ]
 
 
 def expiries_ms(segments: Sequence[RetentionSegment], limits: RetentionLimits) -> list[int | None]:
-    """Return the time from which retention deletes each segment: not before earlier segments. None
-    for never."""
-    if not limits.has_limits or limits.retention_ms is None or limits.retention_ms < 0:
+    """Return the time from which retention deletes each segment: not before earlier segments, and
+    if `cleanup.policy`, where that is not known, has `delete`. None for never."""
+    if limits.has_limits is False or limits.retention_ms is None or limits.retention_ms < 0:
         return [None] * len(segments)
     latest = 0
     expiries = []
@@ -180,9 +193,7 @@ class _Walk:
         if self._kept_local is not None:
             return Verdict(None, self._kept_local)
         limits = self._limits
-        if limits.has_limits is None or (
-            limits.has_limits and None in (limits.retention_ms, limits.retention_bytes)
-        ):
+        if limits.has_limits and None in (limits.retention_ms, limits.retention_bytes):
             return Verdict(None, Reason.UNKNOWN_LIMITS)
         return Verdict(False, self._within_limits(number))
 

@@ -1,4 +1,4 @@
-"""The facts that retention uses, from a log's files. Rule: docs/format.md F162."""
+"""The facts that retention uses, from a log's files. Rules: docs/format.md F162 and F941."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.side_files.indexes import TIME_ENTRY, read_time_index, whole_entries
-from kafkalog.storage.files.files import modified_ms, read_bytes
-from kafkalog.storage.partition_log import SegmentFile
+from kafkalog.format.side_files.indexes import TIME_ENTRY, whole_entries
+from kafkalog.storage.files.files import list_directory, modified_ms, read_bytes
+from kafkalog.storage.names import CLUSTER_METADATA
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 
 
 class TimestampFrom(Enum):
-    """Where a segment's largest timestamp comes from."""
+    """Where a segment's largest timestamp comes from. ZEROS is a time index that ends with zeros,
+    which a broker reads as an entry of 1970."""
 
     TIME_INDEX = "timeindex"
+    ZEROS = "timeindex_zeros"
     FILE = "mtime"
     BATCHES = "batches"
 
@@ -30,11 +33,33 @@ class LargestTimestamp:
 
 def largest_timestamp(segment: SegmentFile) -> LargestTimestamp:
     """Return the time of the last entry of the segment's time index or, without one, when the log
-    file was last written."""
+    file was last written. As a broker does, it takes zeros at the end for an entry (F941)."""
     index_path = segment.path.removesuffix(".log") + ".timeindex"
     with suppress(FileNotFoundError, CorruptDataError):
-        whole = whole_entries(read_bytes(index_path), TIME_ENTRY)
-        entries = read_time_index(whole, segment.base_offset or 0).entries
-        if entries and entries[-1].timestamp_ms >= 0:
-            return LargestTimestamp(entries[-1].timestamp_ms, TimestampFrom.TIME_INDEX)
+        entries = whole_entries(read_bytes(index_path), TIME_ENTRY)
+        last = entries[-TIME_ENTRY.size :]
+        timestamp_ms = TIME_ENTRY.unpack(last)[0] if last else -1
+        if timestamp_ms >= 0:
+            # A single entry can be of a record of 1970.
+            is_padding = not any(last) and len(entries) > TIME_ENTRY.size
+            source = TimestampFrom.ZEROS if is_padding else TimestampFrom.TIME_INDEX
+            return LargestTimestamp(timestamp_ms, source)
     return LargestTimestamp(modified_ms(segment.path), TimestampFrom.FILE)
+
+
+def rebuilt_segments(log: PartitionLog) -> list[int]:
+    """Return the numbers of the segments whose indexes a broker recreates when it starts: after an
+    unclean stop those that reach beyond the recovery point, and at any start those without an
+    offset index (F121); of the cluster's metadata after any stop as after an unclean one. Raises
+    OSError."""
+    key, log_dir = log.topic_partition, log.log_dir
+    is_clean = log_dir.is_clean_shutdown and log.topic != CLUSTER_METADATA
+    point = log_dir.recovery_points.get(key, 0) if key else 0
+    names = {entry.path for entry in list_directory(log.path)}
+
+    def is_rebuilt(segment: SegmentFile) -> bool:
+        end = segment.next_base_offset
+        is_recovered = not is_clean and (end is None or end > point)
+        return is_recovered or segment.path.removesuffix(".log") + ".index" not in names
+
+    return [number for number, segment in enumerate(log.segments) if is_rebuilt(segment)]

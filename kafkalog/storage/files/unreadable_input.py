@@ -22,6 +22,8 @@ _COMPLETE = (ExitCode.DONE, ExitCode.FINDINGS)
 _VARIABLE = "KAFKALOG_UNREADABLE_INPUT"
 # So many places are named one by one.
 _MOST_NAMED = 100
+# In place of a length, for what is not there.
+_MISSING = -1
 
 
 class _Process:
@@ -37,6 +39,11 @@ def note_unreadable(path: str, position: int, length: int, reason: str) -> None:
 def note_unlisted(path: str, reason: str) -> None:
     """Remember that a directory of the input, or what a file in it is, could not be read."""
     _note(path, 0, 0, reason)
+
+
+def note_missing(words: str) -> None:
+    """Remember that the input lacks something that it says it had; `words` are a line about it."""
+    _note(words, 0, _MISSING, "")
 
 
 def _note(*note: str | int) -> None:
@@ -60,16 +67,19 @@ class UnreadableInput:
         """Yield the unreadable ranges of each file, in the order in which the files were read."""
         found: dict[str, UnreadableRanges] = {}
         for path, position, length, reason in self._notes():
-            found.setdefault(path, UnreadableRanges()).add(position, length, reason)
+            if length != _MISSING:
+                found.setdefault(path, UnreadableRanges()).add(position, length, reason)
         for path, ranges in found.items():
             for each in ranges:
                 yield path, each
 
     def lines(self) -> list[str]:
-        """Return lines about it, directories first; at most `most`, and then the number of the
-        others."""
+        """Return lines about it, what is missing and directories first; at most `_MOST_NAMED`, and
+        then the number of the others."""
         unlisted = {path: reason for path, _, length, reason in self._notes() if not length}
-        lines = [f"{path} cannot be read and is left out: {unlisted[path]}" for path in unlisted]
+        missing = [words for words, _, length, _ in self._notes() if length == _MISSING]
+        lines = list(dict.fromkeys(missing))
+        lines += [f"{path} cannot be read and is left out: {unlisted[path]}" for path in unlisted]
         lines += [f"{path}: {each}" for path, each in self.ranges()]
         more = len(lines) - _MOST_NAMED
         return lines if more <= 0 else [*lines[:_MOST_NAMED], f"and {counted(more, 'place')} more"]

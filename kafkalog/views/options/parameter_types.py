@@ -48,16 +48,21 @@ class Time(click.ParamType[int]):
 
 
 class Duration(click.ParamType[int]):
-    """A duration such as 30s, 5m, 2h or 1d, in milliseconds."""
+    """A duration such as 30s, 5m, 2h or 1d, in milliseconds: `least_ms` or more."""
 
     name = "duration"
+
+    def __init__(self, least_ms: int = 0) -> None:
+        self._least_ms = least_ms
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
         length_ms = given_duration_ms(value)
-        if not length_ms:
+        if length_ms is None:
             self.fail(f"{value!r} is not a duration: {DURATIONS_ALLOWED}", param, ctx)
+        if length_ms < self._least_ms:
+            self.fail(f"{value!r} is too short: {self._least_ms}ms or longer", param, ctx)
         return length_ms
 
 

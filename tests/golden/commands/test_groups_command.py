@@ -13,8 +13,12 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.groups.group_sources import known_from_ms
 from kafkalog.command_line.main import kafkalog
+from kafkalog.report.contents import ReportMoment
+from kafkalog.report.group_sections import group_section
+from kafkalog.report.reading.report_reading import ReportRequest, read_report
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.testing import LogDirectory
+from kafkalog.views.engine import LocalViews
 from tests.support.golden.described_groups import (
     PrintedLag,
     PrintedMember,
@@ -23,12 +27,15 @@ from tests.support.golden.described_groups import (
     printed_members,
     printed_states,
 )
+from tests.support.logs.commit_logs import SampleCommit, write_commits, write_topic
+from tests.support.logs.log_dirs import add_meta_properties
 from tests.support.repository import ROOT
 
 Unpacked = Callable[[str], Path]
 SETS = ("kafka44", "kafka39zk", "kafka010")
 WITH_TOOLS = ("kafka44", "kafka39zk")
 SHOP = str(ROOT / "examples" / "shop-week")
+COMMITTED_MS = 1_767_225_600_000
 # A group of the shop stopped here.
 STOPPED = "2026-11-14T02:00:00.000Z"
 
@@ -112,7 +119,9 @@ def test_why_names_the_transaction_at_whose_beginning_readers_wait(
     # F781: the Admin client's last stable offset is where the group has come to.
     golden, (logs,) = unpacked("kafka44.golden"), log_dirs(unpacked("kafka44.logs"))
     copy = tmp_path / "copy"
-    shutil.copytree(logs, copy, ignore=shutil.ignore_patterns("__consumer_offsets-*", "shop.[!t]*"))
+    # Without the checkpoints: they know the partitions that are left out. F940
+    others = ("__consumer_offsets-*", "shop.[!t]*", "re*-offset-checkpoint")
+    shutil.copytree(logs, copy, ignore=shutil.ignore_patterns(*others))
     offsets = json.loads((golden / "admin.json").read_text())["offsets"]
     stable, end = (
         offsets[name]["shop.tx-1"]["offset"] for name in ("latest_read_committed", "latest")
@@ -384,3 +393,112 @@ def test_where_groups_are_that_commit_to_zookeeper_is_reported(unpacked: Unpacke
     assert (missing.exit_code, where in missing.stderr) == (2, True)
     newer = CliRunner().invoke(kafkalog, ["groups", SHOP])
     assert (newer.exit_code, where in newer.stderr) == (0, False)
+
+
+@pytest.fixture(scope="module")
+def without_commits(unpacked: Unpacked, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A broker's directory whose partitions of `__consumer_offsets` have lost their log files."""
+    (logs,) = log_dirs(unpacked("kafka44.logs"))
+    copy = tmp_path_factory.mktemp("lost") / "logs"
+    shutil.copytree(logs, copy, ignore=shutil.ignore_patterns("shop.[!i]*"))
+    for log in copy.glob("__consumer_offsets-*/*.log"):
+        log.unlink()
+    return copy
+
+
+def ends_by_broker(log_dir: Path, topic: str) -> dict[str, int]:
+    """Where the broker says that each partition with records ends."""
+    lines = (log_dir / "replication-offset-checkpoint").read_text().splitlines()[2:]
+    ends = (line.split() for line in lines)
+    return {
+        f"{name}-{number}": int(end) for name, number, end in ends if name == topic and end != "0"
+    }
+
+
+@pytest.mark.parametrize("table", ["--describe", "--lagging", "--list", "--state", "--members"])
+def test_no_group_is_denied_while_the_records_about_groups_are_missing(
+    without_commits: Path, table: str
+) -> None:
+    # F940
+    ends = ends_by_broker(without_commits, "__consumer_offsets")
+    code, out, err = run(str(without_commits), table)
+    assert code == 3
+    assert f"commits: {sum(ends.values())} offsets are missing: " in err
+    for partition, end in ends.items():
+        assert f"{partition}: offsets 0 to {end - 1} are missing: " in err
+    assert "none of" not in err
+    assert "no consumer group is known: what is here of __consumer_offsets has no record" in err
+    assert "no group is known\n" not in out
+
+
+def test_a_past_time_claims_nothing_either(without_commits: Path) -> None:
+    # F940
+    code, _, err = run(str(without_commits), "--lagging", "--as-of", "2100-01-01")
+    assert (code, "so none of" in err) == (3, False)
+
+
+def test_why_does_not_call_a_group_unknown_whose_records_may_be_missing(
+    without_commits: Path,
+) -> None:
+    # F940: a group of the broker's answers
+    code, _, err = run(str(without_commits), "--why", "shop.g-classic-stable")
+    assert code == 3
+    assert (
+        "error: nothing is known of group shop.g-classic-stable, but not all of it is here" in err
+    )
+
+
+def test_share_groups_without_their_states_are_not_at_their_beginning(
+    unpacked: Unpacked, tmp_path: Path
+) -> None:
+    # F940, F780
+    (logs,) = log_dirs(unpacked("kafka44.logs"))
+    copy = tmp_path / "logs"
+    shutil.copytree(logs, copy, ignore=shutil.ignore_patterns("shop.[!s]*"))
+    for log in copy.glob("__share_group_state-*/*.log"):
+        log.write_bytes(b"")
+    code, _, err = run(str(copy))
+    ends = ends_by_broker(copy, "__share_group_state")
+    assert (code, len(ends)) == (3, 2)
+    assert f"share groups: {sum(ends.values())} offsets are missing" in err
+
+
+@pytest.fixture
+def resumed(tmp_path: Path) -> str:
+    """16 records, epoch 0 up to offset 12, and commits beyond that of epochs 0 and 2."""
+    add_meta_properties(tmp_path)
+    write_topic(tmp_path, "orders", [COMMITTED_MS] * 16)
+    (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n2 12\n")
+    commits = [SampleCommit(f"g{epoch}", "orders", COMMITTED_MS, 14, epoch) for epoch in (0, 2)]
+    write_commits(tmp_path, commits)
+    return str(tmp_path)
+
+
+def test_where_a_consumer_does_not_continue_at_its_commit_is_shown(resumed: str) -> None:
+    # F943: a broker 4.4.0 with such a commit; Java's consumer went back to 12, librdkafka's not.
+    code, out, err = run(resumed)
+    assert (code, out.splitlines()[0].split()[6:8]) == (0, ["RESUMES-AT", "RECORDS-AGAIN"])
+    found = [(row["group"], row["resumes_at"], row["records_again"]) for row in rows(resumed)]
+    assert found == [("g0", 12, 2), ("g2", None, None)]
+    assert "g0 continues orders-0 at 12, not at 14: 2 records come again" in err
+    assert "librdkafka's that are given their partitions by assign continue at the commit" in err
+    _, out, err = run(resumed, "--group", "g2")
+    assert ("RESUMES-AT" in out, "continues" in err) == (False, False)
+    # The epochs of a past time are not known.
+    assert rows(resumed, "--group", "g0", "--as-of", "2026-01-02")[0]["resumes_at"] is None
+
+
+def test_the_report_has_the_same_columns(resumed: str) -> None:
+    # F943
+    logs = find_partitions([resumed])
+    views = LocalViews([resumed], logs, 1)
+    request = ReportRequest([resumed], logs, ReportMoment.of(None))
+    section = read_report(views, request).groups
+    assert section is not None
+    found = {row.group_id: (row.resumes_at, row.records_again) for row in section.partitions}
+    assert found == {"g0": (12, 2), "g2": (None, None)}
+    html = str(group_section(section).markup)
+    assert ("Resumes at" in html, "1 commit is beyond the end of the leader epoch" in html) == (
+        True,
+        True,
+    )

@@ -255,6 +255,21 @@ def test_unread_topics_are_those_without_a_group_in_the_brokers_answers(unpacked
     assert {row["topic"] for row in rows(logs, "--unread")} == own - read
 
 
+def test_unread_is_not_claimed_while_commits_are_missing(
+    unpacked: Unpacked, tmp_path: Path
+) -> None:
+    # F940
+    copy = tmp_path / "logs"
+    left_out = shutil.ignore_patterns("shop.[!i]*")
+    shutil.copytree(unpacked("kafka44.logs") / "log-dirs", copy, ignore=left_out)
+    for log in copy.glob("__consumer_offsets-*/*.log"):
+        log.write_bytes(b"")
+    code, out, err = run(copy, "--unread")
+    assert code == 3
+    assert "have no commit of a group in what is here, where not all commits are; " in out + err
+    assert "offsets are missing: " in out + err
+
+
 def test_topics_that_brokers_make_for_themselves_have_no_savings(unpacked: Unpacked) -> None:
     # F592
     logs = unpacked("tiered43.logs") / "log-dirs"

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.schemas import table_fields
+from kafkalog.testing import LogDirectory
 from tests.support.golden.damaged_log_dirs import broker_actions, one_log_dir
 from tests.support.repository import EXAMPLES, Unpack
 
@@ -94,4 +95,24 @@ def test_the_verdict_names_where_consumers_stop(log_dir: Path) -> None:
         "a broker gets through with all of 1 partition, but CONSUMERS STOP at "
         "bitflip-payload-first-segment-0@191; 1 fault would stay in what it serves: salvage "
         "leaves out damage, and cannot fill a hole in the offsets"
+    )
+
+
+@pytest.mark.parametrize(("shutdown", "padded"), [("clean", 1), ("unclean", 0)])
+def test_a_padded_time_index_is_no_loss_at_the_start_but_soon_after(
+    tmp_path: Path, shutdown: str, padded: int
+) -> None:
+    # F941, F121: brokers 4.1.0 and 4.4.0 deleted such segments at once. A recovery removes zeros.
+    made = LogDirectory(tmp_path / "logs")
+    made.topic("orders").records([("k", "v")])
+    log_dir = Path(made.write())
+    index = log_dir / "orders-0" / f"{0:020d}.timeindex"
+    index.write_bytes(index.read_bytes() + bytes(120))
+    (log_dir / "recovery-point-offset-checkpoint").unlink()
+    code, rows = plans(log_dir, "--shutdown", shutdown)
+    assert (code, rows["orders"]["padded_time_indexes"]) == (padded, padded)
+    _, out, _ = run(log_dir, "--shutdown", shutdown)
+    assert ("TAKEN FOR 1970: 1 segment" in out, "nothing is lost" in out) == (
+        bool(padded),
+        not padded,
     )

@@ -3,6 +3,7 @@ docs/report.md F600, F602, F605, F645."""
 
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
-from kafkalog.report.contents import Report
+from kafkalog.report.contents import Report, ReportMoment
 from kafkalog.report.reading.report_reading import ReportRequest, read_report
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.engine import LocalViews
@@ -25,7 +26,7 @@ AT_MS = 3_400_000_000_000
 def report_of(log_dir: Path) -> Report:
     logs = find_partitions([str(log_dir)], strict=False)
     views = LocalViews([str(log_dir)], logs, 1)
-    return read_report(views, ReportRequest([str(log_dir)], logs, AT_MS))
+    return read_report(views, ReportRequest([str(log_dir)], logs, ReportMoment(AT_MS, is_now=True)))
 
 
 def test_the_page_about_a_damaged_disk(tmp_path: Path) -> None:
@@ -34,7 +35,8 @@ def test_the_page_about_a_damaged_disk(tmp_path: Path) -> None:
     assert done.exit_code == ExitCode.FINDINGS
     said = done.stdout.splitlines()
     size = sum(path.stat().st_size for path in DAMAGED.glob("*/*.log"))
-    assert said[1] == f"3 damaged ranges in e.w-0, 9.3 KiB of {size / 1024:.0f} KiB"
+    assert said[1].startswith("groups, transactions and retention are judged as of ")
+    assert said[2] == f"3 damaged ranges in e.w-0, 9.3 KiB of {size / 1024:.0f} KiB"
     assert round(DAMAGED_BYTES / 1024, 1) == 9.3
     assert said[-1] == f"report: {tmp_path / 'new' / 'report.html'}"
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["report.html"]
@@ -102,3 +104,22 @@ def test_its_numbers_are_those_of_kafkas_tools(unpacked: Unpack) -> None:
     held = {(row.topic, row.partition) for row in report.transactions.holders}
     # kafka-transactions listed them as Ongoing.
     assert held == {("shop.tx", 1), ("shop.tx.out", 0), ("__consumer_offsets", 6)}
+
+
+def test_the_page_denies_no_group_while_records_about_groups_are_missing(
+    unpacked: Unpack, tmp_path: Path
+) -> None:
+    # F940
+    copy = tmp_path / "logs"
+    left_out = shutil.ignore_patterns("shop.[!i]*", "__transaction_state-*")
+    shutil.copytree(unpacked("kafka44.logs") / "log-dirs", copy, ignore=left_out)
+    for log in copy.glob("__consumer_offsets-*/*.log"):
+        log.unlink()
+    output = tmp_path / "page"
+    done = CliRunner().invoke(kafkalog, ["report", str(copy), "--output-dir", str(output)])
+    assert done.exit_code == ExitCode.UNREADABLE_INPUT
+    assert "commits of groups: 455 offsets are missing: " in done.stdout
+    assert "coordinators of transactions: 712 offsets are missing: " in done.stdout
+    html = (output / "report.html").read_text()
+    assert "No group has committed" not in html
+    assert "Nothing is damaged, blocked or lagging." not in html

@@ -242,3 +242,19 @@ def test_a_wrong_pattern_is_named(
 ) -> None:
     assert run(log_dir, tmp_path, "--group-pattern", "(") == ExitCode.WRONG_ARGUMENTS
     assert "'(' is not a valid regular expression" in capsys.readouterr().err
+
+
+def test_what_is_missing_of_the_offsets_topic_is_named(
+    log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F940: the broker had flushed twice as many records.
+    copy = tmp_path / "logs"
+    shutil.copytree(log_dir, copy)
+    flushed = checkpoint_text({("__consumer_offsets", 0): 16})
+    (copy / "recovery-point-offset-checkpoint").write_text(flushed)
+    code = run(copy, tmp_path / "out", "--as-of", at(LAST_S + 10))
+    assert code == ExitCode.UNREADABLE_INPUT
+    said = capsys.readouterr()
+    assert "commits, as far as they are here: " in said.out
+    assert "commits: 8 offsets are missing: 8 of __consumer_offsets-0: " in said.out
+    assert "__consumer_offsets-0: offsets 8 to 15 are missing: " in said.err

@@ -11,8 +11,12 @@ from pyspark.sql import SparkSession
 
 from jobs.lag_history import main
 from kafkalog.analysis.lag.lag_history import newest_statuses
+from kafkalog.report.contents import ReportMoment
+from kafkalog.report.reading.report_reading import ReportRequest, read_report
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.tables import read_table
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.views.engine import LocalViews
 from kafkalog.views.options.parameter_types import Duration
 from tests.support.golden.described_groups import printed_lags
 from tests.support.jobs.job_runs import needs_delta, table, written_schema
@@ -277,3 +281,38 @@ def test_wrong_arguments_are_named(
 ) -> None:
     assert run(log_dir, log_dir, *arguments) == ExitCode.WRONG_ARGUMENTS
     assert said in capsys.readouterr().err
+
+
+def test_what_is_missing_of_the_offsets_topic_is_named(
+    log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F940
+    copy = tmp_path / "logs"
+    shutil.copytree(log_dir, copy)
+    flushed = "0\n1\n__consumer_offsets 0 100000\n"
+    (copy / "recovery-point-offset-checkpoint").write_text(flushed)
+    given = ["--output-dir", str(tmp_path / "out"), "--format", "parquet"]
+    assert main([str(copy), *given]) == ExitCode.UNREADABLE_INPUT
+    said = capsys.readouterr()
+    assert "commits, as far as they are here: " in said.out
+    assert " to 99999 are missing: the checkpoints of " in said.err
+
+
+@pytest.mark.parametrize("until_ms", [at(LAST_S + 1), None])
+def test_the_report_gives_groups_the_same_statuses_at_the_same_moment(
+    spark: SparkSession, log_dir: Path, tmp_path: Path, until_ms: int | None
+) -> None:
+    # F942, F338: now, long after the copy, groups that stopped with it are errors in both.
+    given = () if until_ms is None else ("--until-time", str(until_ms))
+    main([str(log_dir), "--output-dir", str(tmp_path), "--format", "parquet", *given])
+    newest = newest_statuses(table(spark, tmp_path, "lag_history")).collect()
+    told = {row.group_id: (row.status, row.readable_records) for row in newest}
+    logs = find_partitions([str(log_dir)])
+    views = LocalViews([str(log_dir)], logs, 1)
+    moment = ReportMoment.of(until_ms)
+    groups = read_report(views, ReportRequest([str(log_dir)], logs, moment)).groups
+    assert groups is not None
+    found = {row.group_id: (row.status, row.readable_records) for row in groups.statuses}
+    assert found == told
+    assert [status for status, _ in found.values()].count("ERR") == (5 if until_ms is None else 3)
+    assert groups.totals.warned == sum(status in ("WARN", "ERR") for status, _ in told.values())

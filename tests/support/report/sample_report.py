@@ -9,6 +9,7 @@ from kafkalog.report.contents import (
     GroupsSection,
     KeysSection,
     Report,
+    ReportMoment,
     RetentionSection,
     Row,
     StorageSection,
@@ -68,7 +69,7 @@ def series(group: str, *records: int | None) -> list[Row]:
         Row(
             group_id=group,
             at_ms=AT_MS + number * HOUR_MS,
-            records=count,
+            readable_records=count,
             unknown_partitions=0,
             time_lag_ms=None,
         )
@@ -85,8 +86,8 @@ def status(group: str, value: str = "ERR", records: int = 12_000) -> Row:
         partitions=3,
         errors=1,
         readable_records=records,
-        behind_since=AT_MS + HOUR_MS,
-        last_commit=AT_MS,
+        behind_since_ms=AT_MS + HOUR_MS,
+        last_commit_ms=AT_MS,
         topic=group,
         partition=0,
         reason="no commit since",
@@ -102,10 +103,12 @@ def groups(name: str = "billing") -> GroupsSection:
         topic=name,
         partition=0,
         status="STOP",
-        records=12_000,
+        readable_records=12_000,
         committed_offset=7,
-        next_ms=AT_MS + HOUR_MS,
-        commit_ms=AT_MS,
+        resumes_at=None,
+        records_again=None,
+        next_timestamp_ms=AT_MS + HOUR_MS,
+        commit_timestamp_ms=AT_MS,
         reason="no commit since",
     )
     member = Row(group_id=name, member_id=name, client_id=name, client_host=name, partitions=3)
@@ -144,6 +147,7 @@ def transactions(name: str = "orders") -> TransactionsSection:
 
 def retention(name: str = "orders") -> RetentionSection:
     limits = {"cleanup_policy": "delete", "retention_ms": HOUR_MS, "retention_bytes": -1}
+    limits["missing"] = []
     goes = Row(shown_topic=name, when="day", segments=2, bytes=4096, next_ms=AT_MS, **limits)
     return RetentionSection([goes], [Row(topic=name, partitions=1, timestamp_ms=AT_MS)])
 
@@ -208,7 +212,7 @@ def report(name: str = "orders") -> Report:
     )
     return Report(
         "1.0",
-        AT_MS,
+        ReportMoment(AT_MS, is_now=True),
         [name],
         StorageSection([owner], [topic], totals, Row(segments=2, bytes=2048)),
         batches,

@@ -48,3 +48,5 @@ def test_the_history_of_groups_ends_with_the_copy_and_not_with_a_wrong_clock() -
     assert history_end(AT_MS, AT_MS + 5, AT_MS + DAY_MS) == AT_MS + 5
     assert history_end(AT_MS, AT_MS - 5, AT_MS + DAY_MS) == AT_MS
     assert history_end(AT_MS, 4_102_444_800_000, AT_MS + DAY_MS) == AT_MS + DAY_MS
+    # F942: nothing is shown of what came after the moment.
+    assert history_end(AT_MS, AT_MS + 5, AT_MS - DAY_MS) == AT_MS - DAY_MS

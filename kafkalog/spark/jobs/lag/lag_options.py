@@ -137,7 +137,7 @@ def history_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--every",
             "every_ms",
             metavar="DURATION",
-            type=Duration(),
+            type=Duration(least_ms=1),
             help="A row every 30s, 5m, 2h or 1d, with the commit in effect then, instead of one "
             "for each commit.",
         ),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kafkalog.inspection.groups.commit_reach import CommitReach, expired_words
 from kafkalog.inspection.lag.lag_table import LagTotals
+from kafkalog.inspection.lag.resumed_commits import again_words
 from kafkalog.words import age_text, counted
 
 
@@ -21,6 +22,8 @@ def lag_words(totals: LagTotals, groups: int) -> str:
     lines = [f"{head}: {behind}; {stale}; {lost}, hidden by damage in {totals.damaged:,}"]
     if totals.expired:
         lines.append(expired_words(totals.expired))
+    if totals.resumed:
+        lines.append(again_words(totals.resumed))
     if totals.unknown:
         lines.append(
             f"lag unknown for {counted(totals.unknown, 'partition')}: no log in the input, or it "

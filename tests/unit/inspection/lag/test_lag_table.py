@@ -99,6 +99,25 @@ def test_rows_have_the_account_of_their_own_log_and_times_of_their_own(tmp_path:
     assert of["z"] == (0, None, None, "zookeeper", NOW_MS)
 
 
+def test_a_commit_beyond_the_end_of_its_epoch_is_resumed_there(tmp_path: Path) -> None:
+    # F943
+    add_meta_properties(tmp_path)
+    write_topic(tmp_path, "orders", [NOW_MS - 1000] * 16)
+    (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n2 12\n")
+    rows = placed(
+        commit("g", "orders", 0, 14, leader_epoch=0), commit("h", "orders", 0, 14, leader_epoch=2)
+    )
+    places = {("orders", 0): LogPlace(str(tmp_path / "orders-0"), 8)}
+    topic = KnownTopic("c", "orders", None, is_deleted=False)
+    topics = KnownTopics({("c", "orders"): [topic]}, frozenset())
+    for as_of_ms, expected in ((None, [(12, 2), (None, None)]), (NOW_MS, [(None, None)] * 2)):
+        question = LagQuestion(NOW_MS, as_of_ms, False, WEEK_MS)
+        found = lag_table(rows, places, topics, question)
+        in_order = sorted(found.to_pylist(), key=lambda row: str(row["group_id"]))
+        assert [(row["resumes_at"], row["records_again"]) for row in in_order] == expected
+        assert LagTotals.of(found).resumed == (as_of_ms is None)
+
+
 def rows_of_table(*rows: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=arrow_schema("consumer_lag"))
 

@@ -1,4 +1,4 @@
-"""What retention goes by, taken from files. Rules: F162 and F164."""
+"""What retention goes by, taken from files. Rules: F162, F164 and F941."""
 
 import os
 from pathlib import Path
@@ -44,10 +44,11 @@ def test_the_last_entry_of_the_time_index_counts(log_dir: Path) -> None:
     assert [(row["goes"], row["reason"]) for row in rows(log_dir)] == [(True, "time")] * 2
 
 
-@pytest.mark.parametrize("index", [None, b"", bytes(120), b"\xff" * 8 + bytes(4)])
+@pytest.mark.parametrize("index", [None, b"", bytes(11), b"\xff" * 8 + bytes(4)])
 def test_without_an_entry_or_without_its_time_the_files_time_counts(
     log_dir: Path, index: bytes | None
 ) -> None:
+    (log_dir / ".kafka_cleanshutdown").touch()
     path = log_dir / "orders-0" / f"{0:020d}.timeindex"
     path.unlink()
     if index is not None:
@@ -55,6 +56,60 @@ def test_without_an_entry_or_without_its_time_the_files_time_counts(
     assert ages(log_dir)[0] == (WRITTEN_MS, "mtime")
     # Later than the time of the plan.
     assert rows(log_dir)[0]["reason"] == "future_timestamp"
+
+
+def with_zeros(log_dir: Path, zeros: int = 120, base: int = 0) -> Path:
+    """Zeros after the entries of a segment's time index; a clean stop."""
+    path = log_dir / "orders-0" / f"{base:020d}.timeindex"
+    path.write_bytes(path.read_bytes() + bytes(zeros))
+    (log_dir / ".kafka_cleanshutdown").touch()
+    return log_dir
+
+
+def test_zeros_at_the_end_of_a_time_index_are_an_entry_of_1970(log_dir: Path) -> None:
+    # F941. Brokers 4.1.0 and 4.4.0 log of such a segment "largestRecordTimestamp=0", and delete it.
+    found = with_zeros(log_dir)
+    assert ages(found) == [(0, "timeindex_zeros"), (1005, "timeindex")]
+    first, _ = rows(found, "log.retention.ms=1500")
+    assert (first["goes"], first["reason"], first["expires_at_ms"]) == (True, "time", 1501)
+    with_zeros(log_dir, base=3)
+    assert ages(found) == [(0, "timeindex_zeros")] * 2
+
+
+def test_zeros_that_are_no_whole_entry_are_nothing(log_dir: Path) -> None:
+    # F941
+    assert ages(with_zeros(log_dir, zeros=11))[0] == (1002, "timeindex")
+
+
+def test_a_time_index_of_zeros_alone_is_of_1970_too(log_dir: Path) -> None:
+    # F941: a single entry can be of a record of 1970
+    path = log_dir / "orders-0" / f"{0:020d}.timeindex"
+    path.write_bytes(bytes(12))
+    (log_dir / ".kafka_cleanshutdown").touch()
+    assert ages(log_dir)[0] == (0, "timeindex")
+
+
+@pytest.mark.parametrize("index", [None, b"", bytes(120)])
+def test_indexes_that_a_broker_makes_anew_have_the_batches_times(
+    log_dir: Path, index: bytes | None
+) -> None:
+    # F121, F941: an unclean stop, and nothing was flushed
+    path = log_dir / "orders-0" / f"{0:020d}.timeindex"
+    path.unlink()
+    if index is not None:
+        path.write_bytes(index)
+    assert ages(log_dir)[0] == (1002, "batches")
+    # What was flushed is not recovered.
+    checkpoint = checkpoint_text({("orders", 0): 3})
+    (log_dir / "recovery-point-offset-checkpoint").write_text(checkpoint)
+    assert ages(log_dir)[0] == ((0, "timeindex_zeros") if index else (WRITTEN_MS, "mtime"))
+
+
+def test_without_an_offset_index_a_broker_makes_both_anew(log_dir: Path) -> None:
+    # F121, F941
+    with_zeros(log_dir)
+    (log_dir / "orders-0" / f"{0:020d}.index").unlink()
+    assert ages(log_dir)[0] == (1002, "batches")
 
 
 def test_half_an_entry_counts_for_nothing(log_dir: Path) -> None:

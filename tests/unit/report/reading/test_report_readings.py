@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.report.contents import TRACKED_KEYS
+from kafkalog.report.contents import TRACKED_KEYS, ReportMoment
 from kafkalog.report.reading.batch_reading import read_batches
 from kafkalog.report.reading.damage_reading import read_damage
 from kafkalog.report.reading.key_reading import read_keys
@@ -200,6 +200,26 @@ def test_what_goes_when_follows_from_the_time_of_the_plan() -> None:
     assert (blocked.topic, blocked.timestamp_ms) == ("a", AT_MS + 9 * day)
 
 
+def test_partly_known_limits_say_when_and_what_is_missing() -> None:
+    # F168, F941
+    hour = 3_600_000
+    own = {"cleanup_policy_from": "unknown", "retention_bytes_from": "unknown"}
+    row = {"topic": "a", "bytes": 10, "at_ms": AT_MS, "goes": None, **own, "retention_ms": hour}
+    rows = [
+        {**row, "expires_at_ms": AT_MS - 1, "largest_timestamp_from": "timeindex_zeros"},
+        {**row, "expires_at_ms": AT_MS + hour},
+        {**row, "expires_at_ms": None, "retention_ms_from": "unknown", "retention_ms": None},
+    ]
+    found = read_retention(MadeViews(retention_plan=[rows]), ["a"], at_ms=AT_MS, config={}, most=12)
+    assert [(row.when, row.missing) for row in found.times] == [
+        ("day", ["cleanup.policy", "retention.bytes"]),
+        ("now", ["cleanup.policy", "retention.bytes"]),
+        ("unknown", ["cleanup.policy", "retention.bytes", "retention.ms"]),
+    ]
+    (padded,) = found.padded
+    assert (padded.topic, padded.segments) == ("a", 1)
+
+
 def test_open_transactions_are_judged_and_others_counted() -> None:
     log = {"input_path": "/logs", "topic": "a", "partition": 0}
     long_ago = AT_MS - 3_600_000
@@ -210,7 +230,7 @@ def test_open_transactions_are_judged_and_others_counted() -> None:
     ]
     held = {"offsets_held_back": 5, "last_stable_offset": 7, "holder_producer_id": 9}
     views = MadeViews(transactions=[rows[:2], rows[2:]], stable_offsets=[[{**log, **held}]])
-    found = read_transactions(views, [], now_ms=AT_MS, as_of_ms=None, most=20)
+    found = read_transactions(views, [], ReportMoment(AT_MS, is_now=True), most=20)
     assert [(row.outcome, row.transactions) for row in found.outcomes] == [
         *(("aborted", 1), ("committed", 3), ("hanging", 1))
     ]

@@ -197,9 +197,18 @@ def test_a_tiered_logs_segment_below_the_log_start_need_not_be_uploaded() -> Non
 
 def test_unknown_limits_decide_nothing() -> None:
     # F168
-    assert planned(segments(1, 1), limits(policy=None)) == [Reason.UNKNOWN_LIMITS] * 2
+    unknown = limits(policy=None, ms=None, size=None)
+    assert planned(segments(1, 1), unknown) == [Reason.UNKNOWN_LIMITS] * 2
     assert planned(segments(1, 1), limits(ms=None)) == [Reason.UNKNOWN_LIMITS] * 2
     assert planned(segments(1, 1), limits(size=None)) == [Reason.UNKNOWN_LIMITS] * 2
+
+
+def test_an_unknown_policy_leaves_open_only_what_delete_would_remove() -> None:
+    # F168: with `delete` the first goes by time and the third stays; with `compact` all stay.
+    found = segments(1, 1, 1, times=(NOW - 11, NOW - 12, NOW))
+    what = limits(policy=None, ms=10)
+    assert planned(found, what) == [*([Reason.UNKNOWN_LIMITS] * 2), Reason.WITHIN_LIMITS]
+    assert planned(found, limits(policy=None)) == [Reason.WITHIN_LIMITS] * 3
 
 
 def test_what_is_known_decides_beside_what_is_not() -> None:
@@ -223,8 +232,10 @@ def test_what_is_known_decides_beside_what_is_not() -> None:
 def test_expiry_waits_for_the_segments_ahead() -> None:
     found = segments(1, 1, 1, times=(100, 5000, 200))
     assert expiries_ms(found, limits(ms=10)) == [111, 5011, 5011]
-    for never in (limits(), limits(ms=None), limits(policy=None, ms=1), limits(policy=COMPACT)):
+    for never in (limits(), limits(ms=None), limits(policy=COMPACT)):
         assert expiries_ms(found, never) == [None, None, None]
+    # F168: if the policy has delete.
+    assert expiries_ms(found, limits(policy=None, ms=10)) == [111, 5011, 5011]
     assert expiries_ms(segments(1, times=(2**63 - 1,)), limits(ms=1)) == [None]
 
 

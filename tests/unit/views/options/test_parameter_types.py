@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from kafkalog.views.options.parameter_types import GivenOffsets, Offsets, Pattern
+from kafkalog.views.options.parameter_types import Duration, GivenOffsets, Offsets, Pattern
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,12 @@ def test_a_pattern_has_to_be_a_regular_expression() -> None:
     assert Pattern().convert("^orders", None, None) == "^orders"
     with pytest.raises(click.BadParameter, match=r"'\(' is not a valid regular expression"):
         Pattern().convert("(", None, None)
+
+
+@pytest.mark.parametrize("text", ["0s", "0ms", "0d"])
+def test_no_time_is_a_duration_except_where_rows_are_that_far_apart(text: str) -> None:
+    assert Duration().convert(text, None, None) == 0
+    with pytest.raises(click.BadParameter, match=f"'{text}' is too short: 1ms or longer"):
+        Duration(least_ms=1).convert(text, None, None)
+    with pytest.raises(click.BadParameter, match="'0' is not a duration: a number and ms, s, m"):
+        Duration().convert("0", None, None)

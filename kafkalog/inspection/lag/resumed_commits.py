@@ -1,0 +1,66 @@
+"""Where consumers continue that do not continue at their commit, because its leader epoch ended
+before it: what they read again. Rules: docs/format.md F794 and F943.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalog.columns.arrays import of_values
+from kafkalog.inspection.lag.lag_columns import with_accounts
+from kafkalog.inspection.logs.replica_facts import leader_epochs
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.recovery.truncation import ReplicaLog, resumed_offset
+
+RESUMES_AT, RECORDS_AGAIN = RESUME_COLUMNS = ("resumes_at", "records_again")
+
+
+def with_resumes(
+    rows: pa.Table, log: PartitionLog | None, *, read_committed: bool, now_ms: int
+) -> pa.Table:
+    """Return rows about one partition with RESUME_COLUMNS, null where a consumer continues at its
+    commit; rows have the account of `with_accounts` as of now, `committed_offset` and, where the
+    commit has one, its `leader_epoch`. Without a log, as at a past time, whose epochs are not
+    known, all are null. Raises OSError.
+    """
+    resumed = [None] * len(rows) if log is None else _resumed(rows, log)
+    numbers = [number for number, offset in enumerate(resumed) if offset is not None]
+    again: list[int | None] = [None] * len(rows)
+    if numbers:
+        offsets = of_values([resumed[number] for number in numbers], pa.int64())
+        asked = pa.table({"committed_offset": offsets})
+        found = with_accounts(asked, log, read_committed=read_committed, now_ms=now_ms)
+        before = rows["readable_records"].take(of_values(numbers, pa.int64()))
+        records = pc.subtract(found["readable_records"], before).to_pylist()
+        for number, count in zip(numbers, records, strict=True):
+            again[number] = count
+    rows = rows.append_column(RESUMES_AT, of_values(resumed, pa.int64()))
+    return rows.append_column(RECORDS_AGAIN, of_values(again, pa.int64()))
+
+
+def _resumed(rows: pa.Table, log: PartitionLog) -> list[int | None]:
+    """Return the offset at which each consumer continues, None for the committed one."""
+    if rows["leader_epoch"].null_count == len(rows):
+        return [None] * len(rows)
+    epochs = leader_epochs(log)
+
+    def of_commit(committed: int | None, epoch: int | None, start: int, end: int) -> int | None:
+        if committed is None or epoch is None:
+            return None
+        offset = resumed_offset(ReplicaLog(start, end, epochs), committed, epoch)
+        return None if offset == committed else offset
+
+    names = ("committed_offset", "leader_epoch", "log_start_offset", "high_watermark")
+    columns = (rows[name].to_pylist() for name in names)
+    return [of_commit(*values) for values in zip(*columns, strict=True)]
+
+
+def again_words(places: int) -> str:
+    """Return a sentence about so many commits at which Java's consumers do not continue."""
+    commits = "1 commit is" if places == 1 else f"{places:,} commits are"
+    return (
+        f"{commits} beyond the end of the leader epoch: Java's consumers continue at that end "
+        "(resumes_at) and get what is after it again (records_again); librdkafka's that are given "
+        "their partitions by assign continue at the commit"
+    )
