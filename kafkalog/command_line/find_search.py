@@ -20,6 +20,7 @@ from kafkalog.inspection.dump.record_search import (
     search_segment,
     wanted_records,
 )
+from kafkalog.inspection.metadata.current_topics import without_former
 from kafkalog.storage.log_dir.other_entries import absent_lines
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import recorded_end
@@ -97,6 +98,7 @@ def logs_to_search(log_dirs: Sequence[str], request: FindRequest) -> list[Partit
     is not given.
     """
     logs = logs_of_topics(log_dirs, request.topics, request.partitions)
+    logs = without_former(logs, request.topics)
     for line in absent_lines(log_dirs, logs, request.topics, request.partitions):
         print_note(line)
     oldest = next(filter(is_oldest_layout, logs), None)

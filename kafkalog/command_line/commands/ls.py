@@ -115,8 +115,8 @@ def ls(
         cluster_images,
         missing_replica_lines,
     )
+    from kafkalog.inspection.metadata.current_topics import find_logs
     from kafkalog.storage.log_dir.disk_usage import disk_usage
-    from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines, other_entries
     from kafkalog.views.options.config_files import ConfigSources
 
@@ -127,7 +127,7 @@ def ls(
     if savings and (quick or by != "topic"):
         raise ConflictingOptionsError("--savings", "--quick" if quick else f"--by {by}")
     paths, zookeeper = _without_zookeeper(paths, is_read=unread or savings)
-    found = find_partitions(paths, strict=False)
+    found = find_logs(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
     is_text = table_format == "text"
 

@@ -129,6 +129,7 @@ def txns(
     """List transactions: open, hanging, and what they block."""
     from kafkalog.command_line.groups.waiting_groups import waiting_groups
     from kafkalog.command_line.transaction_rows import transaction_rows
+    from kafkalog.inspection.metadata.current_topics import without_former
     from kafkalog.storage.names import TRANSACTION_STATE
 
     found = logs_of_topics(paths)
@@ -138,9 +139,7 @@ def txns(
             f"{', '.join(paths)}: there is no partition of {TRANSACTION_STATE}, which has the "
             "transactional ids: give the log directories of all brokers"
         )
-    requested = (
-        found if not topics and not partitions else logs_of_topics(paths, topics, partitions)
-    )
+    requested = without_former(logs_of_topics(paths, topics, partitions, found), topics)
     now_ms, processes = time.time_ns() // 1_000_000, processes_for(bytes_in(found), processes)
     rows = transaction_rows(
         paths,

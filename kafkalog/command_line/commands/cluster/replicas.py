@@ -141,11 +141,11 @@ def replicas(
     from kafkalog.command_line.replicas.commits import positions
     from kafkalog.command_line.replicas.replica_rows import LOSS_COLUMNS, REPLICA_COLUMNS
     from kafkalog.inspection.logs.replica_facts import live_replicas
-    from kafkalog.storage.log_dir.log_dir import find_partitions
+    from kafkalog.inspection.metadata.current_topics import find_logs, without_former
 
-    logs = find_partitions(paths, strict=False)
+    logs = find_logs(paths, strict=False)
     _refuse_outputs(paths, logs, election_json, export)
-    counting = [log for log in logs if _counts(log)]
+    counting = [log for log in without_former(logs, topics) if _counts(log)]
     _refuse_unknown("--without", without, counting)
     _refuse_unknown("--leader", frozenset() if leader is None else {leader}, counting)
     meant = live_replicas(with_topics(counting, topics, partitions))

@@ -15,6 +15,7 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.zookeeper.cluster_ids import is_own
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, members_by_cluster
 from kafkalog.errors import LogDirError
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.inspection.zookeeper.consumer_audit_rows import (
     AUDIT_TABLES,
     CONSUMER_FINDINGS,
@@ -24,7 +25,6 @@ from kafkalog.inspection.zookeeper.consumer_audit_rows import (
 from kafkalog.log_lines import logger
 from kafkalog.spark.jobs.lag.lag_reading import log_places, with_lag
 from kafkalog.spark.tables import spark_schema
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.log_dir_names import LogDirNames, log_dir_names
 from kafkalog.storage.log_dir.read_directories import refuse_tables
 from kafkalog.views.options.options import Mode
@@ -113,7 +113,7 @@ def _places(
             and (is_only or log_dir.cluster_id is not None)
         ]
         try:
-            logs = find_partitions(own, strict=False)
+            logs = find_logs(own, strict=False)
         except LogDirError as error:  # copies: which of them counts is unknown
             _logger.warning("offsets are not compared with logs: %s", error)
             continue
