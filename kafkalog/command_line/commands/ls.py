@@ -110,6 +110,7 @@ def ls(
     from kafkalog.command_line.ls.savings_table import saving_rows, write_savings
     from kafkalog.command_line.ls.storage_rows import storage_rows
     from kafkalog.command_line.ls.storage_tables import write_storage, write_usage
+    from kafkalog.inspection.logs.replica_facts import replica_differences
     from kafkalog.inspection.metadata.assigned_partitions import (
         assignments,
         cluster_images,
@@ -168,8 +169,9 @@ def ls(
     others = _other_lines(other_entries(logs)) if is_whole else ()
     totals = () if by == "kind" else _usage_lines(usages)
     absent = () if unread else absent_lines(paths, logs, topics, partitions)
+    differences = () if quick else map(str, replica_differences(logs))
     assigned = missing_replica_lines(paths, found, images, topics, partitions)
-    for line in (*others, *totals, *absent, *assigned, *unread_lines):
+    for line in (*others, *totals, *absent, *assigned, *differences, *unread_lines):
         put(line)
 
 

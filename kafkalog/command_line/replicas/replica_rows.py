@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from kafkalog.command_line.replicas.commits import Positions, ReplicaCommits
 from kafkalog.coordination.metadata.image import Row
 from kafkalog.coordination.metadata.leader_election import elected, stopped_for
+from kafkalog.inspection.logs.replica_facts import Difference, replica_differences
 from kafkalog.inspection.partitions.leader_choices import LeaderChoices, Loss, LostTransaction
 from kafkalog.inspection.partitions.lost_tails import LostTail
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -60,6 +61,7 @@ def partition_rows(
     image, None if that is not known. `keep` gets what is lost with `leader`, or if that is None
     with the choice that loses the fewest records."""
     found = LeaderChoices(logs, without=without, now_ms=now_ms)
+    differs = {each.log.path: each for each in replica_differences(logs)}
     losses = {number: found.loss(number) for number in found.choices}
     is_lossy = any(each.ranges for each in losses.values())
     commits = None
@@ -75,7 +77,10 @@ def partition_rows(
         if (broker := found.replicas[number].broker_id) is not None
     }
     rows = [
-        _replica_row(found, number, losses.get(number), details.get(number, []))
+        _with_difference(
+            _replica_row(found, number, losses.get(number), details.get(number, [])),
+            differs.get(found.replicas[number].log.path),
+        )
         | _election(partition, found.replicas[number].broker_id, running)
         for number in range(len(found.replicas))
     ]
@@ -139,6 +144,17 @@ def _replica_row(
             {"broker_id": broker, "end_offset": end} for broker, end in found.truncations(number)
         ],
         "directory": log.path,
+    }
+
+
+def _with_difference(row: dict[str, Any], differs: Difference | None) -> dict[str, Any]:
+    """Return the row with where the replica has other records, which no broker notices (F927)."""
+    if differs is None:
+        return row
+    known = [row["diverges_at"], differs.offset]
+    return row | {
+        "diverges_at": min(each for each in known if each is not None),
+        "damage": "; ".join(filter(None, (row["damage"], differs.detail))),
     }
 
 

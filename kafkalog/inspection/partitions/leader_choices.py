@@ -23,8 +23,9 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.leader_epochs import rising
 from kafkalog.inspection.logs.replica_facts import replica_facts, sound_rows
-from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
+from kafkalog.storage.reading.replica_reads import overlaps
 from kafkalog.storage.reading.transactions import PartitionTransaction
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 from kafkalog.storage.recovery.truncation import ReplicaLog, truncated_end
@@ -124,7 +125,7 @@ class Replica:
         tables, kept = [self.batches], [self.is_kept]
         cuts = {cut.file: cut.position for cut in self.plan.cuts}
         for segment in self.log.segments:
-            if not any(reaches(segment, window) for window in windows):
+            if not any(overlaps(segment, *window) for window in windows):
                 continue
             cut = cuts.get(os.path.basename(segment.path), segment.size)
             end = 0 if segment.base_offset in self.plan.deleted_segments else cut
@@ -144,13 +145,6 @@ class Replica:
         start, entries = newest_snapshot(self.log, base, offset) or (base, [])
         walk = TransactionWalk(self.log, start, entries)
         return [*walk.ended(), *walk.still_open.by_producer.values()]
-
-
-def reaches(segment: SegmentFile, window: tuple[int, int]) -> bool:
-    """Return whether a segment can have offsets of a range, the end not included."""
-    start, end = window
-    after = segment.next_base_offset
-    return (after is None or after > start) and (segment.base_offset or 0) < end
 
 
 class LeaderChoices:
