@@ -31,13 +31,15 @@ LOSS_COLUMNS = (
 
 class PartitionRows(NamedTuple):
     """The rows about a partition; `differs` is True where something is lost with some choice, or a
-    replica is damaged or cannot lead. `has_clean_choice` is None without the cluster's metadata.
-    `leader` is the choice whose loss was kept as `tails`, None without any."""
+    replica is damaged. `is_lost` is True where no replica can lead (F928). `has_clean_choice` is
+    None without the cluster's metadata. `leader` is the choice whose loss was kept as `tails`, None
+    without any."""
 
     name: str
     replicas: list[dict[str, Any]]
     losses: list[dict[str, Any]]
     differs: bool
+    is_lost: bool
     has_clean_choice: bool | None
     absent: list[int]
     leader: int | None
@@ -62,7 +64,7 @@ def partition_rows(
     with the choice that loses the fewest records."""
     found = LeaderChoices(logs, without=without, now_ms=now_ms)
     differs = {each.log.path: each for each in replica_differences(logs)}
-    losses = {number: found.loss(number) for number in found.choices}
+    losses = {number: found.loss(number) for number in found.choices or (None,)}
     is_lossy = any(each.ranges for each in losses.values())
     commits = None
     if logs[0].topic == CONSUMER_OFFSETS and is_lossy:
@@ -78,7 +80,7 @@ def partition_rows(
     }
     rows = [
         _with_difference(
-            _replica_row(found, number, losses.get(number), details.get(number, [])),
+            _replica_row(found, number, losses, details),
             differs.get(found.replicas[number].log.path),
         )
         | _election(partition, found.replicas[number].broker_id, running)
@@ -87,10 +89,14 @@ def partition_rows(
     rows.sort(
         key=lambda row: (not row["can_lead"], row["lost_records"] or 0, row["broker_id"] or 0)
     )
+    wanted = rows[0]["broker_id"] if leader is None else leader
+    brokers = {
+        number: None if number is None else found.replicas[number].broker_id for number in losses
+    }
     chosen = [
-        (found.replicas[number].broker_id, loss)
+        (brokers[number], loss)
         for number, loss in losses.items()
-        if found.replicas[number].broker_id == (rows[0]["broker_id"] if leader is None else leader)
+        if number is None or brokers[number] == wanted
     ]
     here = {row["broker_id"] for row in rows}
     clean = None
@@ -101,6 +107,7 @@ def partition_rows(
         rows,
         [row for each in details.values() for row in each],
         is_lossy or any(row["damage"] or row["deleted_records"] for row in rows),
+        not found.choices,
         clean,
         [] if partition is None else [each for each in partition["replicas"] if each not in here],
         chosen[0][0] if chosen else None,
@@ -109,10 +116,16 @@ def partition_rows(
 
 
 def _replica_row(
-    found: LeaderChoices, number: int, loss: Loss | None, details: Sequence[Mapping[str, Any]]
+    found: LeaderChoices,
+    number: int,
+    losses: Mapping[int | None, Loss],
+    details: Mapping[int | None, Sequence[Mapping[str, Any]]],
 ) -> dict[str, Any]:
     replica = found.replicas[number]
-    kinds = [row["kind"] for row in details]
+    # Without any choice each row has what is lost then.
+    choice = number if found.choices else None
+    loss = losses.get(choice)
+    kinds = [row["kind"] for row in details.get(choice, ())]
     state, log = replica.state, replica.log
     latest = max(
         (found.replicas[each].state for each in found.choices),
@@ -124,7 +137,7 @@ def _replica_row(
         "topic": log.topic,
         "partition": log.partition,
         "broker_id": replica.broker_id,
-        "can_lead": loss is not None,
+        "can_lead": found.can_lead(number),
         "log_start_offset": state.log_start,
         "log_end_offset": state.log_end,
         "last_epoch": replica.last_epoch,
@@ -169,21 +182,22 @@ def _election(partition: Row | None, broker: int | None, running: set[int]) -> d
 
 def _loss_rows(
     found: LeaderChoices,
-    leader: int,
+    leader: int | None,
     loss: Loss,
     commits: ReplicaCommits | None,
     positions: Positions,
 ) -> Iterator[dict[str, Any]]:
-    chosen = found.replicas[leader]
-    log = chosen.log
+    chosen = None if leader is None else found.replicas[leader]
+    log = found.replicas[0].log
     common = {
         **dict.fromkeys(LOSS_COLUMNS),
         "topic": log.topic,
         "partition": log.partition,
-        "leader": chosen.broker_id,
+        "leader": None if chosen is None else chosen.broker_id,
     }
     for each in loss.ranges:
-        what = "dropped by recovery" if each.is_recovered_away else "truncated"
+        what = "truncated" if chosen is not None else "no replica can lead"
+        what = "dropped by recovery" if each.is_recovered_away else what
         values = each._asdict()
         values.pop("is_recovered_away")
         yield (
@@ -201,7 +215,9 @@ def _loss_rows(
         }
     for row in positions.get((log.topic or "", log.partition or 0), ()):
         epoch, committed = row["leader_epoch"], row["committed_offset"]
-        resumed = resumed_offset(chosen.state, committed, epoch)
+        resumed = None
+        if chosen is not None:
+            resumed = resumed_offset(chosen.state, committed, epoch)
         if resumed != committed:
             yield common | {"kind": "position", **_position_row(row, resumed)}
 

@@ -200,6 +200,8 @@ class LeaderChoices:
     @cached_property
     def _low(self) -> int:
         """The offset from which on replicas may have what others lack."""
+        if not self.choices:
+            return 0
         low = LARGEST_OFFSET
         for (_, number), end in self._ends.items():
             replica = self.replicas[number]
@@ -215,13 +217,15 @@ class LeaderChoices:
         latest = [self.replicas[number].state.log_start for number in self.choices]
         return min(starts, default=0), max(latest, default=0)
 
-    def loss(self, leader: int) -> Loss:
-        """Return what is lost if this replica leads."""
-        start = self.replicas[leader].state.log_start
+    def loss(self, leader: int | None) -> Loss:
+        """Return what is lost if this replica leads; with None, where none can lead, all that there
+        is. Rule: docs/format.md F928."""
+        start = 0 if leader is None else self.replicas[leader].state.log_start
         left: set[BatchKey] = set()
         is_lost: list[BoolArray] = []
         for number, replica in enumerate(self.replicas):
-            end, last = self._ends[leader, number], replica.batches[:, column.LAST_OFFSET]
+            end = None if leader is None else self._ends[leader, number]
+            last = replica.batches[:, column.LAST_OFFSET]
             stays = replica.is_kept & (last < (-1 if end is None else end))
             is_lost.append(~stays)
             if self._runs[number]:

@@ -2,6 +2,7 @@
 Rules: F790 to F793, F795."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -172,3 +173,63 @@ def test_a_run_that_fails_keeps_nothing(
 def test_a_broker_that_cannot_lead_is_named(log_dirs: list[Path]) -> None:
     code, _, err = run(log_dirs, "--topic", TOPIC, "--leader", "12", "--without", "12")
     assert (code, "broker 12 cannot lead orders-0, orders-1" in err) == (0, True)
+
+
+def only_on_13(log_dirs: list[Path], tmp_path: Path) -> list[Path]:
+    """The directories as copies; the brokers 11 and 12 do not have orders-0 any more."""
+    copies = []
+    for number, path in enumerate(log_dirs):
+        copies.append(tmp_path / "copies" / str(number))
+        shutil.copytree(path, copies[-1])
+    for copy in copies[:2]:
+        shutil.rmtree(copy / "orders-0")
+    return copies
+
+
+def test_a_partition_that_only_excluded_brokers_have_is_lost_as_a_whole(
+    log_dirs: list[Path], unpacked: Unpack, tmp_path: Path
+) -> None:
+    # F928
+    copies = only_on_13(log_dirs, tmp_path)
+    before, _ = told(unpacked)
+    # Each record that kafka-dump-log shows in broker 13's log.
+    held = [each for each in before if (each.broker, each.partition) == (13, 0)]
+    target, election = tmp_path / "export", tmp_path / "election.json"
+    options = ["--topic", "orders", "--without", "13", "--partition", "0"]
+    code, out, err = run(
+        copies, *options, "--export", str(target), "--election-json", str(election)
+    )
+    assert code == 1
+    assert out.splitlines()[-1] == ("1 partition, 0 with replicas that differ, 1 lost as a whole")
+    assert "no replica can lead: orders-0" in err
+    # No election brings back what no running broker has.
+    assert json.loads(election.read_text()) == {"partitions": []}
+    rows = [json.loads(line) for line in run(copies, *options, "--format", "json")[1].splitlines()]
+    assert [(row["broker_id"], row["can_lead"], row["lost_records"]) for row in rows] == [
+        (13, False, len(held))
+    ]
+    kept = pq.read_table(target / "lost_records.parquet")
+    assert sorted(kept.column("offset").to_pylist()) == sorted(each.offset for each in held)
+    original = (copies[2] / "orders-0" / f"{0:020d}.log").read_bytes()
+    assert (target / "broker-13/orders-0" / f"{0:020d}.log").read_bytes() == original
+
+
+def test_a_single_disk_that_stays_away_takes_everything_with_it(log_dirs: list[Path]) -> None:
+    # F928
+    code, out, _ = run(log_dirs[:1], "--without", "11")
+    assert code == 1 and "3 lost as a whole" in out.splitlines()[-1]
+    losses = run(log_dirs[:1], "--without", "11", "--by", "loss", "--format", "json")[1]
+    found = [json.loads(line) for line in losses.splitlines()]
+    assert {row["kind"] for row in found} >= {"records", "commit", "position"}
+    assert {row["leader"] for row in found} == {None}
+
+
+def test_partitions_without_any_replica_under_the_paths_are_named(
+    log_dirs: list[Path], tmp_path: Path
+) -> None:
+    copies = only_on_13(log_dirs, tmp_path)
+    named = "without a replica under the paths, of which nothing is said here: "
+    # The archive does not have the coordinators' partition.
+    _, _, err = run([*copies[:2], copies[3]])
+    assert f"{named}__transaction_state-0, orders-0\n" in err
+    assert f"{named}__transaction_state-0\n" in run(copies)[2]
