@@ -28,7 +28,16 @@ from kafkalog.format.batch_header import (
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import OffsetSpan
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.format.side_files.leader_epochs import EpochStart, read_leader_epochs
+from kafkalog.format.side_files.leader_epochs import (
+    CarriedEpoch,
+    EpochStart,
+    by_batches,
+    epochs_text,
+    first_contradiction,
+    read_leader_epochs,
+    rising,
+)
+from kafkalog.inspection.logs.carried_epochs import carried_epochs, table_epochs
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.files import InputFile, read_text
 from kafkalog.storage.files.requests_at_once import answers
@@ -278,7 +287,26 @@ def replica_facts(log: PartitionLog) -> ReplicaFacts:
     tail = tuple(batch_facts(rows)) if len(rows) else ()
     end = tail[-1].last_offset + 1 if tail else base
     ends_soundly = damaged_at < (int(rows[-1, column.POSITION]) if len(rows) else 0)
+    epochs = _known_epochs(log, epochs, table_epochs(rows) if len(rows) else [], start)
     return ReplicaFacts(start, max(start, end), epochs, base, tail, ends_soundly=ends_soundly)
+
+
+def _known_epochs(
+    log: PartitionLog, epochs: tuple[EpochStart, ...], of_tail: Sequence[CarriedEpoch], start: int
+) -> tuple[EpochStart, ...]:
+    """Return the leader epochs of a replica: those of the file, unless it does not have those of
+    the last batches. Then those that all batches carry, which is logged. Rule: F929."""
+    if first_contradiction(rising(epochs), of_tail, start) is None:
+        return epochs
+    carried = by_batches(epochs, carried_epochs(log))
+    _logger.warning(
+        "%s: %s has %s, and the batches have %s: the epochs of the batches count",
+        log.path,
+        LEADER_EPOCHS,
+        epochs_text(epochs),
+        epochs_text(carried),
+    )
+    return tuple(carried)
 
 
 def segment_tail(segment: SegmentFile) -> tuple[LongArray, int]:
@@ -303,6 +331,17 @@ def _sound_and_damaged(file: InputFile, segment: SegmentFile) -> tuple[LongArray
         damaged_at = max(damaged_at, int(chunk.table[is_damaged, column.POSITION].max(initial=-1)))
     rows: LongArray = np.concatenate(tables) if tables else np.zeros((0, 0), dtype=np.int64)
     return rows, damaged_at
+
+
+def known_leader_epochs(log: PartitionLog) -> tuple[EpochStart, ...]:
+    """Return a log's leader epochs by their starts: those of the file or, if it does not have those
+    of the last segment's batches, those that all batches carry. Rule: F929."""
+    epochs = leader_epochs(log)
+    if not log.segments:
+        return epochs
+    rows, _ = segment_tail(log.segments[-1])
+    start = log_bounds(log, EndRule.LOG_END).start_offset
+    return _known_epochs(log, epochs, table_epochs(rows) if len(rows) else [], start)
 
 
 def leader_epochs(log: PartitionLog) -> tuple[EpochStart, ...]:

@@ -21,9 +21,18 @@ from kafkalog.columns.transactions.transaction_walk import TransactionWalk
 from kafkalog.format.batch_header import CONTROL_BIT
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET
-from kafkalog.format.side_files.leader_epochs import rising
+from kafkalog.format.side_files.leader_epochs import (
+    EpochStart,
+    by_batches,
+    carried_below,
+    epochs_text,
+    first_contradiction,
+    rising,
+    without_end,
+)
+from kafkalog.inspection.logs.carried_epochs import carried_epochs
 from kafkalog.inspection.logs.replica_facts import replica_facts, sound_rows
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
 from kafkalog.storage.reading.replica_reads import overlaps
 from kafkalog.storage.reading.transactions import PartitionTransaction
@@ -94,7 +103,12 @@ class Replica:
         if end is None:
             facts = replica_facts(log)
             start, end, epochs = facts.log_start, facts.log_end, list(facts.epochs)
-        self.state = ReplicaLog(start, end, tuple(rising(epochs)), min(high_watermark, end))
+        epochs, carried = rising(epochs), carried_epochs(log)
+        # What a broker takes for the log's epochs, where its batches have others.
+        self.other_epochs: Sequence[EpochStart] | None = None
+        if first_contradiction(epochs, carried_below(carried, end), start) is not None:
+            self.other_epochs, epochs = epochs, without_end(by_batches(epochs, carried), end)
+        self.state = ReplicaLog(start, end, tuple(epochs), min(high_watermark, end))
 
     @property
     def broker_id(self) -> int | None:
@@ -118,7 +132,25 @@ class Replica:
         if self.plan.cuts:
             cut = self.plan.cuts[-1]
             return f"{cut.file} is truncated at {cut.position}: {cut.reason}"
-        return counted(self.damaged_ranges, "damaged range") if self.damaged_ranges else None
+        damaged = counted(self.damaged_ranges, "damaged range") if self.damaged_ranges else None
+        return "; ".join(filter(None, (damaged, self._epochs_note))) or None
+
+    @property
+    def _epochs_note(self) -> str | None:
+        """What the broker does with leader epochs that are not those of the batches (F929)."""
+        if self.other_epochs is None:
+            return None
+        deed = "a broker goes by the file, and truncates replicas where that has an epoch end"
+        if not self.other_epochs:
+            deed = (
+                "a broker takes it for a log without epochs: it truncates the log at the high "
+                f"watermark {self.state.high_watermark} when it follows, and when it leads, "
+                "followers keep what it does not have"
+            )
+        return (
+            f"{LEADER_EPOCHS} has {epochs_text(self.other_epochs)}, the batches have "
+            f"{epochs_text(self.state.epochs)}, which count here; {deed}"
+        )
 
     def read(self, windows: Sequence[tuple[int, int]]) -> None:
         """Read the sound batches that end in these ranges of offsets."""

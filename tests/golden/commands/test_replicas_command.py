@@ -233,3 +233,28 @@ def test_partitions_without_any_replica_under_the_paths_are_named(
     _, _, err = run([*copies[:2], copies[3]])
     assert f"{named}__transaction_state-0, orders-0\n" in err
     assert f"{named}__transaction_state-0\n" in run(copies)[2]
+
+
+@pytest.mark.parametrize("text", [None, "", "0\n0\n", "0\n1\n0 0\n"])
+def test_epochs_of_the_batches_count_where_the_file_lacks_them(
+    log_dirs: list[Path], unpacked: Unpack, tmp_path: Path, text: str | None
+) -> None:
+    # F929: what came of each election with the files as brokers had written them.
+    copies = [tmp_path / "copies" / str(number) for number in range(len(log_dirs))]
+    for path, copy in zip(log_dirs, copies, strict=True):
+        shutil.copytree(path, copy)
+    for copy in copies[:3]:
+        file = copy / "orders-0" / "leader-epoch-checkpoint"
+        file.unlink()
+        if text is not None:
+            file.write_text(text)
+    before, after = told(unpacked)
+    assert json.loads(json.dumps(foretold(copies, before))) == json.loads(json.dumps(after))
+    rows = [row for row in replica_rows(copies) if row["topic"] == TOPIC]
+    notes = {row["broker_id"]: row["damage"] for row in rows if row["partition"] == 0}
+    assert "the batches have epoch 0 from offset 0, 3 from offset 24, 9" in notes[11]
+    deed = "goes by the file" if text == "0\n1\n0 0\n" else "a log without epochs: it truncates"
+    assert all(deed in note for note in notes.values())
+    assert {row["damage"] for row in rows if row["partition"] == 1} == {None}
+    code = CliRunner().invoke(kafkalog, ["check", str(copies[0])]).exit_code
+    assert code == 1
