@@ -36,7 +36,7 @@ OWN = {
     "quorum rebuild": {"--create-missing", "--feature", "--from-data", "--node", "--voter"},
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "tier": set[str](),
-    "replicas": {"--all", "--election-json", "--export", "--leader", "--without"},
+    "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
     "report": {"--show-keys"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
     "serve": {

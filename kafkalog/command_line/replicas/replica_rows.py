@@ -32,7 +32,8 @@ LOSS_COLUMNS = (
 class PartitionRows(NamedTuple):
     """The rows about a partition; `differs` is True where something is lost with some choice, or a
     replica is damaged. `is_lost` is True where no replica can lead (F928). `has_clean_choice` is
-    None without the cluster's metadata. `leader` is the choice whose loss was kept as `tails`, None
+    None without the cluster's metadata. `unchecked` is how many replicas were not read as a whole.
+    `leader` is the choice whose loss was kept as `tails`, None
     without any."""
 
     name: str
@@ -42,6 +43,7 @@ class PartitionRows(NamedTuple):
     is_lost: bool
     has_clean_choice: bool | None
     absent: list[int]
+    unchecked: int
     leader: int | None
     tails: list[LostTail]
 
@@ -58,11 +60,12 @@ def partition_rows(
     now_ms: int,
     leader: int | None = None,
     keep: KeepTails | None = None,
+    is_deep: bool = False,
 ) -> PartitionRows:
     """Return the rows about one partition by its replicas. `partition` is its row of the cluster's
-    image, None if that is not known. `keep` gets what is lost with `leader`, or if that is None
-    with the choice that loses the fewest records."""
-    found = LeaderChoices(logs, without=without, now_ms=now_ms)
+    image, None if that is not known. `is_deep` reads all batches of all replicas. `keep` gets what
+    is lost with `leader`, or if that is None with the choice that loses the fewest records."""
+    found = LeaderChoices(logs, without=without, now_ms=now_ms, is_deep=is_deep)
     differs = {each.log.path: each for each in replica_differences(logs)}
     losses = {number: found.loss(number) for number in found.choices or (None,)}
     is_lossy = any(each.ranges for each in losses.values())
@@ -79,7 +82,9 @@ def partition_rows(
         if (broker := found.replicas[number].broker_id) is not None
     }
     rows = [
-        _with_difference(
+        _with_differences(
+            found,
+            number,
             _replica_row(found, number, losses, details),
             differs.get(found.replicas[number].log.path),
         )
@@ -99,17 +104,22 @@ def partition_rows(
         if number is None or brokers[number] == wanted
     ]
     here = {row["broker_id"] for row in rows}
+    unchecked = {each.log.path: each.unchecked for each in found.replicas}
     clean = None
     if partition is not None:
         clean = bool(running & {*(partition["isr"] or partition["eligible_leader_replicas"])})
+    differs_somewhere = is_lossy or any(row["damage"] or row["deleted_records"] for row in rows)
+    for row in rows:
+        row["damage"] = row["damage"] or unchecked[row["directory"]]
     return PartitionRows(
         logs[0].name,
         rows,
         [row for each in details.values() for row in each],
-        is_lossy or any(row["damage"] or row["deleted_records"] for row in rows),
+        differs_somewhere,
         not found.choices,
         clean,
         [] if partition is None else [each for each in partition["replicas"] if each not in here],
+        sum(each is not None for each in unchecked.values()),
         chosen[0][0] if chosen else None,
         [tail for _, loss in chosen if keep is not None for tail in keep(found, loss)],
     )
@@ -127,11 +137,7 @@ def _replica_row(
     loss = losses.get(choice)
     kinds = [row["kind"] for row in details.get(choice, ())]
     state, log = replica.state, replica.log
-    latest = max(
-        (found.replicas[each].state for each in found.choices),
-        key=lambda each: (each.epochs[-1].epoch if each.epochs else -1, each.log_end),
-        default=state,
-    )
+    latest = found.latest.state
     end = truncated_end(state, latest) if latest is not state else state.log_end
     return {
         "topic": log.topic,
@@ -160,15 +166,17 @@ def _replica_row(
     }
 
 
-def _with_difference(row: dict[str, Any], differs: Difference | None) -> dict[str, Any]:
+def _with_differences(
+    found: LeaderChoices, number: int, row: dict[str, Any], differs: Difference | None
+) -> dict[str, Any]:
     """Return the row with where the replica has other records, which no broker notices (F927)."""
-    if differs is None:
+    offset = found.first_difference(number) if differs is None else differs.offset
+    diverges_at = row["diverges_at"]
+    if offset is None or (diverges_at is not None and offset >= diverges_at):
         return row
-    known = [row["diverges_at"], differs.offset]
-    return row | {
-        "diverges_at": min(each for each in known if each is not None),
-        "damage": "; ".join(filter(None, (row["damage"], differs.detail))),
-    }
+    detail = f"other records than {found.latest.log.path} from offset {offset} on"
+    words = detail if differs is None else differs.detail
+    return row | {"diverges_at": offset, "damage": "; ".join(filter(None, (row["damage"], words)))}
 
 
 def _election(partition: Row | None, broker: int | None, running: set[int]) -> dict[str, Any]:

@@ -31,10 +31,11 @@ from kafkalog.format.side_files.leader_epochs import (
     without_end,
 )
 from kafkalog.inspection.logs.carried_epochs import carried_epochs
-from kafkalog.inspection.logs.replica_facts import replica_facts, sound_rows
+from kafkalog.inspection.logs.replica_facts import batch_facts, replica_facts, sound_rows
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
 from kafkalog.storage.reading.replica_reads import overlaps
+from kafkalog.storage.reading.replicas import compare
 from kafkalog.storage.reading.transactions import PartitionTransaction
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 from kafkalog.storage.recovery.truncation import ReplicaLog, truncated_end
@@ -95,6 +96,7 @@ class Replica:
         self.log = log
         self.plan: RecoveryPlan = plan_recovery(log.path, RecoverySettings.of(log, now_ms))
         self.damaged_ranges = 0
+        self._unread = len(log.segments)
         self.batches: LongArray = column.new_table(0)
         self.is_kept: BoolArray = np.zeros(0, dtype=np.bool_)
         high_watermark = log.log_dir.high_watermarks.get(log.topic_partition or ("", 0), 0)
@@ -152,6 +154,14 @@ class Replica:
             f"{epochs_text(self.state.epochs)}, which count here; {deed}"
         )
 
+    @property
+    def unchecked(self) -> str | None:
+        """How much of the log was not read, so that nothing is known of its batches; None where
+        all of it was."""
+        if not self._unread:
+            return None
+        return "not checked" if self._unread == len(self.log.segments) else "checked in part"
+
     def read(self, windows: Sequence[tuple[int, int]]) -> None:
         """Read the sound batches that end in these ranges of offsets."""
         tables, kept = [self.batches], [self.is_kept]
@@ -159,6 +169,7 @@ class Replica:
         for segment in self.log.segments:
             if not any(overlaps(segment, *window) for window in windows):
                 continue
+            self._unread -= 1
             cut = cuts.get(os.path.basename(segment.path), segment.size)
             end = 0 if segment.base_offset in self.plan.deleted_segments else cut
             for table in sound_rows(segment):
@@ -183,23 +194,41 @@ class LeaderChoices:
     """The replicas of one partition, and what is lost with each as its leader.
 
     Brokers in `without` neither lead nor follow: what only they have is lost. Batches are read
-    where replicas differ, no others.
+    where replicas differ, no others, but with `is_deep` all.
     """
 
     def __init__(
-        self, logs: Sequence[PartitionLog], *, without: Collection[int] = (), now_ms: int = 0
+        self,
+        logs: Sequence[PartitionLog],
+        *,
+        without: Collection[int] = (),
+        now_ms: int = 0,
+        is_deep: bool = False,
     ) -> None:
         self.replicas = [Replica(log, now_ms) for log in logs]
         self._runs = [
             replica.starts and replica.broker_id not in without for replica in self.replicas
         ]
-        windows = [
-            window
-            for window in (self._starts, (self._low, LARGEST_OFFSET))
-            if window[0] < window[1]
-        ]
+        wanted = [(0, LARGEST_OFFSET)] if is_deep else [self._starts, (self._low, LARGEST_OFFSET)]
+        windows = [window for window in wanted if window[0] < window[1]]
         for replica in self.replicas if windows else ():
             replica.read(windows)
+
+    @cached_property
+    def latest(self) -> Replica:
+        """The replica of the latest leader epoch, of those the one that ends last, of those that
+        can lead, if any can."""
+        among = [self.replicas[each] for each in self.choices] or self.replicas
+        return max(among, key=lambda each: (each.last_epoch or 0, each.state.log_end))
+
+    def first_difference(self, number: int) -> int | None:
+        """Return the first offset at which a replica has another batch than the latest one, of
+        those that were read, where no cleaner has been over the log; None without any."""
+        pair = self.replicas[number], self.latest
+        if any(each.log.is_compacted for each in pair):
+            return None
+        found = compare(*(list(batch_facts(each.batches)) for each in pair))
+        return found.different[0].start if found.different else None
 
     def can_lead(self, number: int) -> bool:
         """Return whether a replica's broker starts and is not left out."""

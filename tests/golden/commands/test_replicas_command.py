@@ -258,3 +258,38 @@ def test_epochs_of_the_batches_count_where_the_file_lacks_them(
     assert {row["damage"] for row in rows if row["partition"] == 1} == {None}
     code = CliRunner().invoke(kafkalog, ["check", str(copies[0])]).exit_code
     assert code == 1
+
+
+def test_what_was_not_read_is_not_called_sound(log_dirs: list[Path], tmp_path: Path) -> None:
+    # Two equal replicas, one of which has a damaged batch that neither ends nor epochs show.
+    copies = [tmp_path / "copies" / str(number) for number in range(2)]
+    for copy in copies:
+        shutil.copytree(log_dirs[0], copy)
+    properties = copies[1] / "meta.properties"
+    properties.write_text(properties.read_text().replace("node.id=11", "node.id=12"))
+    log = copies[1] / "orders-0" / f"{0:020d}.log"
+    data = bytearray(log.read_bytes())
+    data[100] ^= 1
+    log.write_bytes(data)
+    options = ["--topic", "orders", "--all"]
+
+    def damage(*more: str) -> list[tuple[int, int, str | None]]:
+        _, out, _ = run(copies, *options, *more, "--format", "json")
+        rows = [json.loads(line) for line in out.splitlines()]
+        return sorted((row["partition"], row["broker_id"], row["damage"]) for row in rows)
+
+    assert damage() == [
+        (partition, broker, "not checked") for partition in (0, 1) for broker in (11, 12)
+    ]
+    _, out, err = run(copies, *options)
+    assert "4 replicas not read, or in part only" in err and "--deep reads everything" in err
+    assert out.splitlines()[-1] == "2 partitions, 0 with replicas that differ"
+    assert damage("--deep") == [
+        (0, 11, None),
+        (0, 12, "1 damaged range"),
+        (1, 11, None),
+        (1, 12, None),
+    ]
+    _, out, err = run(copies, *options, "--deep")
+    assert "not read" not in err
+    assert out.splitlines()[-1] == "2 partitions, 1 with replicas that differ"

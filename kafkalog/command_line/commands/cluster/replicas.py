@@ -61,6 +61,10 @@ A partition that none of the other brokers has, or with which none of them start
 whole: CAN-LEAD is no, and the rows have everything that is in its replicas. The exit code is 1 if
 there is one.
 
+DAMAGE is "not checked" for a replica of which nothing was read, because it ends as the others do
+and has their leader epochs, and "checked in part" where other segments were read. --deep reads
+all of them.
+
 IS-ELECTED is the replica that an unclean election makes the leader if all these brokers run, and
 KEEP-STOPPED which of them to keep stopped until a replica is elected; both need the cluster's
 metadata among the paths. With --by loss a row is a range of records, a transaction, a commit or a
@@ -112,6 +116,12 @@ class _BrokersType(click.ParamType[frozenset[int]]):
     "--all", "with_all", is_flag=True, help="As text, show partitions that lose nothing too."
 )
 @click.option(
+    "--deep",
+    is_flag=True,
+    help="Read all batches of all replicas, with their checksums, and not only where replicas "
+    "differ by their ends and leader epochs.",
+)
+@click.option(
     "--election-json",
     metavar="FILE",
     type=GivenPath(),
@@ -135,6 +145,7 @@ def replicas(
     without: frozenset[int],
     leader: int | None,
     with_all: bool,
+    deep: bool,
     election_json: str | None,
     export: str | None,
     show: int,
@@ -158,6 +169,7 @@ def replicas(
     options = {
         "without": without,
         "leader": leader,
+        "is_deep": deep,
         "positions": positions(logs, processes),
         "now_ms": time.time_ns() // 1_000_000,
     }
@@ -323,6 +335,12 @@ def _sum_up(rows: Sequence[PartitionRows], leader: int | None, *, is_text: bool)
     lost = [each.name for each in rows if each.is_lost]
     what = f", {len(lost):,} lost as a whole" if lost else ""
     put(f"{counted(len(rows), 'partition')}, {len(differing):,} with replicas that differ{what}")
+    unchecked = sum(each.unchecked for each in rows)
+    if unchecked:
+        print_note(
+            f"{counted(unchecked, 'replica')} not read, or in part only: what replicas are said to "
+            "have in common is by their ends and leader epochs; --deep reads everything"
+        )
     if lost:
         print_note(f"no replica can lead: {first_names(lost, _MOST_NAMES)}")
     absent = [f"{each.name} on {','.join(map(str, each.absent))}" for each in rows if each.absent]
