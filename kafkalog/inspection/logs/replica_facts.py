@@ -159,7 +159,7 @@ def difference(
     by_epoch = epoch_divergence(facts, best_facts)
     end = min(facts.log_end, best_facts.log_end, *([] if by_epoch is None else [by_epoch]))
     key = log.topic_partition or ("", -1)
-    # What a cleaner has been over is written anew, by each broker for itself.
+    # What a cleaner has been over is written again, by each broker for itself.
     start = max(each.log_dir.cleaner_checkpoints.get(key, 0) for each in (log, best))
     found: Difference | None = None
     for segment in reversed(log.segments):
@@ -230,8 +230,8 @@ class _Headers:
 
 
 def _uncleaned(segments: Sequence[SegmentFile], span: OffsetSpan) -> _Headers:
-    """Return the batches of these offsets that no cleaner has written anew: without a record that
-    is gone, and without a time when records are to go."""
+    """Return the batches of these offsets that no cleaner has written again: those that have all
+    their records, and no time when records are to be removed."""
     found = _Headers()
     for segment in segments:
         with InputFile(segment.path) as file:

@@ -321,7 +321,7 @@ def _write_election(path: str, rows: Sequence[PartitionRows]) -> None:
         {"topic": row["topic"], "partition": row["partition"]}
         for each in rows
         for row in each.replicas[:1]
-        # An election finds nobody where no replica can lead.
+        # An election does not help where no replica can lead.
         if not each.is_lost and (each.differs or each.has_clean_choice is False)
     ]
     with given_file("--election-json", path) as file:

@@ -110,7 +110,7 @@ def cleaned(offset: int, end: int, word: str) -> bytes:
         pytest.param(
             written("a", range(9)),
             [damaged(each) for each in written("b", range(9))],
-            id="damage is no difference",
+            id="damage does not count",
         ),
         pytest.param(
             written("a", range(9)),
