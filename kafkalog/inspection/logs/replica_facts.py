@@ -38,7 +38,7 @@ from kafkalog.format.side_files.leader_epochs import (
     rising,
 )
 from kafkalog.inspection.logs.carried_epochs import carried_epochs, table_epochs
-from kafkalog.log_lines import logger
+from kafkalog.log_lines import warn_once
 from kafkalog.storage.files.files import InputFile, read_text
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog, SegmentFile
@@ -55,8 +55,6 @@ from kafkalog.storage.reading.replicas import (
     paired,
 )
 from kafkalog.wire.checksums import crc32, crc32c
-
-_logger = logger(__name__)
 
 
 def replica_sets(logs: Sequence[PartitionLog]) -> list[ReplicaSet]:
@@ -93,7 +91,7 @@ def _ordered(logs: Sequence[PartitionLog]) -> ReplicaSet:
     for log, each in ordered[1:]:
         found = difference(log, each, *ordered[0])
         if found is not None:
-            _logger.warning("%s", found)
+            warn_once(__name__, str(found))
         facts.append(replace(each, differs_at=None if found is None else found.offset))
     return ReplicaSet(tuple(log for log, _ in ordered), tuple(facts))
 
@@ -113,7 +111,7 @@ def replica_differences(logs: Sequence[PartitionLog]) -> Iterator[Difference]:
             best, *others = _in_order(found)
             yield from filter(None, (difference(*each, *best) for each in others))
         except OSError as error:
-            _logger.warning("%s: its replicas are not compared: %s", found[0].name, error)
+            warn_once(__name__, f"{found[0].name}: its replicas are not compared: {error}")
 
 
 class Difference(NamedTuple):
@@ -299,12 +297,10 @@ def _known_epochs(
     if first_contradiction(rising(epochs), of_tail, start) is None:
         return epochs
     carried = by_batches(epochs, carried_epochs(log))
-    _logger.warning(
-        "%s: %s has %s, and the batches have %s: the epochs of the batches count",
-        log.path,
-        LEADER_EPOCHS,
-        epochs_text(epochs),
-        epochs_text(carried),
+    warn_once(
+        __name__,
+        f"{log.path}: {LEADER_EPOCHS} has {epochs_text(epochs)}, and the batches have "
+        f"{epochs_text(carried)}: the epochs of the batches count",
     )
     return tuple(carried)
 

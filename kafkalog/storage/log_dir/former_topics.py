@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.log_lines import logger
+from kafkalog.log_lines import warn_once
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.words import first_names
@@ -21,8 +21,6 @@ _MOST_PATHS = 3
 # The ids that topics of these logs have now, by cluster id and name, as far as they are known.
 CurrentIds = Callable[[Sequence[PartitionLog]], Mapping[tuple[str | None, str], str]]
 _ById = Mapping[str, list[PartitionLog]]
-
-_logger = logger(__name__)
 
 
 def no_ids_known(_logs: Sequence[PartitionLog]) -> Mapping[tuple[str | None, str], str]:
@@ -45,7 +43,7 @@ def topics_apart(found: Sequence[PartitionLog], current_ids: CurrentIds) -> list
         current = current_ids(found) if current is None else current
         own = {current.get((log.log_dir.cluster_id, topic)) for log in logs} & by_id.keys()
         now = own.pop() if len(own) == 1 else None
-        _logger.warning("%s", _words(topic, by_id, now))
+        warn_once(__name__, _words(topic, by_id, now))
         for each_id, of_id in by_id.items():
             for log in of_id if each_id != now else ():
                 named[id(log)] = _named(log, whole_name(topic, each_id), is_former=now is not None)
