@@ -69,11 +69,13 @@ def carried_epoch_findings(
     log: PartitionLog, text: str | None, carried: Sequence[CarriedEpoch]
 ) -> Iterator[IndexFinding]:
     """Yield where a broker that starts does not have the leader epochs that batches carry: by the
-    file, and after an unclean stop by what it recovers. A file that cannot be read is not compared.
-    Rule: F929."""
+    file, and after an unclean stop by what it recovers. A file that cannot be read or contradicts
+    itself is not compared. Rule: F929."""
     try:
-        entries = rising(read_leader_epochs(text)) if text else []
+        entries = read_leader_epochs(text) if text else []
     except CorruptDataError:
+        return
+    if rising(entries) != entries:
         return
     known, start = entries, log.log_start
     if not log.log_dir.is_clean_shutdown:
