@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 
 from kafkalog.words import printable
 
@@ -12,6 +13,13 @@ def logger(name: str) -> logging.Logger:
     found = logging.getLogger(name)
     found.addFilter(_escape)
     return found
+
+
+@lru_cache(maxsize=1_000)
+def warn_once(name: str, words: str) -> None:
+    """Log a warning of a module, unless this process has logged it lately: streams and commands
+    list and compare the same logs again and again."""
+    logger(name).warning("%s", words)
 
 
 def _escape(record: logging.LogRecord) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
@@ -15,10 +15,13 @@ from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.dump.record_search import (
     MatchedRecord,
     SegmentSearch,
+    Visibility,
     judged_records,
     search_segment,
     wanted_records,
 )
+from kafkalog.inspection.logs.replica_facts import replica_sets
+from kafkalog.inspection.metadata.current_topics import without_former
 from kafkalog.storage.log_dir.other_entries import absent_lines
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import recorded_end
@@ -97,6 +100,7 @@ def logs_to_search(log_dirs: Sequence[str], request: FindRequest) -> list[Partit
     is not given.
     """
     logs = logs_of_topics(log_dirs, request.topics, request.partitions)
+    logs = without_former(logs, request.topics)
     for line in absent_lines(log_dirs, logs, request.topics, request.partitions):
         print_note(line)
     oldest = next(filter(is_oldest_layout, logs), None)
@@ -146,9 +150,13 @@ def search(logs: Sequence[PartitionLog], request: FindRequest, *, processes: int
         )
         for (log, segment), searched in zip(places, results, strict=True):
             accounts[log.path].segments.append((segment, searched))
+    matches = _newest(accounts.values(), request.limit)
+    # Only replicas of one that has a match need to be compared.
+    names = {log.topic_partition for log, _ in matches}
+    ends = _lineage_ends([log for log in logs if log.topic_partition in names])
     result = Found(
         matches=sum(account.total("matches") for account in accounts.values()),
-        found=_found_rows(_newest(accounts.values(), request.limit), processes),
+        found=_found_rows(matches, ends, processes),
         searched=[_searched_row(account) for account in accounts.values()],
         damages=[row for account in accounts.values() for row in _damage_rows(account)],
     )
@@ -183,15 +191,35 @@ def _age(match: _Match) -> tuple[int, int]:
     return match[1].timestamp_ms, match[1].offset
 
 
-def _found_rows(matches: Sequence[_Match], processes: int) -> list[FoundRow]:
-    """Return a row per match, with what consumers see of it."""
+def _found_rows(
+    matches: Sequence[_Match], ends: Mapping[str, int], processes: int
+) -> list[FoundRow]:
+    """Return a row per match, with what consumers see of it. `ends` are up to where replicas are of
+    the best one's lineage, by their paths."""
     by_log: dict[str, tuple[PartitionLog, list[MatchedRecord]]] = {}
     for log, record in sorted(matches, key=lambda match: match[1].offset):
         by_log.setdefault(log.path, (log, []))[1].append(record)
     logs = list(by_log.values())
     judged = in_order(_judged, logs, processes=processes)
-    seen = [(log, record) for (log, _), found in zip(logs, judged, strict=True) for record in found]
+    seen = [
+        (log, _in_lineage(record, ends.get(log.path)))
+        for (log, _), found in zip(logs, judged, strict=True)
+        for record in found
+    ]
     return [_found_row(log, record) for log, record in sorted(seen, key=_age, reverse=True)]
+
+
+def _lineage_ends(logs: Sequence[PartitionLog]) -> dict[str, int]:
+    """Return up to where replicas are of the lineage of the best one, by their paths (F173)."""
+    return {
+        log.path: end for replicas in replica_sets(logs) for log, end in replicas.logs_and_ends[1:]
+    }
+
+
+def _in_lineage(record: MatchedRecord, end: int | None) -> MatchedRecord:
+    if end is None or record.offset < end:
+        return record
+    return replace(record, visibility=Visibility.DIVERGED)
 
 
 def _judged(of_log: tuple[PartitionLog, list[MatchedRecord]]) -> Iterator[list[MatchedRecord]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafkalog.columns.batches.byte_ranges import CheckTotals
+from kafkalog.inspection.logs.replica_facts import replica_differences
 from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
 from kafkalog.storage.log_dir.other_entries import unread_entries
 from kafkalog.storage.names import segment_file_name
@@ -25,6 +26,7 @@ _RANGE_COLUMNS = (
 )
 _INDEX_COLUMNS = ("directory", "file", "index_findings")
 _UNREAD = "unreadable"
+_DIVERGED = "diverged"
 # Logs that a broker has taken out of use need no files beside them.
 _ON_THEIR_WAY_OUT = (DELETED, CLEANED)
 # The size of a task, after which progress is shown.
@@ -59,9 +61,13 @@ class CheckedLogs:
     def words(self) -> str:
         """Return one line: how much was checked and whether it is sound, problems first."""
         unread = len({finding.file for finding in self.findings if finding.kind == _UNREAD})
-        if not unread:
-            return self._read()
-        return f"UNREADABLE in part or as a whole: {counted(unread, 'file')}; {self._read()}"
+        diverged = sum(finding.kind == _DIVERGED for finding in self.findings)
+        words = self._read()
+        if diverged:
+            words = f"DIVERGED: {counted(diverged, 'replica')} with other records; {words}"
+        if unread:
+            words = f"UNREADABLE in part or as a whole: {counted(unread, 'file')}; {words}"
+        return words
 
     def _read(self) -> str:
         """Return the line about everything that could be read."""
@@ -117,8 +123,15 @@ def check_logs(
         for row in rows:
             checked.findings += _index_findings(row)
     checked.findings += _unread(logs)
+    checked.findings += _diverged(logs)
     checked.findings.sort(key=lambda finding: (finding.file, finding.position or 0))
     return checked
+
+
+def _diverged(logs: Sequence[PartitionLog]) -> Iterator[CheckFinding]:
+    """Yield where replicas have other records than the best one. Rule: docs/format.md F927."""
+    for found in replica_differences(logs):
+        yield CheckFinding(found.path, found.position, found.size, "error", _DIVERGED, found.detail)
 
 
 def _unread(logs: Sequence[PartitionLog]) -> Iterator[CheckFinding]:

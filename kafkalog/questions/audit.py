@@ -19,6 +19,7 @@ from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, m
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.inspection.zookeeper.consumer_audit_rows import (
     AUDIT_TABLES,
     CONSUMER_FINDINGS,
@@ -28,7 +29,6 @@ from kafkalog.inspection.zookeeper.consumer_audit_rows import (
     audit_rows,
 )
 from kafkalog.log_lines import logger
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.log_dir_names import LogDirNames, log_dir_names
 from kafkalog.storage.log_dir.read_directories import refuse_tables
 from kafkalog.storage.partition_log import PartitionLog
@@ -214,7 +214,7 @@ def cluster_logs(
             and (is_only or log_dir.cluster_id is not None)
         ]
         try:
-            logs = find_partitions(own, strict=False)
+            logs = find_logs(own, strict=False)
         except LogDirError as error:  # copies: which of them counts is unknown
             _logger.warning("offsets are not compared with logs: %s", error)
             continue

@@ -154,7 +154,9 @@ class PartitionLog:
     `topic` and `partition` are None for a file in a directory of another name. `is_live` is False
     for a directory that a broker would not serve, and for files given one by one; `is_named` is
     True for a path that was given itself rather than found in a log directory. `tiered_topic_id` is
-    the topic's id if segments are in tiered storage, else None.
+    the topic's id if segments are in tiered storage, else None. `is_former` is True for a log of a
+    topic whose name another topic has now; `topic` is then its whole name, TOPIC@ID (docs/format.md
+    F925).
     """
 
     topic: str | None
@@ -165,6 +167,7 @@ class PartitionLog:
     is_live: bool = True
     is_named: bool = False
     tiered_topic_id: str | None = None
+    is_former: bool = False
 
     @property
     def name(self) -> str:

@@ -48,7 +48,7 @@ OWN = {
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "status": {"--deep", "--stop-at"},
     "tier": set[str](),
-    "replicas": {"--all", "--election-json", "--export", "--leader", "--without"},
+    "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
     "report": {"--show-keys"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
     "serve": {

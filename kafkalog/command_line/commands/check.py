@@ -72,11 +72,11 @@ def check(
         cluster_images,
         missing_replica_lines,
     )
-    from kafkalog.storage.log_dir.log_dir import find_partitions
+    from kafkalog.inspection.metadata.current_topics import find_logs
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.views.planning.directory_reads import directory_reads
 
-    found = find_partitions(paths, strict=False)
+    found = find_logs(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
     size = bytes_in(logs)
     absent = [

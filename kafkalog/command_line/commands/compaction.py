@@ -78,16 +78,16 @@ def compaction(
     processes: int | None,
 ) -> ExitCode:
     """Check whether cleaned logs keep the cleaner's guarantees, and what a cleaning would free."""
+    from kafkalog.inspection.metadata.current_topics import find_logs
     from kafkalog.questions.compaction import CompactionSettings
     from kafkalog.questions.compaction import compaction as answer
-    from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.views.engine import LocalViews
 
     config = configs.options()
     logs = logs_of_topics(paths, topics, partitions)
     if before is not None:
-        find_partitions([before], strict=False)
+        find_logs([before], strict=False)
     settings = CompactionSettings(
         time.time_ns() // 1_000_000 if as_of is None else as_of, config, before
     )

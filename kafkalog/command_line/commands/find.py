@@ -31,9 +31,9 @@ _EPILOG = f"""\
 \b
 The newest records come first; a value size of - is a tombstone. VISIBILITY says
 whether consumers see a record: visible, aborted, open transaction, behind open
-transaction, above high watermark, below log start, control or unknown. A summary
-of what was searched goes to stderr, with JSON also to stdout. Exit codes: 0 found,
-1 not found.
+transaction, above high watermark, below log start, not in the best replica,
+control or unknown. A summary of what was searched goes to stderr, with JSON also
+to stdout. Exit codes: 0 found, 1 not found.
 
 \b
 Examples:

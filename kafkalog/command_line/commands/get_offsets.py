@@ -92,6 +92,8 @@ def get_offsets(
 ) -> None:
     """Print offsets of partitions as lines topic:partition:offset."""
     from kafkalog.inspection.logs.replica_facts import replica_sets
+    from kafkalog.inspection.metadata.current_topics import without_former
+    from kafkalog.storage.log_dir.former_topics import has_whole_name
     from kafkalog.storage.log_dir.other_entries import absent_partitions
     from kafkalog.storage.names import INTERNAL_TOPICS
 
@@ -99,6 +101,8 @@ def get_offsets(
     is_chosen = _choice(topics, topic_pattern, partitions, topic_partitions)
     excluded = INTERNAL_TOPICS if exclude_internal_topics else frozenset()
     logs = _logs(paths, is_tiered=is_tiered)
+    if not has_whole_name(f"{topic_pattern}{topic_partitions}"):
+        logs = without_former(logs, topics)
     present = [
         (key, replicas)
         for replicas in replica_sets([log for log in logs if log.is_live])
@@ -285,12 +289,12 @@ def _choice(
 
 def _logs(paths: Sequence[str], *, is_tiered: bool) -> list[PartitionLog]:
     """Return the logs on disks, or those in tiered storage."""
-    from kafkalog.storage.log_dir.log_dir import find_partitions
+    from kafkalog.inspection.metadata.current_topics import find_logs
     from kafkalog.storage.reading.oldest_log import is_oldest_layout
 
     if is_tiered:
         # Each path by itself: a log's own directory continues where its tiered storage ends.
-        found = [log for path in paths for log in find_partitions([path], strict=False)]
+        found = [log for path in paths for log in find_logs([path], strict=False)]
         return [log for log in found if log.tiered_topic_id is not None]
-    found = find_partitions(paths, strict=False)
+    found = find_logs(paths, strict=False)
     return [log for log in found if not is_oldest_layout(log)]

@@ -110,13 +110,14 @@ def ls(
     from kafkalog.command_line.ls.savings_table import saving_rows, write_savings
     from kafkalog.command_line.ls.storage_rows import storage_rows
     from kafkalog.command_line.ls.storage_tables import write_storage, write_usage
+    from kafkalog.inspection.logs.replica_facts import replica_differences
     from kafkalog.inspection.metadata.assigned_partitions import (
         assignments,
         cluster_images,
         missing_replica_lines,
     )
+    from kafkalog.inspection.metadata.current_topics import find_logs
     from kafkalog.storage.log_dir.disk_usage import disk_usage
-    from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines, other_entries
     from kafkalog.views.options.config_files import ConfigSources
 
@@ -127,7 +128,7 @@ def ls(
     if savings and (quick or by != "topic"):
         raise ConflictingOptionsError("--savings", "--quick" if quick else f"--by {by}")
     paths, zookeeper = _without_zookeeper(paths, is_read=unread or savings)
-    found = find_partitions(paths, strict=False)
+    found = find_logs(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
     is_text = table_format == "text"
 
@@ -168,8 +169,9 @@ def ls(
     others = _other_lines(other_entries(logs)) if is_whole else ()
     totals = () if by == "kind" else _usage_lines(usages)
     absent = () if unread else absent_lines(paths, logs, topics, partitions)
+    differences = () if quick else map(str, replica_differences(logs))
     assigned = missing_replica_lines(paths, found, images, topics, partitions)
-    for line in (*others, *totals, *absent, *assigned, *unread_lines):
+    for line in (*others, *totals, *absent, *assigned, *differences, *unread_lines):
         put(line)
 
 

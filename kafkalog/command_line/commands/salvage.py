@@ -91,12 +91,12 @@ def salvage(
     request: SalvageRequest,
 ) -> ExitCode:
     """Write a new log directory with everything that is intact in a damaged one."""
+    from kafkalog.inspection.metadata.current_topics import find_logs
     from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals, lost_rows
-    from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
 
-    found = find_partitions(paths, strict=False)
+    found = find_logs(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
     _refuse_inputs(paths, logs, target)
     absent = [*absent_lines(paths, logs, topics, partitions)]

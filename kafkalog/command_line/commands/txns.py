@@ -134,6 +134,7 @@ def txns(
     processes: int | None,
 ) -> ExitCode:
     """List transactions: open, hanging, and what they block."""
+    from kafkalog.inspection.metadata.current_topics import without_former
     from kafkalog.questions.transactions import TransactionSettings, transactional_ids, transactions
     from kafkalog.storage.names import TRANSACTION_STATE
     from kafkalog.views.engine import LocalViews
@@ -152,7 +153,7 @@ def txns(
         columns = _LISTED if table == _LIST else _DESCRIBED
         _write(columns, _listed(views, states), ids, table_format)
         return ExitCode.DONE
-    requested = logs_of_topics(paths, topics, partitions, found)
+    requested = without_former(logs_of_topics(paths, topics, partitions, found), topics)
     settings = TransactionSettings(
         now_ms, as_of, max_transaction_timeout * 60_000, requested, has_ended_rows=table == _ALL
     )

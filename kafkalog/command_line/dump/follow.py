@@ -31,9 +31,10 @@ from kafkalog.errors import FileCutError, LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.inspection.dump.dump_log import LogDump, Piece
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.storage.files.files import InputFile, modified_ms
 from kafkalog.storage.files.uris import is_remote
-from kafkalog.storage.log_dir.log_dir import find_partitions, with_segments_of_now
+from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile, topic_id
 from kafkalog.storage.reading.renamed_files import opened
 
@@ -130,7 +131,7 @@ def _begun(logs: Iterable[PartitionLog], request: DumpRequest) -> Iterator[_Foll
 def _new_logs(request: DumpRequest, known: Container[str]) -> Iterator[PartitionLog]:
     """Yield new partitions under the paths, except those that a broker is deleting."""
     try:
-        found = find_partitions(request.paths, strict=False)
+        found = find_logs(request.paths, strict=False)
     except LogDirError:
         return  # deleted, or being moved from one log directory to another
     for log in those_of(found, request.topics, request.partitions):

@@ -15,9 +15,11 @@ from kafkalog.command_line.inputs import missing_topics_explained, those_of, wit
 from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.inspection.metadata.current_topics import current_topic_ids
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import list_directory, matching_entries
 from kafkalog.storage.files.uris import absolute_path
+from kafkalog.storage.log_dir.former_topics import topics_apart
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.metadata_snapshots import BOOTSTRAP
 from kafkalog.storage.log_dir.read_directories import refuse_inputs, refuse_inside
@@ -121,7 +123,8 @@ def _logs(request: DumpRequest, entries: list[Entry]) -> _Logs:
     """Return the logs of the requested topics and partitions in each directory."""
     directories = dict.fromkeys(entry.path for entry in entries if entry.is_directory)
     found = {path: find_partitions([path], strict=False) for path in directories}
-    all_logs = [log for logs in found.values() for log in logs]
+    # By the directories together: which of several topics has a name now shows only there.
+    all_logs = topics_apart([log for logs in found.values() for log in logs], current_topic_ids)
     if request.topics or request.partitions:
         named = _logs_of_files([entry.path for entry in entries if not entry.is_directory])
         all_logs += [log for logs in named.values() for log in logs]
@@ -129,8 +132,11 @@ def _logs(request: DumpRequest, entries: list[Entry]) -> _Logs:
     with missing_topics_explained([*directories], all_logs, *wanted):
         chosen = with_topics(all_logs, *wanted)
     _refuse_unknown(request.bounds.by_partition, all_logs)
-    paths = {log.path for log in chosen}
-    return {path: [log for log in logs if log.path in paths] for path, logs in found.items()}
+    by_path = {log.path: log for log in chosen}
+    return {
+        path: [by_path[log.path] for log in logs if log.path in by_path]
+        for path, logs in found.items()
+    }
 
 
 def _refuse_unknown(partitions: Iterable[TopicPartition], logs: Iterable[PartitionLog]) -> None:

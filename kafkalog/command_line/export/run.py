@@ -11,6 +11,7 @@ from kafkalog.command_line.export.progress import ExportProgress
 from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.terminal import print_note, print_text, progress_bar, write_table
 from kafkalog.exit_codes import stopped_by_exceptions
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.lake.export_plan import ExportPlan, plan_export, starting_offsets
 from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
 from kafkalog.lake.formats.targets import TablePlace, table_target
@@ -19,7 +20,7 @@ from kafkalog.lake.table_options import TableRequest
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.storage.files.output_files import given_file, refuse_log_directory, refuse_unwritable
 from kafkalog.storage.files.uris import is_remote
-from kafkalog.storage.log_dir.log_dir import find_partitions, input_entries
+from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
 from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.options.options import Mode
@@ -69,7 +70,7 @@ def run_export(
 
 def _inputs(settings: ExportSettings) -> tuple[list[str], int]:
     """Return the paths to read, globs resolved, and the bytes of the logs under them."""
-    logs = find_partitions(settings.paths, strict=settings.mode == Mode.FAILFAST.value)
+    logs = find_logs(settings.paths, strict=settings.mode == Mode.FAILFAST.value)
     entries = [entry for path in settings.paths for entry in input_entries(path)]
     files = [entry.path for entry in entries if not entry.is_directory]
     output_dir = settings.place.output_dir

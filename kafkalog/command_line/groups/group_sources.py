@@ -26,8 +26,8 @@ from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, HAS_OPE
 from kafkalog.inspection.groups.complete_from import complete_from, first_timestamp_ms
 from kafkalog.inspection.logs.missing_records import MissingRecords, note_missing_records
 from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.messages.cluster_metadata import ClusterMetadata
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog, segment_sizes
@@ -81,7 +81,7 @@ class GroupSources:
 def logs_with_groups(log_dirs: Sequence[str]) -> list[PartitionLog]:
     """Return all logs under the paths. Raises LogDirError if there is no partition of
     `__consumer_offsets`."""
-    logs = find_partitions(log_dirs, strict=False)
+    logs = find_logs(log_dirs, strict=False)
     refuse_without_groups(log_dirs, logs)
     return logs
 

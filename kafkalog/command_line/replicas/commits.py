@@ -62,13 +62,10 @@ class ReplicaCommits:
         self._replicas = replicas
         self._all = [commits_of(replica.log) for replica in replicas]
 
-    def lost(self, leader: int, loss: Loss) -> Iterator[LostCommit]:
-        """Yield the commits whose records are lost if this replica leads, and that differ from what
-        it has itself."""
-        chosen = self._replicas[leader]
-        remaining = self._all[leader]
-        if chosen.plan.cuts:
-            remaining = commits_of(chosen.log, chosen.state.log_end)
+    def lost(self, leader: int | None, loss: Loss) -> Iterator[LostCommit]:
+        """Yield the commits whose records are lost if this replica leads, or none with None, and
+        that differ from what it has itself."""
+        remaining = {} if leader is None else self._remaining(leader)
         for replica, commits in zip(self._replicas, self._all, strict=True):
             spans = [
                 (each.first_offset, each.last_offset)
@@ -82,6 +79,12 @@ class ReplicaCommits:
                 offset = None if left is None else left["committed_offset"]
                 if offset != commit["committed_offset"]:
                     yield LostCommit(replica.broker_id, commit, offset)
+
+    def _remaining(self, leader: int) -> dict[_Place, CommitRow]:
+        chosen = self._replicas[leader]
+        if chosen.plan.cuts:
+            return commits_of(chosen.log, chosen.state.log_end)
+        return self._all[leader]
 
 
 def positions(logs: Sequence[PartitionLog], processes: int) -> Positions:

@@ -16,13 +16,13 @@ from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.record_metadata import record_schema
 from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.command_line.terminal import print_note
-from kafkalog.inspection.partitions.leader_choices import reaches
 from kafkalog.inspection.partitions.lost_tails import LostTail
 from kafkalog.lake.table_writer import parquet_writer
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import whole_file
 from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.reading.replica_reads import overlaps
 from kafkalog.views.parallel import in_order
 
 LOST_RECORDS = "lost_records.parquet"
@@ -71,7 +71,7 @@ def _parts(
             "brokerId": tail.broker_id,
         }
         for first, end in tail.owned:
-            if reaches(segment, (first, end)):
+            if overlaps(segment, first, end):
                 options = replace(SegmentOptions.of(segment, first_offset=first), end_offset=end)
                 with InputFile(segment.path) as file:
                     window = FileWindow(file)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from kafkalog.command_line.replicas.commits import Positions, ReplicaCommits
 from kafkalog.coordination.metadata.image import Row
 from kafkalog.coordination.metadata.leader_election import elected, stopped_for
+from kafkalog.inspection.logs.replica_facts import Difference, replica_differences
 from kafkalog.inspection.partitions.leader_choices import LeaderChoices, Loss, LostTransaction
 from kafkalog.inspection.partitions.lost_tails import LostTail
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -30,15 +31,19 @@ LOSS_COLUMNS = (
 
 class PartitionRows(NamedTuple):
     """The rows about a partition; `differs` is True where something is lost with some choice, or a
-    replica is damaged or cannot lead. `has_clean_choice` is None without the cluster's metadata.
-    `leader` is the choice whose loss was kept as `tails`, None without any."""
+    replica is damaged. `is_lost` is True where no replica can lead (F928). `has_clean_choice` is
+    None without the cluster's metadata. `unchecked` is how many replicas were not read as a whole.
+    `leader` is the choice whose loss was kept as `tails`, None
+    without any."""
 
     name: str
     replicas: list[dict[str, Any]]
     losses: list[dict[str, Any]]
     differs: bool
+    is_lost: bool
     has_clean_choice: bool | None
     absent: list[int]
+    unchecked: int
     leader: int | None
     tails: list[LostTail]
 
@@ -55,12 +60,14 @@ def partition_rows(
     now_ms: int,
     leader: int | None = None,
     keep: KeepTails | None = None,
+    is_deep: bool = False,
 ) -> PartitionRows:
     """Return the rows about one partition by its replicas. `partition` is its row of the cluster's
-    image, None if that is not known. `keep` gets what is lost with `leader`, or if that is None
-    with the choice that loses the fewest records."""
-    found = LeaderChoices(logs, without=without, now_ms=now_ms)
-    losses = {number: found.loss(number) for number in found.choices}
+    image, None if that is not known. `is_deep` reads all batches of all replicas. `keep` gets what
+    is lost with `leader`, or if that is None with the choice that loses the fewest records."""
+    found = LeaderChoices(logs, without=without, now_ms=now_ms, is_deep=is_deep)
+    differs = {each.log.path: each for each in replica_differences(logs)}
+    losses = {number: found.loss(number) for number in found.choices or (None,)}
     is_lossy = any(each.ranges for each in losses.values())
     commits = None
     if logs[0].topic == CONSUMER_OFFSETS and is_lossy:
@@ -75,51 +82,68 @@ def partition_rows(
         if (broker := found.replicas[number].broker_id) is not None
     }
     rows = [
-        _replica_row(found, number, losses.get(number), details.get(number, []))
+        _with_differences(
+            found,
+            number,
+            _replica_row(found, number, losses, details),
+            differs.get(found.replicas[number].log.path),
+        )
         | _election(partition, found.replicas[number].broker_id, running)
         for number in range(len(found.replicas))
     ]
     rows.sort(
         key=lambda row: (not row["can_lead"], row["lost_records"] or 0, row["broker_id"] or 0)
     )
+    wanted = rows[0]["broker_id"] if leader is None else leader
+    brokers = {
+        number: None if number is None else found.replicas[number].broker_id for number in losses
+    }
     chosen = [
-        (found.replicas[number].broker_id, loss)
+        (brokers[number], loss)
         for number, loss in losses.items()
-        if found.replicas[number].broker_id == (rows[0]["broker_id"] if leader is None else leader)
+        if number is None or brokers[number] == wanted
     ]
     here = {row["broker_id"] for row in rows}
+    unchecked = {each.log.path: each.unchecked for each in found.replicas}
     clean = None
     if partition is not None:
         clean = bool(running & {*(partition["isr"] or partition["eligible_leader_replicas"])})
+    differs_somewhere = is_lossy or any(row["damage"] or row["deleted_records"] for row in rows)
+    for row in rows:
+        row["damage"] = row["damage"] or unchecked[row["directory"]]
     return PartitionRows(
         logs[0].name,
         rows,
         [row for each in details.values() for row in each],
-        is_lossy or any(row["damage"] or row["deleted_records"] for row in rows),
+        differs_somewhere,
+        not found.choices,
         clean,
         [] if partition is None else [each for each in partition["replicas"] if each not in here],
+        sum(each is not None for each in unchecked.values()),
         chosen[0][0] if chosen else None,
         [tail for _, loss in chosen if keep is not None for tail in keep(found, loss)],
     )
 
 
 def _replica_row(
-    found: LeaderChoices, number: int, loss: Loss | None, details: Sequence[Mapping[str, Any]]
+    found: LeaderChoices,
+    number: int,
+    losses: Mapping[int | None, Loss],
+    details: Mapping[int | None, Sequence[Mapping[str, Any]]],
 ) -> dict[str, Any]:
     replica = found.replicas[number]
-    kinds = [row["kind"] for row in details]
+    # Without any choice each row has what is lost then.
+    choice = number if found.choices else None
+    loss = losses.get(choice)
+    kinds = [row["kind"] for row in details.get(choice, ())]
     state, log = replica.state, replica.log
-    latest = max(
-        (found.replicas[each].state for each in found.choices),
-        key=lambda each: (each.epochs[-1].epoch if each.epochs else -1, each.log_end),
-        default=state,
-    )
+    latest = found.latest.state
     end = truncated_end(state, latest) if latest is not state else state.log_end
     return {
         "topic": log.topic,
         "partition": log.partition,
         "broker_id": replica.broker_id,
-        "can_lead": loss is not None,
+        "can_lead": found.can_lead(number),
         "log_start_offset": state.log_start,
         "log_end_offset": state.log_end,
         "last_epoch": replica.last_epoch,
@@ -142,6 +166,19 @@ def _replica_row(
     }
 
 
+def _with_differences(
+    found: LeaderChoices, number: int, row: dict[str, Any], differs: Difference | None
+) -> dict[str, Any]:
+    """Return the row with where the replica has other records, which no broker notices (F927)."""
+    offset = found.first_difference(number) if differs is None else differs.offset
+    diverges_at = row["diverges_at"]
+    if offset is None or (diverges_at is not None and offset >= diverges_at):
+        return row
+    detail = f"other records than {found.latest.log.path} from offset {offset} on"
+    words = detail if differs is None else differs.detail
+    return row | {"diverges_at": offset, "damage": "; ".join(filter(None, (row["damage"], words)))}
+
+
 def _election(partition: Row | None, broker: int | None, running: set[int]) -> dict[str, Any]:
     if partition is None or broker is None:
         return {"is_elected": None, "keep_stopped": None}
@@ -153,21 +190,22 @@ def _election(partition: Row | None, broker: int | None, running: set[int]) -> d
 
 def _loss_rows(
     found: LeaderChoices,
-    leader: int,
+    leader: int | None,
     loss: Loss,
     commits: ReplicaCommits | None,
     positions: Positions,
 ) -> Iterator[dict[str, Any]]:
-    chosen = found.replicas[leader]
-    log = chosen.log
+    chosen = None if leader is None else found.replicas[leader]
+    log = found.replicas[0].log
     common = {
         **dict.fromkeys(LOSS_COLUMNS),
         "topic": log.topic,
         "partition": log.partition,
-        "leader": chosen.broker_id,
+        "leader": None if chosen is None else chosen.broker_id,
     }
     for each in loss.ranges:
-        what = "dropped by recovery" if each.is_recovered_away else "truncated"
+        what = "truncated" if chosen is not None else "no replica can lead"
+        what = "dropped by recovery" if each.is_recovered_away else what
         values = each._asdict()
         values.pop("is_recovered_away")
         yield (
@@ -185,7 +223,9 @@ def _loss_rows(
         }
     for row in positions.get((log.topic or "", log.partition or 0), ()):
         epoch, committed = row["leader_epoch"], row["committed_offset"]
-        resumed = resumed_offset(chosen.state, committed, epoch)
+        resumed = None
+        if chosen is not None:
+            resumed = resumed_offset(chosen.state, committed, epoch)
         if resumed != committed:
             yield common | {"kind": "position", **_position_row(row, resumed)}
 

@@ -1,13 +1,18 @@
 """Leader epochs and where each begins: the file `leader-epoch-checkpoint` and the broker's rules
-for its entries. Rules: docs/format.md F107, F108 and F790.
+for its entries. Rules: docs/format.md F107, F108, F790 and F929.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from kafkalog.format.side_files.checkpoints import int64, read_checkpoint, write_checkpoint
+
+# So many epochs are named in a message.
+_MOST_NAMED = 10
 
 
 class EpochStart(NamedTuple):
@@ -22,6 +27,15 @@ class EpochEnd(NamedTuple):
 
     epoch: int
     end_offset: int
+
+
+class CarriedEpoch(NamedTuple):
+    """A leader's epoch in the headers of batches that follow each other: the first and the last of
+    their offsets."""
+
+    epoch: int
+    start_offset: int
+    last_offset: int
 
 
 def read_leader_epochs(text: str) -> list[EpochStart]:
@@ -90,3 +104,60 @@ def epoch_end(entries: Sequence[EpochStart], requested: int, log_end: int) -> Ep
     earlier = [entry.epoch for entry in entries if entry.epoch <= requested]
     later = [entry.start_offset for entry in entries if entry.epoch > requested]
     return EpochEnd(earlier[-1] if earlier else requested, later[0]) if later else None
+
+
+def with_carried(found: list[CarriedEpoch], added: CarriedEpoch) -> None:
+    """Add the epoch of the next batches of a log, which continues the last one or is later; an
+    earlier one is damage to a field that no checksum covers, and is left out."""
+    if not found or added.epoch > found[-1].epoch:
+        found.append(added)
+    elif added.epoch == found[-1].epoch:
+        found[-1] = found[-1]._replace(last_offset=added.last_offset)
+
+
+def carried_below(carried: Sequence[CarriedEpoch], end_offset: int) -> list[CarriedEpoch]:
+    """Return what is left of the epochs of batches once the log has been cut at `end_offset`."""
+    return [
+        each._replace(last_offset=min(each.last_offset, end_offset - 1))
+        for each in carried
+        if each.start_offset < end_offset
+    ]
+
+
+def first_contradiction(
+    entries: Sequence[EpochStart], carried: Sequence[CarriedEpoch], start_offset: int
+) -> CarriedEpoch | None:
+    """Return the first epoch of batches, from an offset on, that entries which rise do not give
+    them; None where all have theirs. Entries without batches contradict nothing. Rule: F929."""
+    for each in carried:
+        offsets = max(each.start_offset, start_offset), each.last_offset
+        if offsets[0] <= offsets[1] and any(
+            _epoch_at(entries, offset) != each.epoch for offset in offsets
+        ):
+            return each
+    return None
+
+
+def _epoch_at(entries: Sequence[EpochStart], offset: int) -> int | None:
+    number = bisect_right(entries, offset, key=attrgetter("start_offset"))
+    return entries[number - 1].epoch if number else None
+
+
+def by_batches(entries: Sequence[EpochStart], carried: Sequence[CarriedEpoch]) -> list[EpochStart]:
+    """Return the epochs that batches carry, and of the entries those that are later than all."""
+    found = [EpochStart(each.epoch, each.start_offset) for each in carried]
+    last = carried[-1]
+    later = [
+        entry
+        for entry in entries
+        if entry.epoch > last.epoch and entry.start_offset > last.last_offset
+    ]
+    return [*found, *later]
+
+
+def epochs_text(entries: Sequence[EpochStart | CarriedEpoch]) -> str:
+    """Return the epochs in words, for messages."""
+    named = [f"{entry.epoch} from offset {entry.start_offset}" for entry in entries]
+    if len(named) > _MOST_NAMED:
+        named = [*named[:_MOST_NAMED], f"{len(entries) - _MOST_NAMED} more"]
+    return "epoch " + ", ".join(named) if named else "no epoch"

@@ -55,6 +55,7 @@ class Visibility(StrEnum):
     UNKNOWN = "unknown"
     DELETED = "below log start"
     CONTROL = "control"
+    DIVERGED = "not in the best replica"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ LOG_DAMAGED = "log_damaged"
 MARKER = "marker"
 WRONG_FIRST_OFFSET = "first_offset"
 STABLE_OFFSET = "stable_offset"
+EPOCHS = "leader_epochs"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from kafkalog.storage.files.files import readable_entries
 from kafkalog.storage.log_dir.other_entries import (
     MOST_ABSENT,
     absent_partitions,
+    directory_of,
     given_log_dirs,
     is_unreadable,
     partitions_here,
@@ -52,6 +53,7 @@ def missing_replica_lines(
     all that were found under the paths, `images` their `cluster_images`."""
     named = dict(absent_partitions(paths, logs))
     here = partitions_here(logs)
+    listed = {log.path for log in logs}
     for path, log_dir in sorted(given_log_dirs(paths, logs).items()):
         image = images.get(log_dir.cluster_id)
         if image is None or log_dir.broker_id is None:
@@ -63,7 +65,11 @@ def missing_replica_lines(
             if (topic, partition) not in here[path]
             and (topic, partition) not in named.get(path, ())
             and is_selected(topic, partition, topics, partitions)
-            and not is_unreadable(path, (topic, partition))
+            # A directory that was read and is not here has a former topic (docs/format.md F925).
+            and (
+                directory_of(path, (topic, partition)) in listed
+                or not is_unreadable(path, (topic, partition))
+            )
             and _arriving_name(topic, partition) not in arriving
         ]
         if names:

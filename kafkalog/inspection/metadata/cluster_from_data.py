@@ -317,7 +317,7 @@ def cluster_from_data(
 
     Raises LogDirError for a copy of the metadata, which says more, and if there is no partition.
     """
-    found = find_partitions(paths, strict=False)
+    found = find_partitions(paths, strict=False, current_ids=None)
     copies = [log.path for log in found if log.topic == CLUSTER_METADATA]
     if copies:
         raise LogDirError(

@@ -21,10 +21,21 @@ from kafkalog.columns.transactions.transaction_walk import TransactionWalk
 from kafkalog.format.batch_header import CONTROL_BIT
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET
-from kafkalog.format.side_files.leader_epochs import rising
-from kafkalog.inspection.logs.replica_facts import replica_facts, sound_rows
-from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.format.side_files.leader_epochs import (
+    EpochStart,
+    by_batches,
+    carried_below,
+    epochs_text,
+    first_contradiction,
+    rising,
+    without_end,
+)
+from kafkalog.inspection.logs.carried_epochs import carried_epochs
+from kafkalog.inspection.logs.replica_facts import batch_facts, replica_facts, sound_rows
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
+from kafkalog.storage.reading.replica_reads import overlaps
+from kafkalog.storage.reading.replicas import compare
 from kafkalog.storage.reading.transactions import PartitionTransaction
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 from kafkalog.storage.recovery.truncation import ReplicaLog, truncated_end
@@ -85,6 +96,7 @@ class Replica:
         self.log = log
         self.plan: RecoveryPlan = plan_recovery(log.path, RecoverySettings.of(log, now_ms))
         self.damaged_ranges = 0
+        self._unread = len(log.segments)
         self.batches: LongArray = column.new_table(0)
         self.is_kept: BoolArray = np.zeros(0, dtype=np.bool_)
         high_watermark = log.log_dir.high_watermarks.get(log.topic_partition or ("", 0), 0)
@@ -93,7 +105,12 @@ class Replica:
         if end is None:
             facts = replica_facts(log)
             start, end, epochs = facts.log_start, facts.log_end, list(facts.epochs)
-        self.state = ReplicaLog(start, end, tuple(rising(epochs)), min(high_watermark, end))
+        epochs, carried = rising(epochs), carried_epochs(log)
+        # What a broker takes for the log's epochs, where its batches have others.
+        self.other_epochs: Sequence[EpochStart] | None = None
+        if first_contradiction(epochs, carried_below(carried, end), start) is not None:
+            self.other_epochs, epochs = epochs, without_end(by_batches(epochs, carried), end)
+        self.state = ReplicaLog(start, end, tuple(epochs), min(high_watermark, end))
 
     @property
     def broker_id(self) -> int | None:
@@ -117,15 +134,42 @@ class Replica:
         if self.plan.cuts:
             cut = self.plan.cuts[-1]
             return f"{cut.file} is truncated at {cut.position}: {cut.reason}"
-        return counted(self.damaged_ranges, "damaged range") if self.damaged_ranges else None
+        damaged = counted(self.damaged_ranges, "damaged range") if self.damaged_ranges else None
+        return "; ".join(filter(None, (damaged, self._epochs_note))) or None
+
+    @property
+    def _epochs_note(self) -> str | None:
+        """What the broker does with leader epochs that are not those of the batches (F929)."""
+        if self.other_epochs is None:
+            return None
+        deed = "a broker goes by the file, and truncates replicas where that has an epoch end"
+        if not self.other_epochs:
+            deed = (
+                "a broker takes it for a log without epochs: it truncates the log at the high "
+                f"watermark {self.state.high_watermark} when it follows, and when it leads, "
+                "followers keep what it does not have"
+            )
+        return (
+            f"{LEADER_EPOCHS} has {epochs_text(self.other_epochs)}, the batches have "
+            f"{epochs_text(self.state.epochs)}, which count here; {deed}"
+        )
+
+    @property
+    def unchecked(self) -> str | None:
+        """How much of the log was not read, so that nothing is known of its batches; None where
+        all of it was."""
+        if not self._unread:
+            return None
+        return "not checked" if self._unread == len(self.log.segments) else "checked in part"
 
     def read(self, windows: Sequence[tuple[int, int]]) -> None:
         """Read the sound batches that end in these ranges of offsets."""
         tables, kept = [self.batches], [self.is_kept]
         cuts = {cut.file: cut.position for cut in self.plan.cuts}
         for segment in self.log.segments:
-            if not any(reaches(segment, window) for window in windows):
+            if not any(overlaps(segment, *window) for window in windows):
                 continue
+            self._unread -= 1
             cut = cuts.get(os.path.basename(segment.path), segment.size)
             end = 0 if segment.base_offset in self.plan.deleted_segments else cut
             for table in sound_rows(segment):
@@ -146,34 +190,45 @@ class Replica:
         return [*walk.ended(), *walk.still_open.by_producer.values()]
 
 
-def reaches(segment: SegmentFile, window: tuple[int, int]) -> bool:
-    """Return whether a segment can have offsets of a range, the end not included."""
-    start, end = window
-    after = segment.next_base_offset
-    return (after is None or after > start) and (segment.base_offset or 0) < end
-
-
 class LeaderChoices:
     """The replicas of one partition, and what is lost with each as its leader.
 
     Brokers in `without` neither lead nor follow: what only they have is lost. Batches are read
-    where replicas differ, no others.
+    where replicas differ, no others, but with `is_deep` all.
     """
 
     def __init__(
-        self, logs: Sequence[PartitionLog], *, without: Collection[int] = (), now_ms: int = 0
+        self,
+        logs: Sequence[PartitionLog],
+        *,
+        without: Collection[int] = (),
+        now_ms: int = 0,
+        is_deep: bool = False,
     ) -> None:
         self.replicas = [Replica(log, now_ms) for log in logs]
         self._runs = [
             replica.starts and replica.broker_id not in without for replica in self.replicas
         ]
-        windows = [
-            window
-            for window in (self._starts, (self._low, LARGEST_OFFSET))
-            if window[0] < window[1]
-        ]
+        wanted = [(0, LARGEST_OFFSET)] if is_deep else [self._starts, (self._low, LARGEST_OFFSET)]
+        windows = [window for window in wanted if window[0] < window[1]]
         for replica in self.replicas if windows else ():
             replica.read(windows)
+
+    @cached_property
+    def latest(self) -> Replica:
+        """The replica of the latest leader epoch, of those the one that ends last, of those that
+        can lead, if any can."""
+        among = [self.replicas[each] for each in self.choices] or self.replicas
+        return max(among, key=lambda each: (each.last_epoch or 0, each.state.log_end))
+
+    def first_difference(self, number: int) -> int | None:
+        """Return the first offset at which a replica has another batch than the latest one, of
+        those that were read, where no cleaner has been over the log; None without any."""
+        pair = self.replicas[number], self.latest
+        if any(each.log.is_compacted for each in pair):
+            return None
+        found = compare(*(list(batch_facts(each.batches)) for each in pair))
+        return found.different[0].start if found.different else None
 
     def can_lead(self, number: int) -> bool:
         """Return whether a replica's broker starts and is not left out."""
@@ -206,6 +261,8 @@ class LeaderChoices:
     @cached_property
     def _low(self) -> int:
         """The offset from which on replicas may have what others lack."""
+        if not self.choices:
+            return 0
         low = LARGEST_OFFSET
         for (_, number), end in self._ends.items():
             replica = self.replicas[number]
@@ -221,13 +278,15 @@ class LeaderChoices:
         latest = [self.replicas[number].state.log_start for number in self.choices]
         return min(starts, default=0), max(latest, default=0)
 
-    def loss(self, leader: int) -> Loss:
-        """Return what is lost if this replica leads."""
-        start = self.replicas[leader].state.log_start
+    def loss(self, leader: int | None) -> Loss:
+        """Return what is lost if this replica leads; with None, where none can lead, all that there
+        is. Rule: docs/format.md F928."""
+        start = 0 if leader is None else self.replicas[leader].state.log_start
         left: set[BatchKey] = set()
         is_lost: list[BoolArray] = []
         for number, replica in enumerate(self.replicas):
-            end, last = self._ends[leader, number], replica.batches[:, column.LAST_OFFSET]
+            end = None if leader is None else self._ends[leader, number]
+            last = replica.batches[:, column.LAST_OFFSET]
             stays = replica.is_kept & (last < (-1 if end is None else end))
             is_lost.append(~stays)
             if self._runs[number]:

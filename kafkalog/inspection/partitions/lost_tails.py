@@ -26,13 +26,13 @@ from kafkalog.inspection.partitions.leader_choices import (
     Loss,
     Replica,
     batch_keys,
-    reaches,
 )
 from kafkalog.inspection.partitions.salvage import SalvageSettings
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import flush_directory, write_file
 from kafkalog.storage.names import RECOVERY_POINTS
 from kafkalog.storage.partition_log import SegmentFile, topic_id
+from kafkalog.storage.reading.replica_reads import overlaps
 from kafkalog.storage.recovery.producer_state import BrokerStartError
 from kafkalog.storage.writing.log_writer import LogWriter
 from kafkalog.storage.writing.partition_output import write_partition_metadata
@@ -78,7 +78,7 @@ def write_tails(choices: LeaderChoices, loss: Loss, target: str, now_ms: int) ->
                 directory, settings, now_ms=lambda: now_ms, start_offset=window[0]
             ) as writer:
                 for segment in replica.log.segments:
-                    if reaches(segment, window):
+                    if overlaps(segment, *window):
                         _append(segment, writer, tail, lost, owned)
             tail.end_offset = writer.next_offset
             write_partition_metadata(directory, topic_id(replica.log))

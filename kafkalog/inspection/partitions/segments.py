@@ -24,16 +24,19 @@ from kafkalog.columns.table_rows import TableRow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import COMPRESSION_BITS, CONTROL_BIT, DELETE_HORIZON_BIT, NO_VALUE
 from kafkalog.format.faults import Severity
+from kafkalog.format.side_files.leader_epochs import CarriedEpoch, with_carried
 from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.format.side_files.quorum_state import QUORUM_STATE
 from kafkalog.inspection.indexes.index_check import SegmentIndexes, check_indexes
 from kafkalog.inspection.indexes.index_findings import MISSING, ORPHAN, IndexFinding
 from kafkalog.inspection.indexes.side_file_check import (
+    carried_epoch_findings,
     leader_epoch_findings,
     quorum_state_findings,
     snapshot_findings,
     topic_id_findings,
 )
+from kafkalog.inspection.logs.carried_epochs import table_epochs
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import (
     InputFile,
@@ -58,6 +61,7 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
     entries = [entry for entry in list_directory(log.path) if not entry.is_directory]
     texts = _Texts(log.path)
     all_snapshots = _by_offset(entries)
+    carried: list[CarriedEpoch] = []
     segments = found_segments(log, entries)
     active = next((each for each in segments if each.status is SegmentStatus.ACTIVE), None)
     for segment in segments:
@@ -69,9 +73,14 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
                 found += [] if data is None else snapshot_findings(entry.name, data)
         except FileNotFoundError:
             continue
+        if segment.status in (SegmentStatus.LIVE, SegmentStatus.ACTIVE):
+            for each in account.carried_epochs:
+                with_carried(carried, each)
         # Where every log file is lost, the last indexes have the row.
         if segment is (active or segments[-1]):
             found += texts.findings()
+            if log.is_live:
+                found += carried_epoch_findings(log, texts.epochs, carried)
         yield {
             "topic_id": texts.topic_id,
             **_file_columns(log, segment),
@@ -90,6 +99,7 @@ class _Texts:
             _contents(read_text, os.path.join(directory, name), name, self._findings)
             for name in (LEADER_EPOCHS, PARTITION_METADATA, QUORUM_STATE)
         )
+        self.epochs = epochs
         self._findings += leader_epoch_findings(epochs or "")
         if metadata:
             self._findings += topic_id_findings(metadata)
@@ -208,6 +218,7 @@ class HeaderAccount:
         self._first_ms: int | None = None
         self._latest_ms = NO_VALUE
         self._epochs: list[int] = []
+        self.carried_epochs: list[CarriedEpoch] = []
         # Of the records those of control batches.
         self.control_records = 0
         # The bytes of batches by the number of their codec.
@@ -215,6 +226,8 @@ class HeaderAccount:
 
     def noted(self, table: LongArray) -> LongArray:
         """Return the table, once it is taken account of."""
+        for each in table_epochs(table):
+            with_carried(self.carried_epochs, each)
         sound = table[table[:, column.FAULT] == 0]
         self._unframed += int(table[table[:, column.FAULT] != 0, column.SIZE].sum())
         if len(sound):

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.storage.log_dir.deleted_logs import marked_directories
-from kafkalog.storage.log_dir.log_dir import find_partitions, input_entries
+from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.same_partitions import replica_place, why_no_replicas
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog, topic_id
@@ -52,7 +53,7 @@ def _marked(paths: Sequence[str]) -> Iterator[PartitionLog]:
             if entry.is_directory:
                 directories.update(dict.fromkeys(marked_directories(entry.path)))
     for path in directories:
-        for log in find_partitions([path], strict=False):
+        for log in find_logs([path], strict=False):
             # Its checkpoints have no entries of the log, so its end does not follow from them.
             log_dir = replace(log.log_dir, is_clean_shutdown=False)
             yield replace(log, log_dir=log_dir, is_live=True)

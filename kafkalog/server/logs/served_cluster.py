@@ -20,6 +20,7 @@ from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.offsets import OffsetSpan
 from kafkalog.inspection.logs.missing_records import missing_records, missing_words
 from kafkalog.inspection.metadata.copies import best_copy, copies_among
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.inspection.metadata.replay import image_at
 from kafkalog.log_lines import logger
 from kafkalog.messages.cluster_metadata import ClusterMetadata
@@ -27,7 +28,6 @@ from kafkalog.messages.value_types import uuid_text
 from kafkalog.server.logs.batch_runs import BatchRuns
 from kafkalog.server.logs.deleted_partitions import deleted_partitions
 from kafkalog.server.logs.served_log import Reports, ServedLog
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import (
     CLUSTER_METADATA,
     CONSUMER_OFFSETS,
@@ -104,7 +104,7 @@ class ServedCluster:
         there is no partition, or those of several clusters."""
         self.paths = tuple(paths)
         self.as_of_ms = as_of_ms
-        self.logs = find_partitions(paths, strict=False)
+        self.logs = find_logs(paths, strict=False)
         if with_deleted:
             deleted, left_out = deleted_partitions(paths, self.logs)
             self.logs = [*self.logs, *deleted]

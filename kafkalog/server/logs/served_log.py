@@ -30,7 +30,12 @@ from kafkalog.inspection.logs.log_offsets import (
     earliest_offset,
     offset_of_max_timestamp,
 )
-from kafkalog.inspection.logs.replica_facts import leader_epochs, replica_facts, replica_sets
+from kafkalog.inspection.logs.replica_facts import (
+    known_leader_epochs,
+    leader_epochs,
+    replica_facts,
+    replica_sets,
+)
 from kafkalog.inspection.logs.replica_time_lookup import (
     offset_for_time_in_replicas,
     time_answer_in_replicas,
@@ -214,14 +219,15 @@ class ServedLog:
     @_ReadOnce
     def epochs(self) -> tuple[EpochStart, ...]:
         """The leader epochs by their starts; none if they are not known."""
-        return leader_epochs(self.replicas.best)
+        return known_leader_epochs(self.replicas.best)
 
     @_ReadOnce
     def leader_epoch(self) -> int:
         """The last leader epoch of all replicas. Where none is known it is 0: clients that get none
         ask for that one."""
-        lasts = [epochs[-1].epoch for log in self.logs if (epochs := leader_epochs(log))]
-        return max(lasts, default=0)
+        # Answers about all partitions have it: their logs are opened only where the file has none.
+        known = (leader_epochs(log) or known_leader_epochs(log) for log in self.logs)
+        return max((epochs[-1].epoch for epochs in known if epochs), default=0)
 
     def epoch_at(self, offset: int) -> int:
         """Return the leader epoch of an offset, -1 if it is not known."""

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from kafkalog.errors import OptionError, RefusedOptionError, SchemaError
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.messages.avro_schemas import read_avro_schema
 from kafkalog.messages.schema_registry import SCHEMAS_TOPIC
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.option_values import chosen
 
@@ -227,7 +227,7 @@ def _check(name: str, value: object, is_taken: bool, is_needed: object) -> None:
 
 def _schemas_topic(options: DecodingOptions, paths: Sequence[str]) -> tuple[str, ...]:
     paths = [options.schemas_topic] if options.schemas_topic else paths
-    logs = find_partitions(paths, strict=False)
+    logs = find_logs(paths, strict=False)
     found = [log for log in logs if log.topic == SCHEMAS_TOPIC]
     if not found:
         raise OptionError(

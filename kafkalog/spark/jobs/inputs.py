@@ -6,13 +6,14 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.lake.formats.found_tables import refuse_inside_table
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.session import is_on_this_machine
 from kafkalog.storage.files.files import matching_paths
 from kafkalog.storage.files.output_files import refuse_unwritable
 from kafkalog.storage.files.uris import absolute_path, is_remote
-from kafkalog.storage.log_dir.log_dir import find_partitions, input_entries
+from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.other_entries import absent_lines
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
 from kafkalog.storage.partition_log import PartitionLog, segment_sizes
@@ -31,7 +32,7 @@ def announced_logs(job: JobSettings) -> tuple[list[str], list[PartitionLog]]:
 
     Raises LogDirError for what cannot be read, and OptionError for an output in what is read.
     """
-    logs = find_partitions(job.paths, strict=job.mode == Mode.FAILFAST.value)
+    logs = find_logs(job.paths, strict=job.mode == Mode.FAILFAST.value)
     inputs = [entry for path in job.paths for entry in input_entries(path)]
     files = [entry.path for entry in inputs if not entry.is_directory]
     _refuse_output(job.output_dir, [*directories_read(inputs, logs), *files])

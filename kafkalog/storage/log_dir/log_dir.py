@@ -22,6 +22,7 @@ from kafkalog.storage.files.read_around import unreadable_reason
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.files.unreadable_input import note_unlisted
 from kafkalog.storage.files.uris import absolute_path, is_remote
+from kafkalog.storage.log_dir.former_topics import CurrentIds, no_ids_known, topics_apart
 from kafkalog.storage.log_dir.listed_logs import listed_log, tiered_log
 from kafkalog.storage.log_dir.nearby_log_dirs import nearby_log_dirs
 from kafkalog.storage.log_dir.same_partitions import refuse_doubles, with_tiered_beginnings
@@ -60,13 +61,17 @@ def with_segments_of_now(log: PartitionLog) -> PartitionLog:
     return replace(log, segments=listed_log(log.path, entries, log.log_dir, log.path).segments)
 
 
-def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[PartitionLog]:
+def find_partitions(
+    paths: Sequence[str], *, strict: bool = True, current_ids: CurrentIds | None = no_ids_known
+) -> list[PartitionLog]:
     """Return the partitions under the paths, sorted by topic and partition.
 
     A path is a log directory, a partition directory, a segment's log file, or a glob of these. A
     glob leaves out files that are not logs and, unless it ends in their mark, what is marked. With
     `strict`, a checkpoint file that cannot be read is an error; otherwise it is logged and ignored,
-    as by brokers. Raises LogDirError if a path is none of these, or if a partition is found twice.
+    as by brokers. Of several topics with one name those that do not have it by `current_ids` are
+    named TOPIC@ID (docs/format.md F925); with None nothing tells their logs apart. Raises
+    LogDirError if a path is none of these, or if a partition is found twice.
     """
     files: dict[str, list[str]] = {}
     found = {entry.path: entry for pattern in paths for entry in input_entries(pattern)}
@@ -85,7 +90,10 @@ def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[Partit
         ),
         *(_files_search(directory, named, log_dirs, strict) for directory, named in files.items()),
     ]
-    logs = with_tiered_beginnings([log for found_logs in searches for log in found_logs])
+    logs = [log for found_logs in searches for log in found_logs]
+    if current_ids is not None:
+        logs = topics_apart(logs, current_ids)
+    logs = with_tiered_beginnings(logs)
     refuse_doubles(logs)
     return sorted(logs, key=lambda log: (log.topic or "", log.partition or 0, log.path))
 

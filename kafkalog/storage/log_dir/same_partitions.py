@@ -10,7 +10,7 @@ from itertools import combinations
 
 from kafkalog.errors import LogDirError
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.storage.partition_log import PartitionLog, segment_directories, topic_id
+from kafkalog.storage.partition_log import PartitionLog, segment_directories
 
 
 def with_tiered_beginnings(found: Sequence[PartitionLog]) -> list[PartitionLog]:
@@ -38,8 +38,7 @@ def _joined(tiered: Sequence[PartitionLog], on_disk: Sequence[PartitionLog]) -> 
     if len(tiered) > 1:
         raise LogDirError(
             f"partition {first.name} is in tiered storage twice, in {first.path} and in "
-            f"{tiered[1].path}: a topic that was deleted and recreated, or a copy; name only "
-            "one of them"
+            f"{tiered[1].path}: one is a copy; name only one of them"
         )
     if len(on_disk) > 1:
         raise LogDirError(
@@ -47,12 +46,6 @@ def _joined(tiered: Sequence[PartitionLog], on_disk: Sequence[PartitionLog]) -> 
             "several brokers: give the log directories of one broker with it"
         )
     (log,) = on_disk
-    local_id = topic_id(log)
-    if local_id is not None and local_id != first.tiered_topic_id:
-        raise LogDirError(
-            f"partition {first.name} in {log.path} is of the topic with id {local_id}, and in "
-            f"{first.path} of another: the topic was deleted and recreated; give only one"
-        )
     if not log.segments:
         return replace(log, segments=first.segments, tiered_topic_id=first.tiered_topic_id)
     begin = log.segments[0].base_offset or 0
@@ -103,7 +96,7 @@ def _refuse_strangers(logs: Sequence[PartitionLog]) -> None:
 def replica_place(log: PartitionLog) -> ReplicaPlace:
     """Return the place of a log, for a comparison with others."""
     log_dir = log.log_dir
-    return ReplicaPlace(log.path, log_dir.cluster_id, log_dir.broker_id, topic_id(log))
+    return ReplicaPlace(log.path, log_dir.cluster_id, log_dir.broker_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +107,6 @@ class ReplicaPlace:
     path: str
     cluster_id: str | None
     broker_id: int | None
-    topic_id: str | None
 
 
 def why_no_replicas(one: ReplicaPlace, other: ReplicaPlace) -> str | None:
@@ -128,9 +120,4 @@ def why_no_replicas(one: ReplicaPlace, other: ReplicaPlace) -> str | None:
         return f"they are of different clusters, {one.cluster_id} and {other.cluster_id}"
     if one.broker_id == other.broker_id:
         return f"both say that they are of broker {one.broker_id}: one is a copy; give only one"
-    if one.topic_id and other.topic_id and one.topic_id != other.topic_id:
-        return (
-            f"they are of different topics of one name, {one.topic_id} and {other.topic_id}: the "
-            "topic was deleted and recreated"
-        )
     return None

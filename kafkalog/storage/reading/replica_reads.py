@@ -63,7 +63,8 @@ class ReplicaSet:
         others = [facts for index, facts in enumerate(self.facts) if index != number]
         end = believed_end(self.facts[number], others)
         divergence = epoch_divergence(self.facts[number], self.facts[0])
-        return end if divergence is None else min(end, divergence)
+        differs_at = self.facts[number].differs_at
+        return min(end if each is None else each for each in (end, divergence, differs_at))
 
     @property
     def logs_and_ends(self) -> tuple[tuple[PartitionLog, int], ...]:
@@ -125,11 +126,13 @@ def _overlapping(segments: Sequence[SegmentFile], start: int, end: int) -> list[
     """Return the segments, which rise, that can hold offsets [start, end)."""
     first = max(bisect_right(segments, start, key=_base_offset) - 1, 0)
     after = bisect_left(segments, end, key=_base_offset)
-    return [
-        segment
-        for segment in segments[first:after]
-        if segment.next_base_offset is None or segment.next_base_offset > start
-    ]
+    return [segment for segment in segments[first:after] if overlaps(segment, start, end)]
+
+
+def overlaps(segment: SegmentFile, start: int, end: int) -> bool:
+    """Return whether a segment can hold offsets [start, end)."""
+    after = segment.next_base_offset
+    return (after is None or after > start) and _base_offset(segment) < end
 
 
 def _base_offset(segment: SegmentFile) -> int:

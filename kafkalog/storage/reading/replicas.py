@@ -27,6 +27,10 @@ class BatchFact(NamedTuple):
     crc: int
     size: int
 
+    def is_same(self, other: BatchFact) -> bool:
+        """Return whether both are one batch, in files of different replicas (F176)."""
+        return self[1:] == other[1:]
+
 
 @dataclass(frozen=True, slots=True)
 class ReplicaFacts:
@@ -34,7 +38,8 @@ class ReplicaFacts:
     known; `tail` are the sound batches of its last segment, in order, and `tail_base` is where that
     begins. `earlier` are those of the segments before it that lie where another replica's tail has
     a gap. `is_empty` is True without a segment, `ends_soundly` False with damage after the last
-    sound batch."""
+    sound batch. `differs_at` is the first offset that it has with other bytes than the best replica
+    (F927), None if there is none."""
 
     log_start: int
     log_end: int
@@ -44,6 +49,7 @@ class ReplicaFacts:
     earlier: tuple[BatchFact, ...] = ()
     is_empty: bool = False
     ends_soundly: bool = True
+    differs_at: int | None = None
 
     @property
     def last_epoch(self) -> int:
@@ -133,31 +139,47 @@ class ReplicaComparison:
 def compare(replica: Sequence[BatchFact], best: Sequence[BatchFact]) -> ReplicaComparison:
     """Compare the sound batches of two replicas, each in the order of its offsets."""
     found = ReplicaComparison()
-    mine = theirs = 0
-    while mine < len(replica) and theirs < len(best):
-        one, other = replica[mine], best[theirs]
-        if one[1:] == other[1:]:
-            _add_equal(found.equal, one)
-            mine, theirs = mine + 1, theirs + 1
-        elif one.last_offset < other.base_offset:
+    for mine, theirs in paired(replica, best):
+        one = None if mine is None else replica[mine]
+        other = None if theirs is None else best[theirs]
+        if other is None and one is not None:
             add_offsets(found.extra, one.base_offset, one.last_offset)
-            mine += 1
-        elif other.last_offset < one.base_offset:
+        elif one is None and other is not None:
             add_offsets(found.missing, other.base_offset, other.last_offset)
-            theirs += 1
-        else:
+        elif one is not None and other is not None and one.is_same(other):
+            _add_equal(found.equal, one)
+        elif one is not None and other is not None:
             add_offsets(
                 found.different,
                 min(one.base_offset, other.base_offset),
                 max(one.last_offset, other.last_offset),
             )
+    return _without_overlaps(found)
+
+
+def paired(
+    replica: Sequence[BatchFact], best: Sequence[BatchFact]
+) -> Iterator[tuple[int | None, int | None]]:
+    """Yield the numbers of the batches of two replicas that have offsets in common, each in the
+    order of its offsets; None in place of a batch that the other one has nothing of."""
+    mine = theirs = 0
+    while mine < len(replica) and theirs < len(best):
+        one, other = replica[mine], best[theirs]
+        if one.is_same(other):
+            yield mine, theirs
+            mine, theirs = mine + 1, theirs + 1
+        elif one.last_offset < other.base_offset:
+            yield mine, None
+            mine += 1
+        elif other.last_offset < one.base_offset:
+            yield None, theirs
+            theirs += 1
+        else:
+            yield mine, theirs
             mine += one.last_offset <= other.last_offset
             theirs += other.last_offset <= one.last_offset
-    for fact in replica[mine:]:
-        add_offsets(found.extra, fact.base_offset, fact.last_offset)
-    for fact in best[theirs:]:
-        add_offsets(found.missing, fact.base_offset, fact.last_offset)
-    return _without_overlaps(found)
+    yield from ((number, None) for number in range(mine, len(replica)))
+    yield from ((None, number) for number in range(theirs, len(best)))
 
 
 def _without_overlaps(found: ReplicaComparison) -> ReplicaComparison:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from kafkalog.errors import OptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.storage.log_dir.former_topics import has_whole_name
 from kafkalog.storage.names import INTERNAL_TOPICS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.options.option_values import OptionValues
@@ -25,7 +26,8 @@ _INTERNAL_PREFIX = "__"
 
 @dataclass(frozen=True, slots=True)
 class TopicChoice:
-    """At most one of the three is set; none means every topic except internal ones."""
+    """At most one of the three is set; none means every topic except internal ones, and except
+    former ones, whose names other topics have now (docs/format.md F925)."""
 
     subscribe: tuple[str, ...] | None = None
     pattern: str | None = None
@@ -52,8 +54,9 @@ class TopicChoice:
                 raise _missing(ASSIGN, ",".join(sorted(absent)), sorted(log.name for log in found))
             return [log for log in found if log.topic_partition in self.assign]
         if self.pattern is None:
-            return [log for log in found if log.topic not in INTERNAL_TOPICS or log.is_named]
+            return [log for log in found if log.is_named or not _is_extra(log)]
         with_internal = _INTERNAL_PREFIX in self.pattern
+        with_former = has_whole_name(self.pattern)
         matches = re.compile(self.pattern).search
         return [
             log
@@ -61,6 +64,7 @@ class TopicChoice:
             if log.topic is not None
             and matches(log.topic)
             and (log.topic not in INTERNAL_TOPICS or with_internal)
+            and (not log.is_former or with_former)
         ]
 
 
@@ -84,6 +88,10 @@ def internal_logs(
             "view", f"{view} of {', '.join(sorted(others))}", f"{view} of {', '.join(known)}"
         )
     return [log for log in chosen if log.topic in known]
+
+
+def _is_extra(log: PartitionLog) -> bool:
+    return log.topic in INTERNAL_TOPICS or log.is_former
 
 
 def _missing(option: str, missing: str, present: list[str]) -> OptionError:

@@ -17,8 +17,8 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.time_lookup import FirstRecord, first_record
 from kafkalog.inspection.logs.waiting_records import faults_from
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.storage.files.requests_at_once import answers
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import INTERNAL_TOPICS
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.offset_ranges import doubt_words
@@ -122,7 +122,7 @@ def requested_statuses(
 
     Raises OptionError for a topic that neither the table nor the logs have.
     """
-    found = find_partitions(options.paths, strict=False)
+    found = find_logs(options.paths, strict=False)
     in_table = {topic for topic, _ in recorded.next_offsets}
     present = {log.topic for log in found if log.topic is not None}
     chosen = {topic for topic in present | in_table if request.is_chosen(topic, in_table)}

@@ -16,10 +16,10 @@ from kafkalog.inspection.logs.log_offsets import earliest_local_offset, earliest
 from kafkalog.inspection.logs.replica_facts import live_replicas, replica_sets
 from kafkalog.inspection.logs.replica_time_lookup import time_answer_in_replicas
 from kafkalog.inspection.logs.time_lookup import time_answer
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.log_lines import logger
 from kafkalog.messages.catalog import topic_families
 from kafkalog.storage.files.requests_at_once import answers
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import (
     CLUSTER_METADATA,
     CONSUMER_OFFSETS,
@@ -116,7 +116,7 @@ def planned_groups(
         _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
     with reported_work(PLANNED) as context:
         if found is None:
-            found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
+            found = find_logs(options.paths, strict=options.mode is Mode.FAILFAST)
         groups = _groups(options, found, committed)
         context.update(plan_context(found, groups))
     return groups
@@ -293,7 +293,7 @@ def _copies_before(
     """Return the earlier copies of partitions, if any are given."""
     if options.before is None:
         return {}
-    logs = find_partitions([options.before], strict=options.mode is Mode.FAILFAST)
+    logs = find_logs([options.before], strict=options.mode is Mode.FAILFAST)
     _refuse_oldest_layout(options.view, logs)
     copies: dict[TopicPartition | None, PartitionLog] = {
         log.topic_partition: log for log in logs if log.is_live and log.topic_partition

@@ -14,8 +14,8 @@ from kafkalog.errors import LogDirError, OptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.log_tails import LogTails
 from kafkalog.inspection.logs.replica_facts import leader_epochs
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.storage.files.requests_at_once import answers
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.offset_ranges import Everything, OffsetRange
@@ -47,7 +47,7 @@ def found_sources(options: ReadOptions) -> list[StateSource]:
     LogDirError for what is not a whole partition, OptionError, DataLossError and CorruptDataError
     as the read would.
     """
-    found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
+    found = find_logs(options.paths, strict=options.mode is Mode.FAILFAST)
     chosen = options.topics.chosen(found)
     if not chosen and options.topics.pattern is not None:
         held = name_suggestions([options.topics.pattern], {log.topic for log in found if log.topic})

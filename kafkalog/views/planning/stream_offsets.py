@@ -16,7 +16,7 @@ from kafkalog.errors import LogDirError, UnsupportedFormatError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.log_tails import LogTails
 from kafkalog.inspection.logs.replica_facts import replica_sets
-from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.offset_ranges import report_data_loss
@@ -137,8 +137,8 @@ def _listed(options: ReadOptions) -> list[PartitionLog]:
     next time."""
     for _ in range(_LISTINGS - 1):
         with suppress(FileNotFoundError):
-            return find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
-    return find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
+            return find_logs(options.paths, strict=options.mode is Mode.FAILFAST)
+    return find_logs(options.paths, strict=options.mode is Mode.FAILFAST)
 
 
 def _present(choice: TopicChoice, found: list[PartitionLog]) -> TopicChoice:

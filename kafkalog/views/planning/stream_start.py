@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule
 from kafkalog.storage.reading.offset_ranges import (
@@ -40,7 +40,7 @@ def starting_offsets(options: StreamOptions, ends: StreamEnds) -> StreamOffsets:
     Raises OptionError for a topic that was named and is not there, and as a batch read does.
     """
     # A name that is mistyped shows here; later, topics may come and go.
-    chosen_logs(options.read, find_partitions(options.read.paths, strict=False))
+    chosen_logs(options.read, find_logs(options.read.paths, strict=False))
     found = ends.now()
     if options.starting is None:
         return {key: partition.end for key, partition in found.items()}

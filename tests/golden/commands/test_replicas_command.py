@@ -2,6 +2,7 @@
 Rules: F790 to F793, F795."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -172,3 +173,123 @@ def test_a_run_that_fails_keeps_nothing(
 def test_a_broker_that_cannot_lead_is_named(log_dirs: list[Path]) -> None:
     code, _, err = run(log_dirs, "--topic", TOPIC, "--leader", "12", "--without", "12")
     assert (code, "broker 12 cannot lead orders-0, orders-1" in err) == (0, True)
+
+
+def only_on_13(log_dirs: list[Path], tmp_path: Path) -> list[Path]:
+    """The directories as copies; the brokers 11 and 12 do not have orders-0 any more."""
+    copies = []
+    for number, path in enumerate(log_dirs):
+        copies.append(tmp_path / "copies" / str(number))
+        shutil.copytree(path, copies[-1])
+    for copy in copies[:2]:
+        shutil.rmtree(copy / "orders-0")
+    return copies
+
+
+def test_a_partition_that_only_excluded_brokers_have_is_lost_as_a_whole(
+    log_dirs: list[Path], unpacked: Unpack, tmp_path: Path
+) -> None:
+    # F928
+    copies = only_on_13(log_dirs, tmp_path)
+    before, _ = told(unpacked)
+    # Each record that kafka-dump-log shows in broker 13's log.
+    held = [each for each in before if (each.broker, each.partition) == (13, 0)]
+    target, election = tmp_path / "export", tmp_path / "election.json"
+    options = ["--topic", "orders", "--without", "13", "--partition", "0"]
+    code, out, err = run(
+        copies, *options, "--export", str(target), "--election-json", str(election)
+    )
+    assert code == 1
+    assert out.splitlines()[-1] == ("1 partition, 0 with replicas that differ, 1 lost as a whole")
+    assert "no replica can lead: orders-0" in err
+    # No election brings back what no running broker has.
+    assert json.loads(election.read_text()) == {"partitions": []}
+    rows = [json.loads(line) for line in run(copies, *options, "--format", "json")[1].splitlines()]
+    assert [(row["broker_id"], row["can_lead"], row["lost_records"]) for row in rows] == [
+        (13, False, len(held))
+    ]
+    kept = pq.read_table(target / "lost_records.parquet")
+    assert sorted(kept.column("offset").to_pylist()) == sorted(each.offset for each in held)
+    original = (copies[2] / "orders-0" / f"{0:020d}.log").read_bytes()
+    assert (target / "broker-13/orders-0" / f"{0:020d}.log").read_bytes() == original
+
+
+def test_a_single_disk_that_stays_away_takes_everything_with_it(log_dirs: list[Path]) -> None:
+    # F928
+    code, out, _ = run(log_dirs[:1], "--without", "11")
+    assert code == 1 and "3 lost as a whole" in out.splitlines()[-1]
+    losses = run(log_dirs[:1], "--without", "11", "--by", "loss", "--format", "json")[1]
+    found = [json.loads(line) for line in losses.splitlines()]
+    assert {row["kind"] for row in found} >= {"records", "commit", "position"}
+    assert {row["leader"] for row in found} == {None}
+
+
+def test_partitions_without_any_replica_under_the_paths_are_named(
+    log_dirs: list[Path], tmp_path: Path
+) -> None:
+    copies = only_on_13(log_dirs, tmp_path)
+    named = "without a replica under the paths, of which nothing is said here: "
+    # The archive does not have the coordinators' partition.
+    _, _, err = run([*copies[:2], copies[3]])
+    assert f"{named}__transaction_state-0, orders-0\n" in err
+    assert f"{named}__transaction_state-0\n" in run(copies)[2]
+
+
+@pytest.mark.parametrize("text", [None, "", "0\n0\n", "0\n1\n0 0\n"])
+def test_epochs_of_the_batches_count_where_the_file_lacks_them(
+    log_dirs: list[Path], unpacked: Unpack, tmp_path: Path, text: str | None
+) -> None:
+    # F929: what came of each election with the files as brokers had written them.
+    copies = [tmp_path / "copies" / str(number) for number in range(len(log_dirs))]
+    for path, copy in zip(log_dirs, copies, strict=True):
+        shutil.copytree(path, copy)
+    for copy in copies[:3]:
+        file = copy / "orders-0" / "leader-epoch-checkpoint"
+        file.unlink()
+        if text is not None:
+            file.write_text(text)
+    before, after = told(unpacked)
+    assert json.loads(json.dumps(foretold(copies, before))) == json.loads(json.dumps(after))
+    rows = [row for row in replica_rows(copies) if row["topic"] == TOPIC]
+    notes = {row["broker_id"]: row["damage"] for row in rows if row["partition"] == 0}
+    assert "the batches have epoch 0 from offset 0, 3 from offset 24, 9" in notes[11]
+    deed = "goes by the file" if text == "0\n1\n0 0\n" else "a log without epochs: it truncates"
+    assert all(deed in note for note in notes.values())
+    assert {row["damage"] for row in rows if row["partition"] == 1} == {None}
+    code = CliRunner().invoke(kafkalog, ["check", str(copies[0])]).exit_code
+    assert code == 1
+
+
+def test_what_was_not_read_is_not_called_sound(log_dirs: list[Path], tmp_path: Path) -> None:
+    # Two equal replicas, one of which has a damaged batch that neither ends nor epochs show.
+    copies = [tmp_path / "copies" / str(number) for number in range(2)]
+    for copy in copies:
+        shutil.copytree(log_dirs[0], copy)
+    properties = copies[1] / "meta.properties"
+    properties.write_text(properties.read_text().replace("node.id=11", "node.id=12"))
+    log = copies[1] / "orders-0" / f"{0:020d}.log"
+    data = bytearray(log.read_bytes())
+    data[100] ^= 1
+    log.write_bytes(data)
+    options = ["--topic", "orders", "--all"]
+
+    def damage(*more: str) -> list[tuple[int, int, str | None]]:
+        _, out, _ = run(copies, *options, *more, "--format", "json")
+        rows = [json.loads(line) for line in out.splitlines()]
+        return sorted((row["partition"], row["broker_id"], row["damage"]) for row in rows)
+
+    assert damage() == [
+        (partition, broker, "not checked") for partition in (0, 1) for broker in (11, 12)
+    ]
+    _, out, err = run(copies, *options)
+    assert "4 replicas not read, or in part only" in err and "--deep reads everything" in err
+    assert out.splitlines()[-1] == "2 partitions, 0 with replicas that differ"
+    assert damage("--deep") == [
+        (0, 11, None),
+        (0, 12, "1 damaged range"),
+        (1, 11, None),
+        (1, 12, None),
+    ]
+    _, out, err = run(copies, *options, "--deep")
+    assert "not read" not in err
+    assert out.splitlines()[-1] == "2 partitions, 1 with replicas that differ"

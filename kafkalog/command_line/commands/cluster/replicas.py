@@ -57,6 +57,14 @@ each partition the replica with which the fewest records are lost comes first.
 
 DIVERGES-AT is where a replica would be truncated if it followed the one with the latest leader
 epoch. MOVED-GROUPS are groups that read records again, skip some, or need auto.offset.reset.
+A partition that none of the other brokers has, or with which none of them starts, is lost as a
+whole: CAN-LEAD is no, and the rows have everything that is in its replicas. The exit code is 1 if
+there is one.
+
+DAMAGE is "not checked" for a replica of which nothing was read, because it ends as the others do
+and has their leader epochs, and "checked in part" where other segments were read. --deep reads
+all of them.
+
 IS-ELECTED is the replica that an unclean election makes the leader if all these brokers run, and
 KEEP-STOPPED which of them to keep stopped until a replica is elected; both need the cluster's
 metadata among the paths. With --by loss a row is a range of records, a transaction, a commit or a
@@ -108,6 +116,12 @@ class _BrokersType(click.ParamType[frozenset[int]]):
     "--all", "with_all", is_flag=True, help="As text, show partitions that lose nothing too."
 )
 @click.option(
+    "--deep",
+    is_flag=True,
+    help="Read all batches of all replicas, with their checksums, and not only where replicas "
+    "differ by their ends and leader epochs.",
+)
+@click.option(
     "--election-json",
     metavar="FILE",
     type=GivenPath(),
@@ -131,6 +145,7 @@ def replicas(
     without: frozenset[int],
     leader: int | None,
     with_all: bool,
+    deep: bool,
     election_json: str | None,
     export: str | None,
     show: int,
@@ -141,11 +156,12 @@ def replicas(
     from kafkalog.command_line.replicas.commits import positions
     from kafkalog.command_line.replicas.replica_rows import LOSS_COLUMNS, REPLICA_COLUMNS
     from kafkalog.inspection.logs.replica_facts import live_replicas
-    from kafkalog.storage.log_dir.log_dir import find_partitions
+    from kafkalog.inspection.metadata.current_topics import find_logs, without_former
+    from kafkalog.storage.partition_log import is_selected
 
-    logs = find_partitions(paths, strict=False)
+    logs = find_logs(paths, strict=False)
     _refuse_outputs(paths, logs, election_json, export)
-    counting = [log for log in logs if _counts(log)]
+    counting = [log for log in without_former(logs, topics) if _counts(log)]
     _refuse_unknown("--without", without, counting)
     _refuse_unknown("--leader", frozenset() if leader is None else {leader}, counting)
     meant = live_replicas(with_topics(counting, topics, partitions))
@@ -153,13 +169,14 @@ def replicas(
     options = {
         "without": without,
         "leader": leader,
+        "is_deep": deep,
         "positions": positions(logs, processes),
         "now_ms": time.time_ns() // 1_000_000,
     }
     image = _partitions_of_image(logs)
     rows, kept = _read(meant, image, options, export, processes)
     is_text = table_format == "text"
-    shown = [each for each in rows if each.differs or with_all or not is_text]
+    shown = [each for each in rows if each.differs or each.is_lost or with_all or not is_text]
     columns: tuple[str, ...] = REPLICA_COLUMNS if by == _REPLICA else LOSS_COLUMNS
     columns = _TEXT_COLUMNS[by] if is_text else columns
     choice = "broker_id" if by == _REPLICA else "leader"
@@ -167,7 +184,7 @@ def replicas(
         row
         for each in shown
         for row in (each.replicas if by == _REPLICA else each.losses)
-        if leader in (None, row[choice])
+        if each.is_lost or leader in (None, row[choice])
     ]
     lists = {name for name in columns if any(isinstance(row[name], list) for row in found)}
     write_findings(
@@ -181,9 +198,19 @@ def replicas(
     if kept is not None:
         print_note(kept)
     _sum_up(rows, leader, is_text=is_text)
+    absent = [
+        f"{topic}-{partition}"
+        for topic, partition in sorted(image.keys() - {log.topic_partition for log in logs})
+        if is_selected(topic, partition, topics, partitions)
+    ]
+    if absent:
+        print_note(
+            f"partitions of the cluster's metadata without a replica under the paths, of which "
+            f"nothing is said here: {first_names(absent, _MOST_NAMES)}"
+        )
     if by == _REPLICA and found and not image:
         print_note(_NO_METADATA)
-    return ExitCode.DONE
+    return ExitCode.FINDINGS if any(each.is_lost for each in rows) else ExitCode.DONE
 
 
 def _refuse_outputs(
@@ -294,7 +321,8 @@ def _write_election(path: str, rows: Sequence[PartitionRows]) -> None:
         {"topic": row["topic"], "partition": row["partition"]}
         for each in rows
         for row in each.replicas[:1]
-        if each.differs or each.has_clean_choice is False
+        # An election does not help where no replica can lead.
+        if not each.is_lost and (each.differs or each.has_clean_choice is False)
     ]
     with given_file("--election-json", path) as file:
         file.write(json.dumps({"partitions": named}, indent=1).encode() + b"\n")
@@ -303,8 +331,18 @@ def _write_election(path: str, rows: Sequence[PartitionRows]) -> None:
 
 def _sum_up(rows: Sequence[PartitionRows], leader: int | None, *, is_text: bool) -> None:
     put = print_text if is_text else print_note
-    differing = [each for each in rows if each.differs]
-    put(f"{counted(len(rows), 'partition')}, {len(differing):,} with replicas that differ")
+    differing = [each for each in rows if each.differs and not each.is_lost]
+    lost = [each.name for each in rows if each.is_lost]
+    what = f", {len(lost):,} lost as a whole" if lost else ""
+    put(f"{counted(len(rows), 'partition')}, {len(differing):,} with replicas that differ{what}")
+    unchecked = sum(each.unchecked for each in rows)
+    if unchecked:
+        print_note(
+            f"{counted(unchecked, 'replica')} not read, or in part only: what replicas are said to "
+            "have in common is by their ends and leader epochs; --deep reads everything"
+        )
+    if lost:
+        print_note(f"no replica can lead: {first_names(lost, _MOST_NAMES)}")
     absent = [f"{each.name} on {','.join(map(str, each.absent))}" for each in rows if each.absent]
     if absent:
         names = first_names(absent, _MOST_NAMES)

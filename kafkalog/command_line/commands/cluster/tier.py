@@ -83,7 +83,8 @@ def tier(
     from kafkalog.storage.log_dir.log_dir import find_partitions
 
     stored, log_dirs = _stored(paths)
-    logs = find_partitions(log_dirs, strict=False) if log_dirs else []
+    # Rows have the ids of topics, which tell topics of one name apart.
+    logs = find_partitions(log_dirs, strict=False, current_ids=None) if log_dirs else []
     remote = _remote_segments(log_dirs or paths, logs)
     rows = tier_rows(list(remote.segments.values()), stored, logs)
     if topics:

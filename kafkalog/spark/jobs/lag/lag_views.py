@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.errors import LogDirError
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.questions.zookeeper_cluster import ZookeeperInput
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
 from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.spark.log_rows import commits_complete_from
 from kafkalog.spark.tables import local_rows
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
 from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS
@@ -56,7 +56,7 @@ def lag_views(
 ) -> LagViews:
     """Return the views of all groups under the log directories and in ZooKeeper's. Raises
     LogDirError if the former lack the topic with the commits and the latter are not given."""
-    logs = find_partitions(log_dirs, strict=False)
+    logs = find_logs(log_dirs, strict=False)
     if zookeeper is None:
         refuse_without_commits(log_dirs, logs)
 

@@ -241,11 +241,17 @@ def test_entries_are_found_in_whichever_table_their_batch_is() -> None:
     assert told(check(index=shifted)) == [("position", 0, 249)]
 
 
-def transactional(first: int, producer: int, *, is_control: bool = False) -> bytes:
+def transactional(
+    first: int, producer: int, *, is_control: bool = False, leader_epoch: int = 0
+) -> bytes:
     key = struct.pack(">hh", 0, 0) if is_control else None
     value = struct.pack(">hi", 0, 1)
     fields = BatchFields(
-        producer_id=producer, producer_epoch=0, is_transactional=True, is_control=is_control
+        producer_id=producer,
+        producer_epoch=0,
+        leader_epoch=leader_epoch,
+        is_transactional=True,
+        is_control=is_control,
     )
     return write_batch([Record(first, 1, 0, key, value)], fields)
 
@@ -293,6 +299,46 @@ def test_transactions_that_the_log_does_not_know_are_reported(
     txnindex = write_transaction_index([entry])
     found = checked(TRANSACTIONS, BASE, txnindex=txnindex)
     assert [finding.kind for finding in found] == kinds
+
+
+# A follower appended 100 to 107 at once: producer 7 aborts 100 to 101, begins again at 102, and
+# producer 8 begins at 104, which is aborted at 105.
+APPENDED_AT_ONCE = [
+    transactional(100, 7),
+    transactional(101, 7, is_control=True),
+    transactional(102, 7),
+    transactional(103, 7, is_control=True),
+    transactional(104, 8),
+    transactional(105, 8, is_control=True),
+    transactional(106, 9),
+]
+
+
+@pytest.mark.parametrize(
+    ("stable", "kinds"),
+    [
+        (102, []),
+        (103, ["stable_offset"]),  # the producer's own next transaction does not hold it back
+        (104, []),
+        (105, ["stable_offset"]),
+        (106, ["stable_offset"]),  # another is open before it
+        (107, ["stable_offset"]),
+    ],
+)
+def test_a_follower_knows_the_transactions_of_all_that_it_appends_at_once(
+    stable: int, kinds: list[str]
+) -> None:
+    # F926. Followers of Kafka 4.4.0 have written such entries.
+    txnindex = write_transaction_index([AbortedTransaction(7, 100, 101, stable)])
+    found = checked(joined(APPENDED_AT_ONCE), BASE, txnindex=txnindex)
+    assert [finding.kind for finding in found] == kinds
+
+
+def test_a_stable_offset_of_what_was_truncated_later_is_no_finding() -> None:
+    # F926: the batches from 102 on are of a later leader.
+    txnindex = write_transaction_index([AbortedTransaction(7, 100, 101, 106)])
+    later = [transactional(102 + number, 9, leader_epoch=5) for number in range(5)]
+    assert checked(joined([*APPENDED_AT_ONCE[:2], *later]), BASE, txnindex=txnindex) == []
 
 
 def test_a_transaction_index_of_an_unknown_version_out_of_order_or_cut() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kafkalog.format.segment_writer import write_segment
 from kafkalog.format.side_files.leader_epochs import EpochStart
-from kafkalog.inspection.logs.replica_facts import replica_facts, replica_sets
+from kafkalog.inspection.logs.replica_facts import leader_epochs, replica_facts, replica_sets
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.support.logs.log_dirs import add_meta_properties, log_name
 from tests.support.logs.samples import batch
@@ -66,4 +66,4 @@ def test_leader_epochs_are_the_checkpoints_or_not_known(
 ) -> None:
     write_replica(tmp_path, 1, batch(0)).with_name("leader-epoch-checkpoint").write_text(text)
     (log,) = find_partitions([str(tmp_path)])
-    assert replica_facts(log).epochs == epochs
+    assert leader_epochs(log) == epochs

@@ -125,29 +125,33 @@ def test_a_segment_within_a_later_leaders_counts_nothing() -> None:
     assert kept((0, 1, 9), (50, 0, 9), (161, 1, 9), (300, 2, 9)) == [(0, 1), (161, 1), (300, 2)]
 
 
-def test_a_topic_that_was_created_again_is_asked_about(tmp_path: Path) -> None:
-    """F558."""
+def whole_names(*paths: Path) -> set[str]:
+    return {log.name for log in find_partitions([str(path) for path in paths])}
+
+
+def test_a_topic_that_was_created_again_is_another_in_tiered_storage(tmp_path: Path) -> None:
+    """F558, F925."""
     store_segment(tmp_path, "t-0", 0, b"one")
     again = tmp_path / f"t-{segment_id(9)}"
     shutil.copytree(tmp_path / f"t-{TOPIC_ID}", again)
-    with pytest.raises(LogDirError, match="in tiered storage twice"):
-        find_partitions([str(tmp_path)])
+    assert whole_names(tmp_path) == {f"t@{TOPIC_ID}-0", f"t@{segment_id(9)}-0"}
 
 
-def test_a_disk_with_a_topic_of_another_id_is_asked_about(tmp_path: Path) -> None:
-    """F558."""
+def test_a_disk_with_a_topic_of_another_id_does_not_begin_in_tiered_storage(tmp_path: Path) -> None:
+    """F558, F925."""
     store_segment(tmp_path / "store", "t-0", 0, b"one")
     partition = add_partition(tmp_path / "disk", "t-0", 10)
     (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {segment_id(9)}\n")
-    with pytest.raises(LogDirError, match="of another"):
-        find_partitions([str(tmp_path / "store"), str(tmp_path / "disk")])
+    names = whole_names(tmp_path / "store", tmp_path / "disk")
+    assert names == {f"t@{TOPIC_ID}-0", f"t@{segment_id(9)}-0"}
 
 
 def test_disks_of_several_brokers_are_asked_about(tmp_path: Path) -> None:
     """F558."""
     store_segment(tmp_path / "store", "t-0", 0, b"one")
     for disk in ("one", "two"):
-        add_partition(tmp_path / disk, "t-0", 10)
+        partition = add_partition(tmp_path / disk, "t-0", 10)
+        (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID}\n")
     with pytest.raises(LogDirError, match="several brokers"):
         find_partitions([str(tmp_path / name) for name in ("store", "one", "two")])
 

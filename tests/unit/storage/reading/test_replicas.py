@@ -35,7 +35,6 @@ def fact(first: int, last: int, crc: int = 7, size: int = 70) -> BatchFact:
         ((1, 1), "ab", "AA", "they are of different clusters, a and b"),
         ((1, 2), "ab", "AA", "they are of different clusters, a and b"),
         ((1, 1), "aa", "AA", "both say that they are of broker 1"),
-        ((1, 2), "aa", "AB", "different topics of one name"),
     ],
 )
 def test_what_cannot_belong_together_is_refused_with_the_reason(
