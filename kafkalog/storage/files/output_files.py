@@ -3,6 +3,7 @@ guessed, and takes its name when it is whole."""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -18,6 +19,9 @@ _BROKER_FILES = (".lock", "meta.properties")
 
 # Forces what was written through a descriptor to disk.
 Flush = Callable[[int], None]
+
+# File systems that keep the names in directories by themselves answer with these.
+_NOTHING_TO_FLUSH = (errno.EBADF, errno.EINVAL, errno.ENOTSUP)
 
 # In the names of what is not whole yet.
 UNIQUE_CHARACTERS = 16
@@ -69,8 +73,9 @@ def new_directory(path: str) -> None:
     Raises LogDirError if it exists, or would be in or below a broker's log directory.
     """
     refuse_log_directory(path)
+    make_directories(os.path.dirname(os.path.abspath(path)), os.fsync)
     try:
-        os.makedirs(path)
+        os.mkdir(path)
     except FileExistsError:
         raise existing_target(path) from None
 
@@ -113,27 +118,28 @@ class OutputFile:
         self.size += len(data)
 
     def flush(self, flush: Flush) -> None:
-        """Force what was written to disk."""
-        flush(self._descriptor)
+        """Force what was written to disk. Raises OSError with the file's path."""
+        flush_file(self._descriptor, self.path, flush)
 
     def close(self) -> None:
         os.close(self._descriptor)
 
 
 def write_file(path: str, data: bytes, flush: Flush) -> None:
-    """Write a small file in place of one of that name, never seen half written."""
+    """Write a small file in place of one of that name, never seen half written. Raises OSError with
+    the file's path."""
     try:
         with whole_file(path, flush) as file:
             file.write(data)
     except OSError as error:
-        error.filename = path  # such as where the disk is full
+        error.filename = error.filename or path  # such as where the disk is full
         raise
 
 
 @contextmanager
 def whole_file(path: str, flush: Flush = os.fsync, *, at_once: bool = False) -> Iterator[BinaryIO]:
-    """Yield a file that replaces `path` when it is complete, with the permissions of the existing
-    one; if writing fails, that one stays and nothing else is left.
+    """Yield a file that replaces `path` when it is complete and flushed, with the permissions of
+    the existing one; if writing fails, that one stays and nothing else is left.
 
     With `at_once` it replaces `path` while it is still empty, so that readers can watch it grow. A
     link at `path` is replaced, never followed.
@@ -150,9 +156,10 @@ def whole_file(path: str, flush: Flush = os.fsync, *, at_once: bool = False) -> 
                 os.replace(scratch, path)
             yield file
             file.flush()
-            flush(file.fileno())
+            flush_file(file.fileno(), path, flush)
         if not at_once:
             os.replace(scratch, path)
+        flush_directory(os.path.dirname(path) or os.curdir, flush)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(scratch)
@@ -218,10 +225,39 @@ def is_written_directly(path: str) -> bool:
         return False
 
 
-def flush_directory(path: str, flush: Flush) -> None:
-    """Force the names of a directory's files to disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+def make_directories(path: str, flush: Flush) -> None:
+    """Create a directory and its parents where they are missing, and force their names to disk."""
+    parent = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        return
+    make_directories(parent, flush)
+    with suppress(FileExistsError):
+        os.mkdir(path)
+    flush_directory(parent, flush)
+
+
+def flush_file(descriptor: int, path: str, flush: Flush) -> None:
+    """Force an open file to disk. Raises OSError with its path."""
     try:
         flush(descriptor)
+    except OSError as error:
+        error.filename = path
+        raise
+
+
+def flush_directory(path: str, flush: Flush) -> None:
+    """Force the names of a directory's files to disk, where its file system does that on request.
+
+    Raises OSError with the directory's path.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return  # one that files may be written to, and that may not be read
+    try:
+        flush_file(descriptor, path, flush)
+    except OSError as error:
+        if error.errno not in _NOTHING_TO_FLUSH:
+            raise
     finally:
         os.close(descriptor)
