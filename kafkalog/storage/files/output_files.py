@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -13,6 +12,7 @@ from typing import BinaryIO
 
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import stopped_by_exceptions
+from kafkalog.storage.files import unfinished
 
 # Files that only brokers write: nothing of ours is written beside them.
 _BROKER_FILES = (".lock", "meta.properties")
@@ -22,9 +22,6 @@ Flush = Callable[[int], None]
 
 # File systems that keep the names in directories by themselves answer with these.
 _NOTHING_TO_FLUSH = (errno.EBADF, errno.EINVAL, errno.ENOTSUP)
-
-# In the names of what is not whole yet.
-UNIQUE_CHARACTERS = 16
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Files that are already open: by their own names, never by the target of a link.
@@ -144,12 +141,13 @@ def whole_file(path: str, flush: Flush = os.fsync, *, at_once: bool = False) -> 
     With `at_once` it replaces `path` while it is still empty, so that readers can watch it grow. A
     link at `path` is replaced, never followed.
     """
-    scratch = unfinished_path(path, ".tmp")
+    scratch = unfinished.unfinished_path(path, unfinished.FILE)
     replaced = _status(path)
     mode = 0o666 if replaced is None else stat.S_IMODE(replaced.st_mode) & 0o777
     descriptor = os.open(scratch, _NEW_FILE, mode)
     try:
         with open(descriptor, "wb") as file:
+            unfinished.lock(descriptor)
             if replaced is not None:
                 _take_over(file.fileno(), replaced)
             if at_once:
@@ -163,15 +161,6 @@ def whole_file(path: str, flush: Flush = os.fsync, *, at_once: bool = False) -> 
     finally:
         with suppress(FileNotFoundError):
             os.unlink(scratch)
-
-
-def unfinished_path(path: str, ending: str) -> str:
-    """Return a name beside a path for incomplete output, which cannot be guessed."""
-    directory, name = os.path.split(path)
-    # With room for the rest, however long the name is.
-    return os.path.join(
-        directory, f".{name[:100]}.{secrets.token_hex(UNIQUE_CHARACTERS // 2)}{ending}"
-    )
 
 
 def _status(path: str) -> os.stat_result | None:
@@ -196,13 +185,15 @@ def given_file(option: str, path: str, *, at_once: bool = False) -> Iterator[Bin
     not a regular file, such as /dev/null, /dev/stdout or a pipe, is written directly.
 
     Raises OptionError if the path's directory does not exist or writing is not allowed, and
-    StoppedError for a signal that ends the process, so that nothing unfinished is left.
+    StoppedError for a signal that ends the process, so that nothing unfinished is left. What killed
+    processes have left beside the path is removed.
     """
     if is_written_directly(path):
         with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC), "wb") as file:
             yield file
         return
     refuse_unwritable_file(option, path)
+    unfinished.remove_leftovers(os.path.realpath(path))
     # A file that is in place at once leaves nothing to remove.
     ending = nullcontext() if at_once else stopped_by_exceptions()
     try:
