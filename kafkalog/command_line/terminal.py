@@ -73,12 +73,14 @@ def write_table(
     *,
     texts: dict[str, Callable[[Any], str]] | None = None,
     beside: Sequence[str] = (),
+    without_rows: str | None = None,
 ) -> None:
     """Write rows to stdout: as text with a header and right-aligned numbers, as JSON lines or CSV.
 
     `texts` has functions that write a column's values as text, such as `size_text`; the other
     formats have the values themselves. None is `-` in text, null in JSON and empty in CSV. A
-    table for people fits the terminal. Raises OptionError for a column that neither this table nor
+    table for people fits the terminal; in place of one without rows people get the line
+    `without_rows`. Raises OptionError for a column that neither this table nor
     those printed beside it, with columns `beside`, have.
     """
     context = click.get_current_context(silent=True)
@@ -94,8 +96,10 @@ def write_table(
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(names)
         writer.writerows(rows)
+    elif (lines := list(rows)) or without_rows is None:
+        _write_aligned(names, lines, texts or {}, is_whole=options.get(_WIDE, False))
     else:
-        _write_aligned(names, list(rows), texts or {}, is_whole=options.get(_WIDE, False))
+        print_text(without_rows)
 
 
 def _with_columns(

@@ -48,6 +48,8 @@ _STABLE_OFFSETS = (
     *("holder_first_offset", "holder_last_timestamp_ms"),
 )
 
+_NO_ID = "no transactional id is known: __transaction_state has no record of one here"
+
 _EPILOG = f"""\
 {PATHS_MEANING}
 Consumers with read_committed wait at the last stable offset, the first offset of an open
@@ -162,8 +164,8 @@ def txns(
     names, table_rows = _TABLES[table](rows)
     values = [[row[name] for name in names] for row in table_rows if not ids or _id(row) in ids]
     is_text = table_format == "text"
-    if values or not is_text:
-        write_table(names, values, table_format, texts=_TEXTS)
+    if values or is_about_ids or not is_text:
+        write_table(names, values, table_format, texts=_TEXTS, without_rows=_NO_ID)
     if not is_about_ids:
         (print_text if is_text else print_note)(rows.words())
     is_hanging = any(row["outcome"] == "hanging" for row in rows.transactions)

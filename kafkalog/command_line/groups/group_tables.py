@@ -6,15 +6,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-import click
-
 from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.command_line.groups.why_rows import WHY_COLUMNS
 from kafkalog.command_line.terminal import print_text, write_table
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
-from kafkalog.words import age_text, duration_text, first_names, time_text
+from kafkalog.words import age_text, counted, duration_text, first_names, time_text
 
 _OFFSETS = (
     *("group", "topic", "partition", "current_offset", "log_end_offset", "lag"),
@@ -41,6 +39,8 @@ _TIMES = dict.fromkeys(
     time_text,
 )
 _TEXTS = {**_TIMES, "time_lag_ms": age_text, "transaction_timeout_ms": duration_text}
+_NO_GROUP = "no group is known"
+_NO_OFFSET = "{} without a committed offset or an assigned partition: --state shows them"
 # What to do is the same for at most so many partitions by their names.
 _MOST_PARTITIONS = 5
 
@@ -48,7 +48,7 @@ _MOST_PARTITIONS = 5
 def write_names(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
     """Write a row per group, of any type."""
     rows = [(key.group_id, group.group_type) for key, group in _in_order(sources, groups)]
-    write_table(("group", "type"), rows, table_format)
+    write_table(("group", "type"), rows, table_format, without_rows=_NO_GROUP)
 
 
 def write_states(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
@@ -64,7 +64,7 @@ def write_states(sources: GroupSources, groups: Collection[GroupKey], table_form
         )
         for key, group in _in_order(sources, groups)
     ]
-    write_table(_STATES, rows, table_format)
+    write_table(_STATES, rows, table_format, without_rows=_NO_GROUP)
 
 
 def _in_order(
@@ -93,7 +93,8 @@ def write_members(
         for member in members
         if member.group in groups
     ]
-    write_table((*_MEMBERS, *more), rows, table_format)
+    none = "no group has a member" if groups else _NO_GROUP
+    write_table((*_MEMBERS, *more), rows, table_format, without_rows=none)
 
 
 def _assignment(member: GroupMember, names: dict[str, str]) -> str:
@@ -106,12 +107,15 @@ def _assignment(member: GroupMember, names: dict[str, str]) -> str:
     return ";".join(f"{name}:{','.join(map(str, numbers))}" for name, numbers in parts)
 
 
-def write_offsets(rows: Sequence[LagRow], table_format: str, *, verbose: bool) -> None:
-    """A row per group, topic and partition, also where a commit only waits for the end of its
-    transaction, of which the tool shows nothing."""
+def write_offsets(
+    rows: Sequence[LagRow], groups: Collection[GroupKey], table_format: str, *, verbose: bool
+) -> None:
+    """Write a row per group, topic and partition, also where a commit only waits for the end of its
+    transaction, of which the tool shows nothing. `groups` are those that are asked for."""
     names = (*_OFFSETS, *(_VERBOSE if verbose else ()))
     values = [(*_offsets(row), *(_more(row) if verbose else ())) for row in rows]
-    write_table(names, values, table_format, texts=_TEXTS)
+    none = _NO_OFFSET.format(counted(len(groups), "group")) if groups else _NO_GROUP
+    write_table(names, values, table_format, texts=_TEXTS, without_rows=none)
 
 
 def _offsets(row: LagRow) -> tuple[object, ...]:
@@ -143,7 +147,7 @@ def write_lagging(
         row for row in rows if row.is_counted and any(row.account[part] for part in _BEHIND_PARTS)
     ]
     if not lagging and table_format == "text":
-        click.echo("no group is known to lag" if sources.groups else "no group is known")
+        print_text("no group is known to lag" if sources.groups else _NO_GROUP)
         return
     names = _LAGGING_VERBOSE if verbose else _LAGGING
     if verbose:

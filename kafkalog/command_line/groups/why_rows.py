@@ -14,7 +14,11 @@ from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.command_line.transaction_rows import TransactionRows, transaction_rows
 from kafkalog.command_line.views import reduced_view
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition, group_key
-from kafkalog.coordination.groups.stuck_partitions import HoldingTransaction, PartitionOfGroup
+from kafkalog.coordination.groups.stuck_partitions import (
+    HoldingTransaction,
+    PartitionOfGroup,
+    why_without_partitions,
+)
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.views.local_views import view_options
 
@@ -174,12 +178,7 @@ def why_rows(
     for key in sorted(set(groups) - {row.group for row in rows}):
         group = sources.groups[key]
         nothing = [None] * (len(WHY_COLUMNS) - 7)
-        words = (
-            "Nothing was committed, and no consumer is in the group: start one."
-            if not group.members
-            else "No member has a partition: look at what the members subscribe to."
-        )
-        reason = "not_assigned" if group.members else "no_members"
+        reason, words = why_without_partitions(group.protocol_type, group.members)
         yield (
             *(key.group_id, None, None, reason, *nothing[:-2]),
             *(group.state, group.members, None, None, words),

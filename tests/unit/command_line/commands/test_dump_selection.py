@@ -177,5 +177,3 @@ def test_snapshots_are_of_the_metadata_whatever_the_directory_is_called(tmp_path
         assert {line.get("topic") for line in lines} <= {"__cluster_metadata", None}
         of_snapshot = [line for line in lines if line["file"].endswith("bootstrap.checkpoint")]
         assert any("TOPIC_RECORD" in str(line.get("payload")) for line in of_snapshot)
-    chosen = json_lines("--topic", "__cluster_metadata", log_dir / "bootstrap.checkpoint")
-    assert chosen
