@@ -111,7 +111,7 @@ def write_offsets(
     rows: Sequence[LagRow], groups: Collection[GroupKey], table_format: str, *, verbose: bool
 ) -> None:
     """Write a row per group, topic and partition, also where a commit only waits for the end of its
-    transaction, of which the tool shows nothing. `groups` are those that are asked for."""
+    transaction, of which the tool shows nothing. `groups` are the requested ones."""
     names = (*_OFFSETS, *(_VERBOSE if verbose else ()))
     values = [(*_offsets(row), *(_more(row) if verbose else ())) for row in rows]
     none = _NO_OFFSET.format(counted(len(groups), "group")) if groups else _NO_GROUP

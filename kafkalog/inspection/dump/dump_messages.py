@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.format.secret_configs import CONNECT_KEYS, without_connect_secrets
 from kafkalog.inspection.dump.text_kernels import IS_JSON, IS_NULL, IS_TEXT, ByteColumn
 from kafkalog.inspection.dump.text_lines import LineFormat, escaped, of_pieces, spread
 
@@ -66,18 +67,16 @@ def message_columns(
     return keys, values
 
 
-def without_connect_secrets(keys: pa.Array, key: ByteColumn, value: ByteColumn) -> ByteColumn:
+def values_without_secrets(keys: pa.Array, key: ByteColumn, value: ByteColumn) -> ByteColumn:
     """Return values without the secrets of Kafka Connect's configs. `keys` are those of `key`."""
     if not len(keys):
         return value
-    from kafkalog.messages.connect_configs import KEY_PREFIXES, without_secrets
-
     shown: dict[int, bytes] = {}
-    could_be = np.any([pc.starts_with(keys, prefix) for prefix in KEY_PREFIXES], axis=0)
+    could_be = np.any([pc.starts_with(keys, prefix) for prefix in CONNECT_KEYS], axis=0)
     for row in np.flatnonzero(could_be).tolist():
         found, before = _bytes_at(key, row), _bytes_at(value, row)
         if found is not None and before is not None:
-            after = without_secrets(found, before)
+            after = without_connect_secrets(found, before)
             if after != before:
                 shown[row] = after
     if not shown:

@@ -18,7 +18,7 @@ from kafkalog.inspection.dump.dump_lines import TIMESTAMP_TYPES, DumpedFile, num
 from kafkalog.inspection.dump.dump_messages import (
     control_texts,
     message_columns,
-    without_connect_secrets,
+    values_without_secrets,
 )
 from kafkalog.inspection.dump.text_kernels import ByteColumn
 from kafkalog.inspection.dump.text_lines import (
@@ -133,7 +133,7 @@ class RecordLines:
                     self._decoded_topic, (key, value), self._format, show_secrets=self._show_secrets
                 )
             elif not self._show_secrets:
-                value = without_connect_secrets(records.column("key"), key, value)
+                value = values_without_secrets(records.column("key"), key, value)
             columns |= {"key": key, "payload": value}
         return numbers, columns
 

@@ -231,7 +231,7 @@ def test_what_zookeeper_does_not_have_is_refused(unpacked: Unpack) -> None:
 def test_files_without_a_cluster_are_named_with_what_is_missing(tmp_path: Path) -> None:
     # F485. As the first snapshot of a server is: ZooKeeper's own znodes.
     nodes = [Node(b""), Node(b"/zookeeper"), Node(b"/zookeeper/quota")]
-    path = write_data_dir(tmp_path / "zk", {0: snapshot_bytes(nodes, 0)})
+    path = write_data_dir(tmp_path / "zk", {0: snapshot_bytes(nodes)})
     for options in ((), ("--chroot", "/kafka"), ("--commands",)):
         code, out, err = run(path, *options)
         assert (code, out) == (ExitCode.UNREADABLE_INPUT, "")

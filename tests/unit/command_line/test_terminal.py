@@ -131,7 +131,7 @@ def test_the_columns_with_the_answer_are_the_last_to_go(
     ("columns", "file"),
     [
         (80, "…/shop.codec-zstd-0/…412907.log"),
-        (120, "…/shop.codec-zstd-0/00000000000000412907.log"),
+        (130, "…/shop.codec-zstd-0/00000000000000412907.log"),
         (200, SEGMENT),
     ],
 )
