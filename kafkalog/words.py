@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from string import Formatter
 
+_LINE_END = re.compile(r"\s*[\r\n]\s*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _END_OF_1970_MS = 365 * 24 * 3_600_000
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -57,6 +58,12 @@ def printable_json(text: str) -> str:
 def printable_lines(text: str) -> str:
     """Return a text of lines with the same escapes; line ends stay."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def in_a_line(text: str) -> str:
+    """Return the text of an error in one line: a line end, with what is indented after it, becomes
+    a space."""
+    return _LINE_END.sub(" ", text.strip())
 
 
 def size_text(size: int) -> str:

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import click
 
+from kafkalog.command_line.fitting import GAP, Column, fitted, shortened
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.words import printable, printable_json, printable_lines
@@ -20,9 +21,6 @@ from kafkalog.words import printable, printable_json, printable_lines
 TABLE_FORMATS = ("text", "json", "csv")
 
 TextRow = Sequence[object]
-# Of a table that is wider than the terminal, texts keep at least so many characters.
-_NARROWEST = 16
-_GAP = "  "
 # Where click keeps what the options chose, for the command that runs.
 _COLUMNS, _WIDE = "kafkalog.columns", "kafkalog.wide"
 _SEVERITIES = {"error": "red", "warning": "yellow"}
@@ -73,12 +71,14 @@ def write_table(
     *,
     texts: dict[str, Callable[[Any], str]] | None = None,
     beside: Sequence[str] = (),
+    without_rows: str | None = None,
 ) -> None:
     """Write rows to stdout: as text with a header and right-aligned numbers, as JSON lines or CSV.
 
     `texts` has functions that write a column's values as text, such as `size_text`; the other
     formats have the values themselves. None is `-` in text, null in JSON and empty in CSV. A
-    table for people fits the terminal. Raises OptionError for a column that neither this table nor
+    table for people fits the terminal; in place of one without rows people get the line
+    `without_rows`. Raises OptionError for a column that neither this table nor
     those printed beside it, with columns `beside`, have.
     """
     context = click.get_current_context(silent=True)
@@ -94,8 +94,10 @@ def write_table(
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(names)
         writer.writerows(rows)
+    elif (lines := list(rows)) or without_rows is None:
+        _write_aligned(names, lines, texts or {}, is_whole=options.get(_WIDE, False))
     else:
-        _write_aligned(names, list(rows), texts or {}, is_whole=options.get(_WIDE, False))
+        print_text(without_rows)
 
 
 def _with_columns(
@@ -135,55 +137,33 @@ def _write_aligned(
         (name.removesuffix("_ms") if name in texts else name).upper().replace("_", "-")
         for name in names
     ]
-    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+    columns = [
+        Column(name, [header, *(line[place] for line in cells)], numeric[place])
+        for place, (name, header) in enumerate(zip(names, headers, strict=True))
+    ]
+    widths = {place: column.width for place, column in enumerate(columns)}
     if sys.stdout.isatty() and not is_whole:
-        least = [
-            width if is_number else min(width, max(_NARROWEST, len(header)))
-            for width, is_number, header in zip(widths, numeric, headers, strict=True)
-        ]
-        widths = _fitted(widths, least, shutil.get_terminal_size().columns)
-    kept = len(widths)
-    severity = names.index("severity") if "severity" in names[:kept] else None
-    for number, line in enumerate([headers, *cells]):
-        padded = [
-            cell.rjust(width) if is_number else _shortened(cell, width).ljust(width)
-            for cell, width, is_number in zip(line[:kept], widths, numeric[:kept], strict=True)
-        ]
-        if number == 0:
-            click.echo(styled(_GAP.join(padded).rstrip(), bold=True))
-            continue
-        if severity is not None and line[severity] in _SEVERITIES:
-            padded[severity] = styled(padded[severity], fg=_SEVERITIES[line[severity]])
-        click.echo(_GAP.join(padded).rstrip())
-    if kept < len(headers):
-        left_out = ", ".join(headers[kept:])
-        print_note(f"too wide for this terminal: {left_out}; --wide and --columns show them")
+        widths = fitted(columns, shutil.get_terminal_size().columns)
+    for number in range(len(cells) + 1):
+        padded = [_padded(columns[place], number, width) for place, width in widths.items()]
+        line = GAP.join(padded).rstrip()
+        click.echo(styled(line, bold=True) if number == 0 else line)
+    left_out = [header for place, header in enumerate(headers) if place not in widths]
+    if left_out:
+        columns_left_out = ", ".join(left_out)
+        print_note(
+            f"too wide for this terminal: {columns_left_out}; --wide and --columns show them"
+        )
 
 
-def _fitted(widths: list[int], least: list[int], terminal: int) -> list[int]:
-    """Return widths of columns with which a line fits: wide columns become as narrow as `least`,
-    then the last columns are left out, but never the first one."""
-    kept = len(widths)
-    while kept > 1 and _line_width(least[:kept]) > terminal:
-        kept -= 1
-    pairs = list(zip(widths[:kept], least[:kept], strict=True))
-    narrowing = (
-        [min(width, max(most, narrowest)) for width, narrowest in pairs]
-        for most in range(max(widths), -1, -1)
-    )
-    return next((found for found in narrowing if _line_width(found) <= terminal), least[:kept])
-
-
-def _line_width(widths: Sequence[int]) -> int:
-    return sum(widths) + len(_GAP) * (len(widths) - 1)
-
-
-def _shortened(text: str, width: int) -> str:
-    """Return a text of at most `width` characters, without its middle if it is longer."""
-    if len(text) <= width:
-        return text
-    tail = (width - 1) // 2
-    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+def _padded(column: Column, number: int, width: int) -> str:
+    cell = column.cells[number]
+    if column.is_number:
+        return cell.rjust(width)
+    text = shortened(column.name, cell, width).ljust(width)
+    if number and column.name == "severity" and cell in _SEVERITIES:
+        return styled(text, fg=_SEVERITIES[cell])
+    return text
 
 
 def _text(value: object) -> str:

@@ -11,6 +11,7 @@ from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import parquet_writer
 from kafkalog.schemas import table_json
 
+_NO_ROWS = "no-rows.parquet"
 # Where Spark looks in Parquet for its own schema, which has comments.
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
@@ -28,5 +29,6 @@ def file_schema(table: str) -> pa.Schema:
 
 def write_no_rows(directory: OutputDirectory, table: str) -> None:
     """Write a file without rows, so that readers of the directory know the columns."""
-    with directory.create("no-rows.parquet") as sink, parquet_writer(sink, file_schema(table)):
+    with directory.create(_NO_ROWS) as sink, parquet_writer(sink, file_schema(table)):
         pass
+    directory.flush([_NO_ROWS])

@@ -12,7 +12,12 @@ from typing import Any
 from pyarrow import fs
 
 from kafkalog.storage.files.file_access import file_access
-from kafkalog.storage.files.output_files import flush_directory, write_file
+from kafkalog.storage.files.output_files import (
+    flush_directory,
+    flush_file,
+    make_directories,
+    write_file,
+)
 from kafkalog.storage.files.remote_systems import file_system
 from kafkalog.storage.files.uris import absolute_path, is_remote
 
@@ -41,10 +46,8 @@ class OutputDirectory:
 
     def create(self, path: str) -> Any:
         """Return a new file to write to, a pyarrow.NativeFile; its directory is created."""
-        place = self._place(path)
-        if not self._is_remote:
-            self._system.create_dir(posixpath.dirname(place), recursive=True)
-        return self._system.open_output_stream(place)
+        self._make_folder_of(path)
+        return self._system.open_output_stream(self._place(path))
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file, None without one."""
@@ -64,18 +67,20 @@ class OutputDirectory:
             with self._system.open_output_stream(self._place(path)) as file:
                 file.write(data)
             return
-        folder = posixpath.dirname(self._place(path))
-        os.makedirs(folder, exist_ok=True)
+        self._make_folder_of(path)
         write_file(self._place(path), data, os.fsync)
-        flush_directory(folder, os.fsync)
 
     def flush(self, paths: Iterable[str]) -> None:
         """Force files and their names to disk; an object store has them when they are complete."""
         if self._is_remote:
             return
-        places = [self._place(path) for path in paths]
-        for place in [*places, *sorted({posixpath.dirname(place) for place in places})]:
-            flush_directory(place, os.fsync)
+        folders = set()
+        for place in map(self._place, paths):
+            with open(place, "rb") as file:
+                flush_file(file.fileno(), place, os.fsync)
+            folders.add(posixpath.dirname(place))
+        for folder in sorted(folders):
+            flush_directory(folder, os.fsync)
 
     @contextmanager
     def locked(self, path: str) -> Iterator[None]:
@@ -84,7 +89,7 @@ class OutputDirectory:
         if self._is_remote:
             yield
             return
-        os.makedirs(posixpath.dirname(self._place(path)), exist_ok=True)
+        self._make_folder_of(path)
         descriptor = os.open(self._place(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -94,8 +99,7 @@ class OutputDirectory:
 
     def move(self, path: str, target: str) -> None:
         """Give a file another name; an object store copies it."""
-        if not self._is_remote:
-            self._system.create_dir(posixpath.dirname(self._place(target)), recursive=True)
+        self._make_folder_of(target)
         self._system.move(self._place(path), self._place(target))
 
     def delete(self, path: str) -> None:
@@ -130,6 +134,10 @@ class OutputDirectory:
     def relative(self, found: fs.FileInfo) -> str:
         """Return the path of one of `files` as the other methods take it."""
         return posixpath.relpath(found.path, self._root)
+
+    def _make_folder_of(self, path: str) -> None:
+        if not self._is_remote:
+            make_directories(posixpath.dirname(self._place(path)), os.fsync)
 
     def _place(self, path: str) -> str:
         return posixpath.join(self._root, path) if path else self._root

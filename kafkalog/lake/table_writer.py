@@ -200,11 +200,13 @@ class _OpenFile:
         return size
 
     def close(self, table: str) -> WrittenFile:
+        """Write the end of the file and force it to disk, before a commit can name it."""
         with self._named_in_errors():
             if self._writer is not None:
                 self._writer.close()
             size = self.size
             self._sink.close()
+            self._directory.flush([self.path])
         (metadata,) = self._metadata
         least, greatest, null_counts = _bounds(metadata)
         return WrittenFile(

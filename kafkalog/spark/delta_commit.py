@@ -7,6 +7,8 @@ Its classes are internal to delta-spark, and nothing else here names them: docs/
 from __future__ import annotations
 
 import json
+import os
+import posixpath
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,7 +27,10 @@ from kafkalog.lake.delta_actions import (
     remove_action,
     transaction_action,
 )
+from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
+from kafkalog.storage.files.uris import absolute_path
+from kafkalog.storage.files.uris import is_remote as is_uri
 
 if TYPE_CHECKING:
     from delta.tables import DeltaTable
@@ -303,9 +308,17 @@ def _commit(
     jvm: Any, transaction: Any, actions: Sequence[Any], operation: Any, location: str
 ) -> None:
     try:
-        transaction.commit(jvm.PythonUtils.toSeq(actions), operation)
+        version = int(transaction.commit(jvm.PythonUtils.toSeq(actions), operation))
     except _conflicts() as error:
         raise written_meanwhile(location) from error
+    _flush_commit(location, version)
+
+
+def _flush_commit(location: str, version: int) -> None:
+    """Force a commit on a disk of this machine to that disk, which Hadoop does not."""
+    commit = posixpath.join("_delta_log", f"{version:020d}.json")
+    if not is_uri(location) and os.path.isfile(posixpath.join(absolute_path(location), commit)):
+        OutputDirectory(location).flush([commit])
 
 
 def _log_at(spark: SparkSession, location: str) -> Any:

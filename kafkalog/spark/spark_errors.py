@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from kafkalog.errors import OutOfMemoryError
+from kafkalog.words import in_a_line
 
 _OURS = "kafkalog.errors."
 _NO_MEMORY = re.compile(r"^(numpy\.[\w.]+|pyarrow\.lib\.Arrow)?MemoryError\b", re.MULTILINE)
@@ -29,13 +30,13 @@ def last_words(error: PySparkException | Py4JError) -> tuple[str, str]:
         return kind, message
     if _NO_MEMORY.search(text):
         return OutOfMemoryError.__name__, str(OutOfMemoryError())
-    line = _in_a_line(error, text)
+    line = in_a_line(_last_line(error, text))
     if _NO_FILE_SYSTEM.search(line):
         line += "; Delta's log is read and written by Hadoop: see object stores in docs/ingest.md"
     return type(error).__name__, line
 
 
-def _in_a_line(error: PySparkException | Py4JError, text: str) -> str:
+def _last_line(error: PySparkException | Py4JError, text: str) -> str:
     if _TRACEBACK in text:
         # The last line that is not Spark's own, which are indented or say where in the JVM.
         after = text.rpartition(_TRACEBACK)[2].splitlines()

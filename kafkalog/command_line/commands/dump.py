@@ -43,7 +43,9 @@ lose nothing: keyBase64 and payloadBase64 have what is not UTF-8.
 )
 @click.option("--raw", is_flag=True, help="Do not decode the records of internal topics.")
 @click.option(
-    "--show-secrets", is_flag=True, help="Show secrets in the records of internal topics."
+    "--show-secrets",
+    is_flag=True,
+    help="Show secrets in the records of internal topics and in Kafka Connect's configs.",
 )
 @click.option(
     "--format",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -166,12 +166,13 @@ def ls(
         else:
             known = assignments(images) if by == "partition" else {}
             write_storage(rows, by, sort, table_format, known, is_quick=quick, is_deep=deep)
+    copies = [*_copies_lines(logs)] if by == "topic" else []
     others = _other_lines(other_entries(logs)) if is_whole else ()
     totals = () if by == "kind" else _usage_lines(usages)
     absent = () if unread else absent_lines(paths, logs, topics, partitions)
     differences = () if quick else map(str, replica_differences(logs))
     assigned = missing_replica_lines(paths, found, images, topics, partitions)
-    for line in (*others, *totals, *absent, *assigned, *differences, *unread_lines):
+    for line in (*copies, *others, *totals, *absent, *assigned, *differences, *unread_lines):
         put(line)
 
 
@@ -210,6 +211,18 @@ def _usage_lines(usages: Iterable[DiskUsage]) -> Iterator[str]:
         parts = ", ".join(f"{usage.kind} {size_text(usage.size)}" for usage in kinds)
         files = counted(sum(usage.files for usage in kinds), "file")
         yield f"in all: {directory}, {size_text(size)} in {files}: {parts}"
+
+
+def _copies_lines(logs: Sequence[PartitionLog]) -> Iterator[str]:
+    """Say that a row sums up several copies of its partitions, where it does."""
+    copies = Counter(log.topic_partition for log in logs)
+    several = sum(count > 1 for count in copies.values())
+    if several:
+        yield (
+            f"{counted(several, 'partition')} of {len(copies):,} here in several copies: sizes, "
+            "records and batches of a topic are those of all its copies together; --by partition "
+            "shows each"
+        )
 
 
 def _other_lines(others: Iterable[OtherEntry]) -> Iterator[str]:

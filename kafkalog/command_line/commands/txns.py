@@ -55,6 +55,8 @@ _STABLE_OFFSETS = (
     *("holder_first_offset", "holder_last_timestamp_ms"),
 )
 
+_NO_ID = "no transactional id is known: __transaction_state has no record of one here"
+
 _EPILOG = f"""\
 {PATHS_MEANING}
 Consumers with read_committed wait at the last stable offset, the first offset of an open
@@ -151,7 +153,9 @@ def txns(
         states = transactional_ids(views, as_of).states()
         _refuse_unknown(states, ids)
         columns = _LISTED if table == _LIST else _DESCRIBED
-        _write(columns, _listed(views, states), ids, table_format)
+        listed = [row for row in _listed(views, states) if not ids or _id(row) in ids]
+        values = [[row[name] for name in columns] for row in listed]
+        write_table(columns, values, table_format, texts=_TEXTS, without_rows=_NO_ID)
         return ExitCode.DONE
     requested = without_former(logs_of_topics(paths, topics, partitions, found), topics)
     settings = TransactionSettings(

@@ -13,15 +13,17 @@ from kafkalog.command_line.dump.request import DumpRequest
 from kafkalog.command_line.dump.side_files import KNOWN, side_file_kind
 from kafkalog.command_line.inputs import missing_topics_explained, those_of, with_topics
 from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
+from kafkalog.format.batch_header import MAGIC_POSITION, MAGICS
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.metadata.current_topics import current_topic_ids
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import list_directory, matching_entries
+from kafkalog.storage.files.files import InputFile, list_directory, matching_entries
 from kafkalog.storage.files.uris import absolute_path
 from kafkalog.storage.log_dir.former_topics import topics_apart
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.metadata_snapshots import BOOTSTRAP
+from kafkalog.storage.log_dir.other_entries import OF_LOG_DIRS
 from kafkalog.storage.log_dir.read_directories import refuse_inputs, refuse_inside
 from kafkalog.storage.names import CLUSTER_METADATA, any_base_offset, partition_name
 from kafkalog.storage.partition_log import PartitionLog, is_selected
@@ -76,7 +78,7 @@ def planned(request: DumpRequest) -> list[Item]:
     """
     entries = {path: _entries(path) for path in request.paths}
     logs = _logs(request, [entry for found in entries.values() for entry in found])
-    named = _logs_of_files([entry.path for found in entries.values() for entry in found])
+    named = _logs_of_files(entry.path for found in entries.values() for entry in found)
     items: list[Item] = []
     before: set[str] = set()
     for path in request.paths:
@@ -108,8 +110,7 @@ def refuse_outputs(request: DumpRequest, files: Iterable[str]) -> None:
 def _is_known(path: str) -> bool:
     """Return whether dump reads files of this name."""
     name = os.path.basename(path)
-    is_snapshot = bool(_SNAPSHOT.fullmatch(name)) or name == BOOTSTRAP
-    return is_snapshot or _is_log(path) or side_file_kind(path) is not None
+    return _is_snapshot(name) or _is_log(path) or side_file_kind(path) is not None
 
 
 def _entries(path: str) -> list[Entry]:
@@ -147,17 +148,31 @@ def _refuse_unknown(partitions: Iterable[TopicPartition], logs: Iterable[Partiti
 
 
 def _under(path: str, entries: list[Entry], logs: _Logs, request: DumpRequest) -> Iterator[Item]:
-    is_glob = [entry.path for entry in entries] != [absolute_path(path)]
     for entry in entries:
+        is_named = entry.path == absolute_path(path)
         if entry.is_directory:
             yield from _of_directory(entry, logs[entry.path], request)
-        elif (item := _of_file(entry, logs, request, is_named=not is_glob)) is not None:
-            yield from item
-        elif not is_glob:
-            raise LogDirError(
-                f"{entry.path}: dump does not know a file of this name; it knows <offset>.log, "
-                f"<offset>-<epoch>.checkpoint, {', '.join(KNOWN)}"
-            )
+        elif (items := _of_file(entry, logs, request, is_named=is_named)) is not None:
+            yield from items
+        elif is_named:
+            # Refuses what somebody has compressed.
+            own = {entry.path: find_partitions([entry.path], strict=False)}
+            if not _looks_like_log(entry):
+                raise LogDirError(
+                    f"{entry.path}: dump does not know a file of this name; it knows <offset>.log, "
+                    f"<offset>-<epoch>.checkpoint, {', '.join(KNOWN)}"
+                )
+            yield from _of_log_file(entry.path, own, request)
+
+
+def _looks_like_log(file: Entry) -> bool:
+    """Return whether a file of no broker's name can be a log: by its ending, or as it begins with
+    a batch or a message."""
+    if file.name.endswith(".log"):
+        return True
+    with InputFile(file.path) as opened:
+        beginning = opened.read_around(0, MAGIC_POSITION + 1)
+    return len(beginning) > MAGIC_POSITION and beginning[MAGIC_POSITION] in MAGICS
 
 
 def _of_directory(directory: Entry, logs: list[PartitionLog], request: DumpRequest) -> list[Item]:
@@ -202,9 +217,8 @@ def _of_file(
     would mix with those of logs."""
     path, size = file.path, file.size
     if _is_log(path):
-        chosen = those_of(logs.get(path, ()), request.topics, request.partitions)
-        return [item for log in chosen for read in _reads(log, request) for item in _parts_of(read)]
-    if _SNAPSHOT.fullmatch(file.name) or file.name == BOOTSTRAP:
+        return _of_log_file(path, logs, request)
+    if _is_snapshot(file.name):
         is_left_out = request.asks_for_some or (request.is_table and not is_named)
         if is_left_out or not _is_requested_beside(path, request):
             return []
@@ -217,6 +231,11 @@ def _of_file(
     return None
 
 
+def _of_log_file(path: str, logs: _Logs, request: DumpRequest) -> list[Item]:
+    chosen = those_of(logs.get(path, ()), request.topics, request.partitions)
+    return [item for log in chosen for read in _reads(log, request) for item in _parts_of(read)]
+
+
 def _is_log(path: str) -> bool:
     name = os.path.basename(path)
     return any_base_offset(name) is not None or name.endswith(".kafka")
@@ -225,9 +244,8 @@ def _is_log(path: str) -> bool:
 def _logs_of_files(paths: Iterable[str]) -> dict[str, list[PartitionLog]]:
     """Return the log of each log file, with only that file. Lists each directory once."""
     by_directory: dict[str, list[str]] = defaultdict(list)
-    for path in paths:
-        if _is_log(path):
-            by_directory[os.path.dirname(path)].append(path)
+    for path in filter(_is_log, paths):
+        by_directory[os.path.dirname(path)].append(path)
     found: dict[str, list[PartitionLog]] = defaultdict(list)
     for files in by_directory.values():
         for log in find_partitions(files, strict=False):
@@ -237,9 +255,18 @@ def _logs_of_files(paths: Iterable[str]) -> dict[str, list[PartitionLog]]:
 
 
 def _is_requested_beside(path: str, request: DumpRequest) -> bool:
-    name = partition_name(os.path.basename(os.path.dirname(path)))
-    topic, partition = (None, None) if name is None else (name.topic, name.partition)
+    directory, file_name = os.path.split(path)
+    topic, partition = None, None
+    if _is_snapshot(file_name):
+        topic, partition = CLUSTER_METADATA, 0
+    elif file_name not in OF_LOG_DIRS:  # the name of a log directory can look like a partition's
+        name = partition_name(os.path.basename(directory))
+        topic, partition = (None, None) if name is None else (name.topic, name.partition)
     return is_selected(topic, partition, request.topics, request.partitions)
+
+
+def _is_snapshot(name: str) -> bool:
+    return name == BOOTSTRAP or _SNAPSHOT.fullmatch(name) is not None
 
 
 def log_items(log: PartitionLog, request: DumpRequest) -> Iterator[LogItem]:
@@ -264,12 +291,10 @@ def _reads(log: PartitionLog, request: DumpRequest) -> Iterator[SegmentRead]:
 
 def _snapshot_read(path: str, size: int) -> SegmentRead:
     """Return the read of a snapshot of KRaft's metadata, whose offsets count from 0."""
-    name = partition_name(os.path.basename(os.path.dirname(path)))
-    topic = CLUSTER_METADATA if name is None else name.topic
     return SegmentRead(
         path=path,
-        topic=topic,
-        partition=0 if name is None else name.partition,
+        topic=CLUSTER_METADATA,
+        partition=0,
         base_offset=None,
         next_base_offset=None,
         size=size,

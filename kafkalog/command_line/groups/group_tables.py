@@ -6,8 +6,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-import click
-
 from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.command_line.groups.why_rows import WHY_COLUMNS
@@ -16,7 +14,7 @@ from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMem
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS
 from kafkalog.storage.names import CONSUMER_OFFSETS
-from kafkalog.words import age_text, duration_text, first_names, time_text
+from kafkalog.words import age_text, counted, duration_text, first_names, time_text
 
 _OFFSETS = (
     *("group", "topic", "partition", "current_offset", "log_end_offset", "lag"),
@@ -44,6 +42,8 @@ _TIMES = dict.fromkeys(
     time_text,
 )
 _TEXTS = {**_TIMES, "time_lag_ms": age_text, "transaction_timeout_ms": duration_text}
+_NO_GROUP = "no group is known"
+_NO_OFFSET = "{} without a committed offset or an assigned partition: --state shows them"
 # What to do is the same for at most so many partitions by their names.
 _MOST_PARTITIONS = 5
 
@@ -51,7 +51,7 @@ _MOST_PARTITIONS = 5
 def write_names(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
     """Write a row per group, of any type."""
     rows = [(key.group_id, group.group_type) for key, group in _in_order(sources, groups)]
-    write_table(("group", "type"), rows, table_format)
+    write_table(("group", "type"), rows, table_format, without_rows=_NO_GROUP)
 
 
 def write_states(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
@@ -67,7 +67,7 @@ def write_states(sources: GroupSources, groups: Collection[GroupKey], table_form
         )
         for key, group in _in_order(sources, groups)
     ]
-    write_table(_STATES, rows, table_format)
+    write_table(_STATES, rows, table_format, without_rows=_NO_GROUP)
 
 
 def _in_order(
@@ -96,7 +96,8 @@ def write_members(
         for member in members
         if member.group in groups
     ]
-    write_table((*_MEMBERS, *more), rows, table_format)
+    none = "no group has a member" if groups else _NO_GROUP
+    write_table((*_MEMBERS, *more), rows, table_format, without_rows=none)
 
 
 def _assignment(member: GroupMember, names: dict[str, str]) -> str:
@@ -109,9 +110,11 @@ def _assignment(member: GroupMember, names: dict[str, str]) -> str:
     return ";".join(f"{name}:{','.join(map(str, numbers))}" for name, numbers in parts)
 
 
-def write_offsets(rows: Sequence[LagRow], table_format: str, *, verbose: bool) -> None:
-    """A row per group, topic and partition, also where a commit only waits for the end of its
-    transaction, of which the tool shows nothing."""
+def write_offsets(
+    rows: Sequence[LagRow], groups: Collection[GroupKey], table_format: str, *, verbose: bool
+) -> None:
+    """Write a row per group, topic and partition, also where a commit only waits for the end of its
+    transaction, of which the tool shows nothing. `groups` are the requested ones."""
     # As text, where any commit is resumed elsewhere.
     is_shown = table_format != "text" or any(row.resumes_at is not None for row in rows)
     resumed = RESUME_COLUMNS if is_shown else ()
@@ -122,7 +125,8 @@ def write_offsets(rows: Sequence[LagRow], table_format: str, *, verbose: bool) -
         again = (row.account[name] for name in resumed)
         more = _more(row) if verbose else ()
         values.append((*offsets[:_LAG_END], *again, *offsets[_LAG_END:], *more))
-    write_table(names, values, table_format, texts=_TEXTS)
+    none = _NO_OFFSET.format(counted(len(groups), "group")) if groups else _NO_GROUP
+    write_table(names, values, table_format, texts=_TEXTS, without_rows=none)
 
 
 def _offsets(row: LagRow) -> tuple[object, ...]:
@@ -154,9 +158,9 @@ def write_lagging(
         row for row in rows if row.is_counted and any(row.account[part] for part in _BEHIND_PARTS)
     ]
     if not lagging and table_format == "text":
-        words = "no group is known to lag" if sources.groups else "no group is known"
+        words = "no group is known to lag" if sources.groups else _NO_GROUP
         is_whole = all(reach.is_whole for reach in sources.commit_reaches())
-        click.echo(words if is_whole else f"{words} by what is here of {CONSUMER_OFFSETS}")
+        print_text(words if is_whole else f"{words} by what is here of {CONSUMER_OFFSETS}")
         return
     names = _LAGGING_VERBOSE if verbose else _LAGGING
     if verbose:

@@ -13,7 +13,11 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition, group_key
-from kafkalog.coordination.groups.stuck_partitions import HoldingTransaction, PartitionOfGroup
+from kafkalog.coordination.groups.stuck_partitions import (
+    HoldingTransaction,
+    PartitionOfGroup,
+    why_without_partitions,
+)
 from kafkalog.inspection.logs.missing_records import missing_words
 from kafkalog.questions.transactions import Transactions, TransactionSettings, transactions
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -172,13 +176,9 @@ def why_rows(
     for key in sorted(set(groups) - {row.group for row in rows}):
         group = sources.groups[key]
         nothing = [None] * (len(WHY_COLUMNS) - 7)
+        reason, words = why_without_partitions(group.protocol_type, group.members)
         if sources.missing:
             words = f"Commits may be missing: {missing_words(sources.missing)}."
-        elif not group.members:
-            words = "Nothing was committed, and no consumer is in the group: start one."
-        else:
-            words = "No member has a partition: look at what the members subscribe to."
-        reason = "not_assigned" if group.members else "no_members"
         yield (
             *(key.group_id, None, None, reason, *nothing[:-2]),
             *(group.state, group.members, None, None, words),

@@ -30,6 +30,8 @@ _NAMES = {
     ),
     "segment": ("topic", "partition", "base_offset", "size", "first_offset", "last_offset"),
 }
+# Of a topic, where partitions are there several times.
+_COPIES = ("copies",)
 # Where the metadata says that a partition is.
 _ASSIGNED = ("leader", "replicas")
 _PLACE = {"topic": (), "partition": ("directory",), "segment": ("file",)}
@@ -66,8 +68,11 @@ def write_storage(
 ) -> None:
     """Write the table with a row per topic, partition or segment in the order `sort`. `known` are
     the assignments of partitions, if there are any."""
+    rows = list(_ROWS[by](logs))
     names = (
-        *_NAMES[by],
+        *_NAMES[by][:2],
+        *(_COPIES if any(row.get("copies") != row.get("partitions") for row in rows) else ()),
+        *_NAMES[by][2:],
         *(_ASSIGNED if known else ()),
         *_HELD,
         *(("ratio",) if is_deep else ()),
@@ -75,7 +80,6 @@ def write_storage(
     )
     if is_quick:
         names = tuple(name for name in names if name not in _BY_HEADERS)
-    rows = list(_ROWS[by](logs))
     if sort != "name":
         rows.sort(key=_ORDERS[sort])
     for row in rows:
@@ -131,6 +135,7 @@ def _topics(logs: Sequence[StoredLog]) -> Iterator[_Row]:
         yield {
             "topic": topic,
             "partitions": len({stored.log.partition for stored in found}),
+            "copies": len(found),
             "segments": len(storages),
             **_held(summed_storage(storages), sum(stored.side_bytes for stored in found)),
         }

@@ -11,6 +11,31 @@ from kafkalog.words import counted, duration_text, time_text
 _ONGOING = "Ongoing"
 
 
+_CONSUMERS = "consumer"
+# Programs that are in a group to divide other work than the partitions of topics.
+_NO_CONSUMERS = {
+    "connect": (
+        "workers of Kafka Connect, which divide connectors and tasks among them",
+        "The consumers of a sink connector are in the group connect-CONNECTOR.",
+    ),
+    "sr": ("instances of Schema Registry, which choose a leader", ""),
+}
+
+
+def why_without_partitions(protocol_type: str | None, members: int) -> tuple[str, str]:
+    """Return the reason why a group has neither committed offsets nor assigned partitions, and what
+    to do. Rule: docs/format.md F781."""
+    if protocol_type and protocol_type != _CONSUMERS:
+        unknown = f"programs with the group protocol {protocol_type}", ""
+        who, more = _NO_CONSUMERS.get(protocol_type, unknown)
+        missing = "" if members else " None of them is in the group."
+        words = f"Its members are {who}: it reads no topic and commits no offsets.{missing} {more}"
+        return "no_consumers", words.rstrip()
+    if members:
+        return "not_assigned", "No member has a partition: look at what the members subscribe to."
+    return "no_members", "Nothing was committed, and no consumer is in the group: start one."
+
+
 @dataclass(frozen=True, slots=True)
 class HoldingTransaction:
     """An open transaction in a partition: what its producer wrote there, and what its coordinator

@@ -9,6 +9,12 @@ from typing import NamedTuple
 
 from kafkalog.errors import LogDirError, OptionError, RefusedOptionError
 
+# What to do about files without a cluster.
+NEWER_FILES = (
+    "give a newer snapshot, and also the transaction logs, which a server can have in another "
+    "directory, dataLogDir"
+)
+
 
 class EnsembleCluster(NamedTuple):
     """A cluster in a data directory of ZooKeeper: the directory, where the cluster begins in the
@@ -49,9 +55,12 @@ def cluster_of_log_dirs(
     """Return the cluster with the id that the log directories name, as the member of the ensemble
     has it that has come furthest.
 
-    Raises LogDirError for log directories of several clusters, and OptionError where no cluster or
-    several can be meant, and, but for `allow_unknown`, where an id is not known on either side.
+    Raises LogDirError for files of ZooKeeper without a cluster and for log directories of several,
+    OptionError where no cluster or several can be meant, and, but for `allow_unknown`, where an id
+    is not known on either side.
     """
+    if not found:
+        raise LogDirError(f"the files of ZooKeeper hold no Kafka cluster: {NEWER_FILES}")
     known = {cluster_id for cluster_id in log_dir_ids if cluster_id is not None}
     if len(known) > 1:
         raise LogDirError(f"log directories of several clusters: {', '.join(sorted(known))}")

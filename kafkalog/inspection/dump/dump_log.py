@@ -95,7 +95,7 @@ class LogDump:
             options.text_format,
             payloads=options.payloads,
             decoded_topic=decoded_topic if options.decodes else None,
-            show_secrets=options.show_secrets,
+            show_secrets=options.show_secrets or not options.decodes,
             is_judged=options.judge is not None,
         )
         self._records = RecordColumns(segment, DUMPED_COLUMNS, {}, with_control_records=True)

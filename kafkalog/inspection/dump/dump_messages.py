@@ -6,8 +6,11 @@ Most logs have neither: what reads them is imported where there is one.
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.format.secret_configs import CONNECT_KEYS, without_connect_secrets
 from kafkalog.inspection.dump.text_kernels import IS_JSON, IS_NULL, IS_TEXT, ByteColumn
 from kafkalog.inspection.dump.text_lines import LineFormat, escaped, of_pieces, spread
 from kafkalog.words import printable_json
@@ -64,6 +67,24 @@ def message_columns(
         shown_pairs.append((shown_key, (_encoded(value, text_format), state)))
     keys, values = (of_pieces(side) for side in zip(*shown_pairs, strict=True))
     return keys, values
+
+
+def values_without_secrets(keys: pa.Array, key: ByteColumn, value: ByteColumn) -> ByteColumn:
+    """Return values without the secrets of Kafka Connect's configs. `keys` are those of `key`."""
+    if not len(keys):
+        return value
+    shown: dict[int, bytes] = {}
+    could_be = np.any([pc.starts_with(keys, prefix) for prefix in CONNECT_KEYS], axis=0)
+    for row in np.flatnonzero(could_be).tolist():
+        found, before = _bytes_at(key, row), _bytes_at(value, row)
+        if found is not None and before is not None:
+            after = without_connect_secrets(found, before)
+            if after != before:
+                shown[row] = after
+    if not shown:
+        return value
+    rows = range(len(value.states))
+    return of_pieces([(shown.get(row, _bytes_at(value, row)), IS_TEXT) for row in rows])
 
 
 def _encoded(text: str | None, text_format: LineFormat) -> bytes | None:

@@ -15,7 +15,11 @@ from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.record_metadata import IS_CONTROL, MESSAGE_CRC
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.dump.dump_lines import TIMESTAMP_TYPES, DumpedFile, numbers_of, with_fields
-from kafkalog.inspection.dump.dump_messages import control_texts, message_columns
+from kafkalog.inspection.dump.dump_messages import (
+    control_texts,
+    message_columns,
+    values_without_secrets,
+)
 from kafkalog.inspection.dump.text_kernels import ByteColumn
 from kafkalog.inspection.dump.text_lines import (
     LineFormat,
@@ -42,8 +46,8 @@ RECORD_CSV_WITHOUT_PAYLOADS = _HEADER_CSV
 class RecordLines:
     """Turns record batches with RECORD_COLUMNS into lines. Without `payloads`, of keys and values
     the sizes only. `decoded_topic` is that of records which `kafkalog.messages` reads, if it is
-    to; `show_secrets` shows also what their schemas call secret. `is_judged`: lines of JSON say
-    what consumers see of each record."""
+    to; `show_secrets` shows also what their schemas call secret, and the secrets of Kafka Connect's
+    configs. `is_judged`: lines of JSON say what consumers see of each record."""
 
     def __init__(
         self,
@@ -128,6 +132,8 @@ class RecordLines:
                 key, value = message_columns(
                     self._decoded_topic, (key, value), self._format, show_secrets=self._show_secrets
                 )
+            elif not self._show_secrets:
+                value = values_without_secrets(records.column("key"), key, value)
             columns |= {"key": key, "payload": value}
         return numbers, columns
 

@@ -18,7 +18,7 @@ from kafkalog.format.side_files.leader_epochs import EpochStart, write_leader_ep
 from kafkalog.inspection.logs.replica_facts import replica_facts
 from kafkalog.messages.commit_records import CommitForm, GroupCommit, commit_batches
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.files.output_files import flush_directory, new_directory, write_file
+from kafkalog.storage.files.output_files import new_directory, write_file
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog
 
@@ -117,5 +117,4 @@ def write_commits(
         files[LEADER_EPOCHS] = write_leader_epochs([EpochStart(_FIRST_EPOCH, 0)]).encode()
     for name, data in files.items():
         write_file(os.path.join(directory, name), data, os.fsync)
-    flush_directory(directory, os.fsync)
     return WrittenSegment(partition, end.offset, end.offset + len(held))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.batch_table import new_table
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import NO_VALUE
@@ -21,6 +22,9 @@ from kafkalog.inspection.indexes.offset_index_check import OffsetIndexCheck
 from kafkalog.inspection.indexes.time_index_check import TimeIndexCheck
 from kafkalog.inspection.indexes.transaction_index_check import TransactionIndexCheck
 
+# The newest format before 0.11: messages with timestamps, and no batches yet.
+_LARGEST_OLD_MAGIC = 1
+
 _Check = OffsetIndexCheck | TimeIndexCheck | TransactionIndexCheck
 
 
@@ -29,7 +33,8 @@ class SegmentIndexes:
     """The contents of the indexes beside a log file, None where there is no such file.
 
     `is_active`: a broker may still write to the segment. `is_trimmed`: it has been closed since,
-    so that no free places are left in its indexes.
+    so that no free places are left in its indexes. `has_none_of_times`: no segment of the partition
+    has a time index, and the partition has no leader epochs.
     """
 
     base_offset: int
@@ -38,6 +43,7 @@ class SegmentIndexes:
     txnindex: bytes | None
     is_active: bool
     is_trimmed: bool
+    has_none_of_times: bool = False
 
 
 def check_indexes(tables: Iterable[LongArray], indexes: SegmentIndexes) -> list[IndexFinding]:
@@ -48,11 +54,13 @@ def check_indexes(tables: Iterable[LongArray], indexes: SegmentIndexes) -> list[
     base_offset = min(indexes.base_offset, LARGEST_OFFSET)
     checks = list(_checks(indexes, base_offset))
     headers = HeaderTable(new_table(0), base_offset)
+    largest_magic = 0
     for table in tables:
         headers = HeaderTable(table, headers)
+        largest_magic = max(largest_magic, int(table[:, column.MAGIC].max(initial=0)))
         for check in checks:
             check.add(headers)
-    findings = [*_missing(indexes, headers), *_free_places(indexes)]
+    findings = [*_missing(indexes, headers, largest_magic), *_free_places(indexes)]
     for check in checks:
         findings += check.findings(headers)
     return findings
@@ -69,14 +77,17 @@ def _checks(indexes: SegmentIndexes, base_offset: int) -> Iterator[_Check]:
         yield TransactionIndexCheck(indexes.txnindex, base_offset)
 
 
-def _missing(indexes: SegmentIndexes, end: HeaderTable) -> Iterator[IndexFinding]:
+def _missing(
+    indexes: SegmentIndexes, end: HeaderTable, largest_magic: int
+) -> Iterator[IndexFinding]:
     # Brokers make it at the first append: a segment rolled since, such as that of a topic whose
     # records have all expired, has none after a clean stop.
     if indexes.index is None and end.end > 0:
         detail = "not there: a broker that starts reads the whole of a live segment to make it"
         yield IndexFinding(".index", MISSING, Severity.WARNING, detail)
-    # Brokers before 0.10.1 had none, and their messages no timestamps.
-    if indexes.timeindex is None and end.latest_ms != NO_VALUE:
+    # Messages have timestamps since 0.10.0, segments time indexes since 0.10.1.
+    is_of_0_10_0 = indexes.has_none_of_times and largest_magic <= _LARGEST_OLD_MAGIC
+    if indexes.timeindex is None and end.latest_ms != NO_VALUE and not is_of_0_10_0:
         detail = "not there: a broker that starts makes an empty one, by which no time is found"
         yield IndexFinding(".timeindex", MISSING, Severity.WARNING, detail)
 

@@ -19,7 +19,7 @@ from kafkalog.messages.catalog import message
 from kafkalog.messages.message_writer import write_message
 from kafkalog.messages.schema import ZERO_UUID, Values
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.files.output_files import flush_directory, write_file
+from kafkalog.storage.files.output_files import write_file
 from kafkalog.storage.log_dir.log_dir import META_PROPERTIES
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot
 from kafkalog.storage.names import CLUSTER_METADATA
@@ -98,7 +98,6 @@ def write_directory(
         "directory.id": new.directory_id,
     }
     _write(target, META_PROPERTIES, write_properties(properties))
-    flush_directory(directory, os.fsync)
 
 
 def kraft_version_batch(version: int, offset: int, epoch: int) -> bytes:

@@ -29,7 +29,7 @@ from kafkalog.inspection.partitions.leader_choices import (
 )
 from kafkalog.inspection.partitions.salvage import SalvageSettings
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.files.output_files import flush_directory, write_file
+from kafkalog.storage.files.output_files import write_file
 from kafkalog.storage.names import RECOVERY_POINTS
 from kafkalog.storage.partition_log import SegmentFile, topic_id
 from kafkalog.storage.reading.replica_reads import overlaps
@@ -139,4 +139,3 @@ def finish_tails(target: str, tails: Iterable[LostTail]) -> None:
         text = write_offset_checkpoint(ends)
         write_file(os.path.join(path, RECOVERY_POINTS), text.encode(), os.fsync)
         copy_properties(kept[0].source_log_dir, path)
-        flush_directory(path, os.fsync)

@@ -25,6 +25,7 @@ from kafkalog.format.faults import Fault
 from kafkalog.inspection.partitions.doubtful_batches import is_misplaced, miscounted, replaced
 from kafkalog.storage.cleaning.log_compaction import compact_log
 from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.files.output_files import flush_directory
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import RecordedEnd, recorded_end
@@ -114,6 +115,7 @@ def _salvaged_and_compacted(
     for kept in (LEADER_EPOCHS, f"{writer.next_offset:020d}.snapshot"):
         if os.path.exists(os.path.join(whole, kept)):
             os.replace(os.path.join(whole, kept), os.path.join(directory, kept))
+    flush_directory(directory, os.fsync)
     shutil.rmtree(os.path.dirname(whole))
     return {
         **row,

@@ -8,7 +8,7 @@ import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from operator import itemgetter
 from typing import TypeVar
 
@@ -46,7 +46,7 @@ from kafkalog.storage.files.files import (
     read_text,
 )
 from kafkalog.storage.log_dir.segment_files import LOG, FoundSegment, SegmentStatus, found_segments
-from kafkalog.storage.names import snapshot_offset
+from kafkalog.storage.names import segment_file_name, snapshot_offset
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, PartitionLog
 from kafkalog.storage.recovery.temporary_files import CLEANED
 
@@ -61,13 +61,14 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
     entries = [entry for entry in list_directory(log.path) if not entry.is_directory]
     texts = _Texts(log.path)
     all_snapshots = _by_offset(entries)
+    has_none_of_times = not any(_shows_time_indexes(entry.name) for entry in entries)
     carried: list[CarriedEpoch] = []
     segments = found_segments(log, entries)
     active = next((each for each in segments if each.status is SegmentStatus.ACTIVE), None)
     for segment in segments:
         snapshots = _snapshots(segment, all_snapshots)
         try:
-            found, account = _checked(log, segment)
+            found, account = _checked(log, segment, has_none_of_times=has_none_of_times)
             for entry in snapshots:
                 data = _contents(read_bytes, entry.path, entry.name, found)
                 found += [] if data is None else snapshot_findings(entry.name, data)
@@ -88,6 +89,13 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
             **account.columns(),
             **_verdict(found),
         }
+
+
+def _shows_time_indexes(name: str) -> bool:
+    """Return whether a file beside segments is of a broker that writes time indexes: leader epochs
+    came later than these. Rule: F133."""
+    found = segment_file_name(name)
+    return name == LEADER_EPOCHS or (found is not None and found.kind == ".timeindex")
 
 
 class _Texts:
@@ -170,7 +178,9 @@ def _verdict(found: Sequence[IndexFinding]) -> TableRow:
     return {"index_verdict": verdict, "index_findings": findings}
 
 
-def _checked(log: PartitionLog, segment: FoundSegment) -> tuple[list[IndexFinding], HeaderAccount]:
+def _checked(
+    log: PartitionLog, segment: FoundSegment, *, has_none_of_times: bool
+) -> tuple[list[IndexFinding], HeaderAccount]:
     account = HeaderAccount()
     base_offset = segment.name.base_offset
     if LOG not in segment.files:
@@ -182,7 +192,9 @@ def _checked(log: PartitionLog, segment: FoundSegment) -> tuple[list[IndexFindin
         chunks = SegmentHeaders(FileWindow(file), options).chunks()
         tables = (account.noted(chunk.table) for chunk in chunks)
         unread: list[IndexFinding] = []
-        found = check_indexes(tables, _indexes(log, segment, unread))
+        indexes = _indexes(log, segment, unread)
+        indexes = replace(indexes, has_none_of_times=has_none_of_times)
+        found = check_indexes(tables, indexes)
     hidden = {(finding.file, MISSING) for finding in unread}
     return unread + [each for each in found if (each.file, each.kind) not in hidden], account
 

@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
+from kafkalog.coordination.zookeeper.ensemble_clusters import (
+    NEWER_FILES,
+    EnsembleCluster,
+    cluster_of_log_dirs,
+)
 from kafkalog.coordination.zookeeper.kafka_directories import ZnodeRow, kafka_rows
 from kafkalog.coordination.zookeeper.znode_image import SUBTREES, ZnodeFacts
+from kafkalog.errors import LogDirError
 from kafkalog.inspection.zookeeper.kafka_znodes import ClusterPlace, cluster_places, cluster_znodes
 from kafkalog.log_lines import logger
+from kafkalog.words import first_names
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.moments import zxid_at
 from kafkalog.zookeeper.replay import TreeAt, tree_at
+from kafkalog.zookeeper.tree_walk import znodes
+
+_SHOWN_ZNODES = 5
 
 _logger = logger(__name__)
 
@@ -62,9 +71,9 @@ def newest_tree(
     """Return the tree in data directories that has the cluster with one of the ids, at the end or
     as of a time.
 
-    Raises LogDirError for a path without ZooKeeper's files, OptionError where none or several
-    clusters can be meant, and DataLossError for a time before all that is there. Damage is passed
-    over, and a warning names it.
+    Raises LogDirError for a path without ZooKeeper's files or without a cluster in them,
+    OptionError where none or several clusters can be meant, and DataLossError for a time before all
+    that is there. Damage is passed over, and a warning names it.
     """
     trees = {
         each.path: tree_at(each, None if time_ms is None else zxid_at(each, time_ms), _warn)
@@ -75,8 +84,18 @@ def newest_tree(
         for path, tree in trees.items()
         for place in cluster_places(tree).values()
     }
+    if not places:
+        words = "; ".join(_without_cluster(path, tree) for path, tree in trees.items())
+        advice = NEWER_FILES if time_ms is None else f"{NEWER_FILES}, or a later time"
+        raise LogDirError(f"{words}: {advice}")
     cluster = cluster_of_log_dirs(list(places), cluster_ids, chroot=chroot, allow_unknown=True)
     return ClusterTree(cluster.input_path, trees[cluster.input_path], places[cluster])
+
+
+def _without_cluster(path: str, tree: TreeAt) -> str:
+    tops = sorted(each.path for each in znodes(tree) if each.path.count("/") == 1)
+    shown = first_names([each for each in tops if each != "/"], _SHOWN_ZNODES) or "nothing"
+    return f"{path}: no Kafka cluster as of zxid {tree.zxid:#x}, only {shown} is there"
 
 
 def _warn(finding: ZooKeeperFinding) -> None:

@@ -39,6 +39,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from kafkalog.columns.arrow_types import arrow_fields
 from kafkalog.errors import OptionError, StatePositionError, UnsupportedFormatError
 from kafkalog.lake.decoded_columns import Field
+from kafkalog.lake.iceberg.synced_files import write_synced
 from kafkalog.lake.layout import (
     CATALOG_FILE,
     DEFAULT_NAMESPACE,
@@ -50,6 +51,7 @@ from kafkalog.lake.layout import (
 from kafkalog.lake.table_writer import columns_with_statistics
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.file_access import file_access
+from kafkalog.storage.files.output_files import make_directories
 from kafkalog.storage.files.uris import absolute_path, is_remote
 
 _CODEC = TableProperties.PARQUET_COMPRESSION
@@ -102,7 +104,7 @@ def opened_catalog(catalog: str | None, output_dir: str | None) -> Catalog:
         raise OptionError("--catalog", catalog, allowed) from None
     for name, value in _storage_properties():
         opened.properties.setdefault(name, value)
-    return opened
+    return write_synced(opened)
 
 
 def has_catalog(catalog: str | None, output_dir: str | None) -> bool:
@@ -127,11 +129,12 @@ def _catalog_path(output_dir: str) -> str:
 def _catalog_of(output_dir: str) -> Catalog:
     path = _catalog_path(output_dir)
     directory = os.path.dirname(path)
-    os.makedirs(directory, exist_ok=True)
+    make_directories(directory, os.fsync)
     try:
-        return SqlCatalog("kafkalog", uri=f"sqlite:///{path}", warehouse=f"file://{directory}")
+        catalog = SqlCatalog("kafkalog", uri=f"sqlite:///{path}", warehouse=f"file://{directory}")
     except SQLAlchemyError as error:
         raise OSError(f"{path}: the catalog cannot be opened: {error.__cause__ or error}") from None
+    return write_synced(catalog)
 
 
 def _storage_properties() -> Iterator[tuple[str, str]]:

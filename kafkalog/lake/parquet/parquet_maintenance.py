@@ -23,7 +23,7 @@ from kafkalog.lake.small_files import (
 from kafkalog.lake.table_writer import PENDING_FOLDER
 
 # A manifest that a killed run had not written whole.
-_UNFINISHED_MANIFEST = re.compile(rf"\.{re.escape(MANIFEST)}\.[0-9a-f]+\.tmp")
+_UNFINISHED_MANIFEST = re.compile(rf"\.{re.escape(MANIFEST)}\.[0-9a-f]+(\..+)?\.tmp")
 
 
 def optimize(table: ParquetTable, rewrite: Rewrite = rewritten_groups) -> RewrittenFiles:

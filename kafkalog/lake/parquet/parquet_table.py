@@ -140,7 +140,6 @@ class ParquetTable:
 
     def _replace_manifest(self, after: TableManifest) -> None:
         """The commit, and what follows it."""
-        self.directory.flush(file.pending_path for file in after.files if file.pending_path)
         with self.directory.locked(_LOCK):
             self._refuse_newer()
             self.directory.replace(MANIFEST, after.to_json().encode())

@@ -3,8 +3,8 @@ guessed, and takes its name when it is whole."""
 
 from __future__ import annotations
 
+import errno
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import stopped_by_exceptions
+from kafkalog.storage.files import unfinished
 
 # Files that only brokers write: nothing of ours is written beside them.
 _BROKER_FILES = (".lock", "meta.properties")
@@ -19,8 +20,8 @@ _BROKER_FILES = (".lock", "meta.properties")
 # Forces what was written through a descriptor to disk.
 Flush = Callable[[int], None]
 
-# In the names of what is not whole yet.
-UNIQUE_CHARACTERS = 16
+# File systems that keep the names in directories by themselves answer with these.
+_NOTHING_TO_FLUSH = (errno.EBADF, errno.EINVAL, errno.ENOTSUP)
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Files that are already open: by their own names, never by the target of a link.
@@ -69,8 +70,9 @@ def new_directory(path: str) -> None:
     Raises LogDirError if it exists, or would be in or below a broker's log directory.
     """
     refuse_log_directory(path)
+    make_directories(os.path.dirname(os.path.abspath(path)), os.fsync)
     try:
-        os.makedirs(path)
+        os.mkdir(path)
     except FileExistsError:
         raise existing_target(path) from None
 
@@ -113,58 +115,52 @@ class OutputFile:
         self.size += len(data)
 
     def flush(self, flush: Flush) -> None:
-        """Force what was written to disk."""
-        flush(self._descriptor)
+        """Force what was written to disk. Raises OSError with the file's path."""
+        flush_file(self._descriptor, self.path, flush)
 
     def close(self) -> None:
         os.close(self._descriptor)
 
 
 def write_file(path: str, data: bytes, flush: Flush) -> None:
-    """Write a small file in place of one of that name, never seen half written."""
+    """Write a small file in place of one of that name, never seen half written. Raises OSError with
+    the file's path."""
     try:
         with whole_file(path, flush) as file:
             file.write(data)
     except OSError as error:
-        error.filename = path  # such as where the disk is full
+        error.filename = error.filename or path  # such as where the disk is full
         raise
 
 
 @contextmanager
 def whole_file(path: str, flush: Flush = os.fsync, *, at_once: bool = False) -> Iterator[BinaryIO]:
-    """Yield a file that replaces `path` when it is complete, with the permissions of the existing
-    one; if writing fails, that one stays and nothing else is left.
+    """Yield a file that replaces `path` when it is complete and flushed, with the permissions of
+    the existing one; if writing fails, that one stays and nothing else is left.
 
     With `at_once` it replaces `path` while it is still empty, so that readers can watch it grow. A
     link at `path` is replaced, never followed.
     """
-    scratch = unfinished_path(path, ".tmp")
+    scratch = unfinished.unfinished_path(path, unfinished.FILE)
     replaced = _status(path)
     mode = 0o666 if replaced is None else stat.S_IMODE(replaced.st_mode) & 0o777
     descriptor = os.open(scratch, _NEW_FILE, mode)
     try:
         with open(descriptor, "wb") as file:
+            unfinished.lock(descriptor)
             if replaced is not None:
                 _take_over(file.fileno(), replaced)
             if at_once:
                 os.replace(scratch, path)
             yield file
             file.flush()
-            flush(file.fileno())
+            flush_file(file.fileno(), path, flush)
         if not at_once:
             os.replace(scratch, path)
+        flush_directory(os.path.dirname(path) or os.curdir, flush)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(scratch)
-
-
-def unfinished_path(path: str, ending: str) -> str:
-    """Return a name beside a path for incomplete output, which cannot be guessed."""
-    directory, name = os.path.split(path)
-    # With room for the rest, however long the name is.
-    return os.path.join(
-        directory, f".{name[:100]}.{secrets.token_hex(UNIQUE_CHARACTERS // 2)}{ending}"
-    )
 
 
 def _status(path: str) -> os.stat_result | None:
@@ -189,13 +185,15 @@ def given_file(option: str, path: str, *, at_once: bool = False) -> Iterator[Bin
     not a regular file, such as /dev/null, /dev/stdout or a pipe, is written directly.
 
     Raises OptionError if the path's directory does not exist or writing is not allowed, and
-    StoppedError for a signal that ends the process, so that nothing unfinished is left.
+    StoppedError for a signal that ends the process, so that nothing unfinished is left. What killed
+    processes have left beside the path is removed.
     """
     if is_written_directly(path):
         with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC), "wb") as file:
             yield file
         return
     refuse_unwritable_file(option, path)
+    unfinished.remove_leftovers(os.path.realpath(path))
     # A file that is in place at once leaves nothing to remove.
     ending = nullcontext() if at_once else stopped_by_exceptions()
     try:
@@ -218,10 +216,39 @@ def is_written_directly(path: str) -> bool:
         return False
 
 
-def flush_directory(path: str, flush: Flush) -> None:
-    """Force the names of a directory's files to disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+def make_directories(path: str, flush: Flush) -> None:
+    """Create a directory and its parents where they are missing, and force their names to disk."""
+    parent = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        return
+    make_directories(parent, flush)
+    with suppress(FileExistsError):
+        os.mkdir(path)
+    flush_directory(parent, flush)
+
+
+def flush_file(descriptor: int, path: str, flush: Flush) -> None:
+    """Force an open file to disk. Raises OSError with its path."""
     try:
         flush(descriptor)
+    except OSError as error:
+        error.filename = path
+        raise
+
+
+def flush_directory(path: str, flush: Flush) -> None:
+    """Force the names of a directory's files to disk, where its file system does that on request.
+
+    Raises OSError with the directory's path.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return  # one that files may be written to, and that may not be read
+    try:
+        flush_file(descriptor, path, flush)
+    except OSError as error:
+        if error.errno not in _NOTHING_TO_FLUSH:
+            raise
     finally:
         os.close(descriptor)

@@ -1,6 +1,7 @@
 """Finding partitions and segments under the paths a user gives.
 
-Files are listed, not opened, but for the small text files of a log directory.
+Files are listed, not opened, but for the small text files of a log directory and for logs that are
+named by their own paths and have names of no broker.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from shlex import quote
 from threading import Lock
 from typing import TypeVar
 
@@ -17,7 +19,7 @@ from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
 from kafkalog.format.side_files.properties import read_properties
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import Directories, list_directory, matching_entries
+from kafkalog.storage.files.files import Directories, InputFile, list_directory, matching_entries
 from kafkalog.storage.files.read_around import unreadable_reason
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.files.unreadable_input import note_unlisted
@@ -46,6 +48,17 @@ _CHECKPOINTS = (LOG_STARTS, REPLICATION_OFFSETS, CLEANER_OFFSETS, RECOVERY_POINT
 META_PROPERTIES = "meta.properties"
 _LOG_DIR_FILES = {META_PROPERTIES, *_CHECKPOINTS}
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+
+# How files begin that somebody has compressed, and what unpacks them.
+_COMPRESSED = {
+    b"\x1f\x8b": ("gzip", "gunzip -k"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),
+    b"\xfd7zXZ\0": ("xz", "unxz -k"),
+    b"BZh": ("bzip2", "bunzip2 -k"),
+    b"\x04\x22\x4d\x18": ("lz4", "unlz4"),
+    b"PK\3\4": ("zip", "unzip"),
+}
+_SIGNATURE_BYTES = max(map(len, _COMPRESSED))
 
 _Read = TypeVar("_Read")
 _logger = logger(__name__)
@@ -80,6 +93,8 @@ def find_partitions(
             raise LogDirError(
                 f"{entry.path}: not a log but a file beside logs: name a log's file, or a directory"
             )
+        if not entry.is_directory and not _is_log_file(entry.name):
+            _refuse_compressed(entry.path)
         if not entry.is_directory:
             files.setdefault(os.path.dirname(entry.path), []).append(entry.path)
     directories = [entry.path for entry in found.values() if entry.is_directory]
@@ -132,6 +147,20 @@ def _is_beside_logs(entry: Entry) -> bool:
     is_index = name is not None and name.kind != ".log"
     is_known = entry.name in _LOG_DIR_FILES or snapshot_offset(entry.name) is not None
     return not entry.is_directory and (is_index or is_known)
+
+
+def _refuse_compressed(path: str) -> None:
+    """Raise LogDirError for a file that somebody has compressed, by its first bytes."""
+    with InputFile(path) as file:
+        beginning = file.read_around(0, _SIGNATURE_BYTES)
+    for signature, (name, command) in _COMPRESSED.items():
+        if beginning.startswith(signature):
+            if ".tar" in path or path.endswith(".tgz"):
+                command = "tar -xf"
+            raise LogDirError(
+                f"{path} is compressed by {name} and not a log: unpack it first, with "
+                f"{command} {quote(path)}"
+            )
 
 
 class _LogDirs:
@@ -205,23 +234,32 @@ class _Search:
         ]
         if tiered and not partitions:
             return
-        if not partitions and not _LOG_DIR_FILES & {entry.name for entry in entries}:
+        has_partitions = self._add_partitions(partitions, path)
+        if not has_partitions and not _LOG_DIR_FILES & {entry.name for entry in entries}:
             below = self._tiered_below(path, entries)
             if below:
                 self.found += below
                 return
             near = nearby_log_dirs(
-                self._directories, path, _is_log_dir, is_one_of_several=is_one_of_several
+                self._directories, path, is_log_dir, is_one_of_several=is_one_of_several
             )
             raise LogDirError(
                 f"{path}: {near} (a log directory has directories named <topic>-<partition>, a "
                 "partition directory has <offset>.log, tiered storage has neither)"
             )
-        log_dir = self._log_dir(path)
+
+    def _add_partitions(self, partitions: list[str], path: str) -> bool:
+        """Add the logs of a log directory; return whether there are any, also unlisted ones.
+        A log directory in it can have the name of a partition, such as kafka-1."""
+        log_dir, has_any = self._log_dir(path), False
         for partition in partitions:
             files = self._entries(partition)
+            if files is not None and is_log_dir(files):
+                continue
+            has_any = True
             if files is not None:
                 self.found.append(listed_log(partition, files, log_dir, path))
+        return has_any
 
     def _tiered_below(self, path: str, entries: list[Entry]) -> list[PartitionLog]:
         """Return the logs in tiered storage one level below, where Kafka's own plug-in makes a
@@ -231,7 +269,7 @@ class _Search:
             files = self._entries(entry.path) if entry.is_directory else None
             if files is None:
                 continue
-            if _is_log_dir(files):
+            if is_log_dir(files):
                 return []
             tiered = tiered_partitions(self._directories, entry.path, files)
             found += [tiered_log(partition, path) for partition in tiered]
@@ -275,11 +313,15 @@ class _Search:
 def _is_partition_dir(path: str, entries: list[Entry]) -> bool:
     if any(_is_log_file(entry.name) for entry in entries):
         return True
-    # An empty partition, rather than a log directory that is named like one.
-    return partition_name(os.path.basename(path)) is not None and not _is_log_dir(entries)
+    # An empty partition, rather than a log directory that is named like one, or a parent of some.
+    is_partition = partition_name(os.path.basename(path)) is not None
+    return (
+        is_partition and not is_log_dir(entries) and not any(each.is_directory for each in entries)
+    )
 
 
-def _is_log_dir(entries: list[Entry]) -> bool:
+def is_log_dir(entries: Sequence[Entry]) -> bool:
+    """Return whether these are the entries of a log directory, whatever its name. Rule: F958."""
     return any(
         entry.name in _LOG_DIR_FILES or (entry.is_directory and partition_name(entry.name))
         for entry in entries

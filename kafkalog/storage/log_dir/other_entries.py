@@ -23,6 +23,7 @@ from kafkalog.storage.log_dir.log_dir import (
     CLEAN_SHUTDOWN,
     META_PROPERTIES,
     input_entries,
+    is_log_dir,
     read_log_dir,
 )
 from kafkalog.storage.log_dir.metadata_snapshots import BOOTSTRAP, is_metadata_snapshot
@@ -33,6 +34,7 @@ from kafkalog.storage.names import (
     LOG_STARTS,
     RECOVERY_POINTS,
     REPLICATION_OFFSETS,
+    any_base_offset,
     oldest_base_offset,
     partition_name,
     segment_file_name,
@@ -60,6 +62,8 @@ OF_PARTITIONS = frozenset((LEADER_EPOCHS, PARTITION_METADATA, "quorum-state"))
 # So many partitions are named that have no directory.
 MOST_ABSENT = 5
 _UNKNOWN = "not a file that brokers write"
+_COMPRESSED = "a log that was compressed: nothing reads it until it is unpacked"
+_COMPRESSED_ENDINGS = (".gz", ".zst", ".xz", ".bz2", ".lz4", ".zip")
 _MARKED = {
     DELETED: "removed by retention, the cleaner or a truncation",
     CLEANED: "a cleaning that was not finished",
@@ -93,7 +97,8 @@ def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
 
 def unread_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
     """Yield the entries that have the name of a Kafka file or directory but are neither regular
-    files nor directories, in the directories of these logs and beside them."""
+    files nor directories, in the directories of these logs and beside them, and logs that were
+    compressed."""
     logs = [log for log in logs if not log.given_files]
     paths = {log.path for log in logs} | {log.log_dir.path for log in logs if not log.is_named}
     for path in sorted(paths):
@@ -102,6 +107,9 @@ def unread_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
             is_segment_file = segment_file_name(name) is not None
             if is_segment_file or partition_name(name) or name in OF_LOG_DIRS or _is_known(name):
                 yield entry
+        for file in readable_entries(path):
+            if _is_compressed(file.name):
+                yield OtherEntry(file.path, file.size, _COMPRESSED)
 
 
 def absent_partitions(
@@ -205,6 +213,8 @@ def _size(entry: Entry) -> int:
 
 
 def _what(entry: Entry) -> str:
+    if entry.is_directory and is_log_dir(readable_entries(entry.path)):
+        return "another log directory: give it as well to read it"
     name = partition_name(entry.name) if entry.is_directory else None
     if name is None:
         return _UNKNOWN
@@ -218,8 +228,14 @@ def _in_partition(path: str) -> Iterator[OtherEntry]:
             yield OtherEntry(entry.path, entry.size, _MARKED[segment_file.mark])
         elif segment_file is None and (entry.is_directory or not _is_known(entry.name)):
             is_deleted = _is_known(entry.name.removesuffix(DELETED))
-            what = _MARKED[DELETED] if is_deleted else _UNKNOWN
+            what = _COMPRESSED if _is_compressed(entry.name) else _UNKNOWN
+            what = _MARKED[DELETED] if is_deleted else what
             yield OtherEntry(entry.path, _size(entry), what)
+
+
+def _is_compressed(name: str) -> bool:
+    stem, ending = os.path.splitext(name)
+    return ending in _COMPRESSED_ENDINGS and any_base_offset(stem) is not None
 
 
 def _is_known(name: str) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection
 
 import click
 
+from kafkalog.words import in_a_line
+
 # Where the name is not the source's with dashes: those that commands and jobs have for it.
 _OTHER_NAMES = {
     "endingOffsets": ("--as-of-offset", "--offsets"),
@@ -66,7 +68,8 @@ def named_as_parameters(message: str, parameters: Collection[str]) -> str:
 def usage_error_text(error: click.UsageError) -> str:
     """Return click's message about an argument in the form that other errors have, and where help
     is."""
-    message = error.format_message()
+    # click lists choices on lines of their own.
+    message = in_a_line(error.format_message())
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
         if isinstance(error.param, click.Option):
             message = f"{error.param.opts[0]}: {error.message}"

@@ -79,6 +79,20 @@ def test_topics_are_the_sum_of_their_partitions_and_segments() -> None:
     assert by_topic["orders"]["side_bytes"] == sum(path.stat().st_size for path in sides)
 
 
+def test_sums_over_several_copies_of_a_partition_are_said_to_be_such(unpacked: Unpacked) -> None:
+    logs = unpacked("diverged44.logs")
+    data = [str(logs / f"node-{node}" / "data") for node in (11, 12, 13)]
+    several = {row["topic"]: row for row in rows(*data)}
+    single = {row["topic"]: row for row in rows(data[0])}
+    assert (several["orders"]["partitions"], several["orders"]["copies"]) == (2, 6)
+    assert "copies" not in single["orders"]
+    _, text, _ = run(*data)
+    assert "3 partitions of 3 here in several copies: sizes, records and batches" in text
+    assert text.splitlines()[3].split()[:3] == ["TOPIC", "PARTITIONS", "COPIES"]
+    assert "several copies" not in run(data[0])[1]
+    assert "several copies" in run("--savings", *data)[1]
+
+
 def test_beside_a_file_are_the_files_named_like_it_and_nothing_else() -> None:
     path = next(path for path in sorted(SHOP.rglob("orders-*/*.log")) if int(path.stem))
     sides = [other for other in path.parent.glob(f"{path.stem}.*") if other != path]

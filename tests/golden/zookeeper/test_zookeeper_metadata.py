@@ -11,11 +11,13 @@ from click.testing import CliRunner
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options.zookeeper_options import read_zookeeper_options
 from kafkalog.views.reading.zookeeper_reading import read_data_dir
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from tests.support.golden.znodes import Row, listing
 from tests.support.repository import Unpack
+from tests.support.zookeeper.zookeeper_files import Node, snapshot_bytes, write_data_dir
 
 # What kafka-topics --describe prints of 0.8.2 and 0.10.2.
 TOPIC = re.compile(r"Topic:(\S+)\tPartitionCount:(\d+)\tReplicationFactor:(\d+)\tConfigs:(\S*)")
@@ -224,3 +226,14 @@ def test_what_zookeeper_does_not_have_is_refused(unpacked: Unpack) -> None:
         assert (code, words in err) == (2, True)
     code, out, _ = run(path, "--by", "broker")
     assert (code, "LOG-DIRS" in out, "as of zxid 0x" in out) == (0, False, True)
+
+
+def test_files_without_a_cluster_are_named_with_what_is_missing(tmp_path: Path) -> None:
+    # F485. As the first snapshot of a server is: ZooKeeper's own znodes.
+    nodes = [Node(b""), Node(b"/zookeeper"), Node(b"/zookeeper/quota")]
+    path = write_data_dir(tmp_path / "zk", {0: snapshot_bytes(nodes)})
+    for options in ((), ("--chroot", "/kafka"), ("--commands",)):
+        code, out, err = run(path, *options)
+        assert (code, out) == (ExitCode.UNREADABLE_INPUT, "")
+        assert f"{path}: no Kafka cluster as of zxid 0x0, only /zookeeper is there: give" in err
+        assert "dataLogDir" in err

@@ -1,7 +1,7 @@
 """What people see: tables in three formats, colour on a terminal only; sizes and times in words."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import click
 import pytest
@@ -51,7 +51,13 @@ WIDE = ("topic", "size", "directory", "codec")
 WIDE_ROWS = [(TOPIC, 1, "/" + "d" * 60, "zstd"), ("c", 22, "/", "none")]
 
 
-def on_terminal(monkeypatch: pytest.MonkeyPatch, columns: int, *arguments: str) -> list[str]:
+def on_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
+    *arguments: str,
+    names: Sequence[str] = WIDE,
+    rows: Sequence[Sequence[object]] = WIDE_ROWS,
+) -> list[str]:
     """The lines of a table on a terminal of that width."""
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", str(columns))
@@ -62,7 +68,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, columns: int, *arguments: str) 
     def table(table_format: str) -> None:
         with monkeypatch.context() as patch:
             patch.setattr("sys.stdout", out)
-            write_table(WIDE, WIDE_ROWS, table_format)
+            write_table(names, rows, table_format)
 
     assert CliRunner().invoke(table, arguments).exit_code == 0
     return out.getvalue().splitlines()
@@ -84,6 +90,57 @@ def test_a_table_fits_the_terminal(
     lines = on_terminal(monkeypatch, columns)
     assert max(map(len, lines)) <= columns
     assert lines[1].split() == shown.split()
+
+
+ANSWER = (
+    *("topic", "partition", "outcome", "producer_id", "producer_epoch", "first_timestamp"),
+    "waiting_groups",
+)
+ANSWER_ROW = (
+    "orders",
+    0,
+    "open",
+    1030,
+    0,
+    "2026-11-21T07:41:51.166Z",
+    "billing-service-of-the-shop",
+)
+FAULT = ("file", "position", "length", "severity", "kind", "detail")
+SEGMENT = "/var/lib/kafka/data-1/shop.codec-zstd-0/00000000000000412907.log"
+FAULT_ROW = (SEGMENT, 23728, 1558, "error", "checksum", "stored 0x65cb278d, computed 0x110595b1")
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (50, ["TOPIC", "PARTITION", "OUTCOME", "WAITING-GROUPS"]),
+        (80, ["TOPIC", "PARTITION", "OUTCOME", "PRODUCER-ID", "WAITING-GROUPS"]),
+        (120, [name.upper().replace("_", "-") for name in ANSWER]),
+    ],
+)
+def test_the_columns_with_the_answer_are_the_last_to_go(
+    columns: int, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = on_terminal(monkeypatch, columns, names=ANSWER, rows=[ANSWER_ROW])
+    assert lines[0].split() == expected
+    if columns > 50:
+        assert lines[1].endswith("billing-service-of-the-shop")
+
+
+@pytest.mark.parametrize(
+    ("columns", "file"),
+    [
+        (80, "…/shop.codec-zstd-0/…412907.log"),
+        (130, "…/shop.codec-zstd-0/00000000000000412907.log"),
+        (200, SEGMENT),
+    ],
+)
+def test_a_path_keeps_its_directory_and_its_name(
+    columns: int, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header, line = on_terminal(monkeypatch, columns, names=FAULT, rows=[FAULT_ROW])
+    assert {"FILE", "KIND", "DETAIL"} <= set(header.split())
+    assert line.split()[0] == file
 
 
 def test_a_wide_table_is_whole_on_a_terminal_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,3 +25,10 @@ def test_other_errors_are_as_spark_says_them() -> None:
         "PySparkException",
         "the disk is full",
     )
+
+
+def test_an_error_of_several_lines_becomes_one() -> None:
+    text = "cannot resolve x.\n\tIt is one of a,\n\tb;\n'Project [x]\n"
+    assert last_words(PySparkException(text))[1] == (
+        "cannot resolve x. It is one of a, b; 'Project [x]"
+    )

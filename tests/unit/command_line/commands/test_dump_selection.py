@@ -1,9 +1,12 @@
 """Which files, topics, batches and records `kafkalog dump` selects; wrong selections."""
 
+import gzip
+import shutil
 from pathlib import Path
 
 import pytest
 
+from kafkalog.exit_codes import ExitCode
 from tests.support.logs.dumped_records import FIRST_MS, dump, json_lines
 from tests.support.repository import ROOT
 
@@ -139,3 +142,38 @@ def test_offsets_that_are_not_a_range_are_an_error_with_the_usage(offsets: str, 
     result = dump("--offsets", offsets, SHOP)
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
+
+
+def test_a_log_of_another_name_is_dumped_as_other_commands_take_it(
+    orders: Path, tmp_path: Path
+) -> None:
+    expected = dump("--deep", orders / SEGMENT.name).stdout
+    for name in ("2.log", "orders.bak"):
+        path = (orders / SEGMENT.name).rename(tmp_path / name)
+        result = dump("--deep", path)
+        assert result.exit_code == ExitCode.DONE, result.stderr
+        assert result.stdout.splitlines()[1:] == expected.splitlines()[2:]
+        path.rename(orders / SEGMENT.name)
+
+
+def test_a_compressed_log_is_refused_with_what_to_type(orders: Path, tmp_path: Path) -> None:
+    path = tmp_path / "2.log.gz"
+    path.write_bytes(gzip.compress((orders / SEGMENT.name).read_bytes()))
+    result = dump(path)
+    assert result.exit_code == ExitCode.UNREADABLE_INPUT
+    assert f"compressed by gzip and not a log: unpack it first, with gunzip -k {path}" in (
+        result.stderr
+    )
+
+
+def test_snapshots_are_of_the_metadata_whatever_the_directory_is_called(tmp_path: Path) -> None:
+    # F958.
+    log_dir = tmp_path / "kafka-1"
+    shutil.copytree(ROOT / "examples" / "controller", log_dir)
+    snapshot = next((log_dir / "__cluster_metadata-0").glob("*0001.checkpoint"))
+    snapshot.rename(log_dir / "bootstrap.checkpoint")
+    for paths in ([log_dir], [log_dir / "bootstrap.checkpoint"]):
+        lines = json_lines("--deep", *paths)
+        assert {line.get("topic") for line in lines} <= {"__cluster_metadata", None}
+        of_snapshot = [line for line in lines if line["file"].endswith("bootstrap.checkpoint")]
+        assert any("TOPIC_RECORD" in str(line.get("payload")) for line in of_snapshot)

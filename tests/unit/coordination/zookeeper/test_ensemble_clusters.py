@@ -54,6 +54,13 @@ def test_an_id_that_is_not_known_has_to_be_vouched_for() -> None:
         assert cluster_of_log_dirs(found, log_dir_ids, allow_unknown=True) is found[0]
 
 
+def test_files_without_a_cluster_are_no_fault_of_an_option() -> None:
+    # F485
+    for chroot in (None, "/kafka"):
+        with pytest.raises(LogDirError, match="hold no Kafka cluster: give a newer snapshot"):
+            cluster_of_log_dirs([], ["one"], chroot=chroot)
+
+
 def test_of_several_that_can_be_meant_one_has_to_be_named() -> None:
     # F485
     with pytest.raises(OptionError, match="one of the clusters: /, /old"):

@@ -126,6 +126,36 @@ def test_missing_indexes_are_a_verdict_of_their_own(tmp_path: Path) -> None:
     assert both["index_verdict"] == "findings"
 
 
+def test_brokers_of_0_10_0_wrote_timestamps_and_no_time_index(tmp_path: Path) -> None:
+    # F133. With a file that only a later broker writes, the index is missing.
+    partition = tmp_path / "t-0"
+    partition.mkdir()
+    messages = write_message_set([record(0), record(1)], magic=1)
+    (partition / log_name(0)).write_bytes(messages)
+    (partition / f"{0:020d}.index").touch()
+    (row,) = rows(partition)
+    assert (row["index_verdict"], row["max_timestamp_ms"] > 0) == ("sound", True)
+
+    (partition / log_name(2)).write_bytes(write_message_set([record(2)], magic=1))
+    for name in (f"{2:020d}.index", f"{2:020d}.timeindex"):
+        (partition / name).touch()
+    first, _ = rows(partition)
+    assert kinds(first) == [(".timeindex", "missing")]
+    (partition / f"{2:020d}.timeindex").unlink()
+    (partition / "leader-epoch-checkpoint").write_text("0\n0\n")
+    assert [kinds(row) for row in rows(partition)] == [[(".timeindex", "missing")]] * 2
+
+
+def test_batches_of_format_2_are_never_without_a_time_index(tmp_path: Path) -> None:
+    # F133.
+    partition = tmp_path / "t-0"
+    partition.mkdir()
+    (partition / log_name(0)).write_bytes(consecutive(2)[0])
+    (partition / f"{0:020d}.index").touch()
+    (row,) = rows(partition)
+    assert kinds(row) == [(".timeindex", "missing")]
+
+
 def test_an_index_without_its_log_has_a_row(tmp_path: Path) -> None:
     # F117, F136.
     partition = written(tmp_path, s0=consecutive(2), s6=[])

@@ -392,3 +392,35 @@ def test_a_swap_that_was_not_finished_is_left_aside(tmp_path: Path) -> None:
     (log,) = find_partitions([str(tmp_path)])
     assert [segment.base_offset for segment in log.segments] == [0, 10]
     assert all(segment.path.endswith(".log") for segment in log.segments)
+
+
+def test_a_directory_of_log_directories_that_are_named_like_partitions_is_not_one(
+    tmp_path: Path,
+) -> None:
+    # F958. As "one empty partition" it would be sound, and nothing of it would be lost.
+    for name in ("kafka-1", "kafka-2"):
+        add_partition(tmp_path / "disks-1" / name, "orders-0", 0)
+    for path in (tmp_path / "disks-1", tmp_path):
+        with pytest.raises(LogDirError, match=r"did you mean .*/disks-1"):
+            find_partitions([str(path)])
+    add_meta_properties(tmp_path / "kafka-0" / "kafka-1")
+    with pytest.raises(LogDirError, match=r"did you mean .*/kafka-1 below it"):
+        find_partitions([str(tmp_path / "kafka-0")])
+
+
+def test_partitions_beside_a_log_directory_that_is_named_like_one_are_found(tmp_path: Path) -> None:
+    # F958.
+    partition = add_partition(tmp_path, "orders-0", 0)
+    add_partition(tmp_path / "kafka-1", "orders-0", 0)
+    assert places(find_partitions([str(tmp_path)])) == [str(partition)]
+
+
+def test_a_parent_of_log_directories_that_is_named_like_a_partition_is_not_one(
+    tmp_path: Path,
+) -> None:
+    # F958.
+    add_partition(tmp_path / "logs-1" / "ssd", "orders-0", 0)
+    with pytest.raises(LogDirError, match=r"did you mean .*/logs-1/ssd below it"):
+        find_partitions([str(tmp_path / "logs-1")])
+    empty = add_partition(tmp_path / "logs-2", "orders-0")
+    assert places(find_partitions([str(empty)])) == [str(empty)]

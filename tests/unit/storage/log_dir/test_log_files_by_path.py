@@ -1,5 +1,9 @@
 """Single log files given by their own paths: live ones, marked ones, copies. F91, F92."""
 
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -138,3 +142,23 @@ def test_a_link_that_leads_nowhere_is_an_error_naming_it(tmp_path: Path) -> None
     with pytest.raises(LogDirError) as caught:
         find_partitions([str(link)])
     assert str(caught.value).startswith(f"{link}: ")
+
+
+@pytest.mark.parametrize(
+    ("compress", "said"),
+    [
+        (gzip.compress, "is compressed by gzip and not a log: unpack it first, with gunzip -k "),
+        (lzma.compress, "is compressed by xz and not a log: unpack it first, with unxz -k "),
+        (bz2.compress, "is compressed by bzip2 and not a log: unpack it first, with bunzip2 -k "),
+    ],
+)
+def test_a_compressed_file_is_refused_with_what_to_type(
+    compress: Callable[[bytes], bytes], said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "2.log.packed"
+    path.write_bytes(compress(bytes(100)))
+    with pytest.raises(LogDirError, match=f"^{path} {said}{path}$"):
+        find_partitions([str(path)])
+    # With a broker's name it is damage, as on a broker.
+    (named,) = find_partitions([str(path.rename(tmp_path / log_name(0)))])
+    assert len(named.segments) == 1

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 import click
+import pytest
 from click.testing import CliRunner
 
 from kafkalog.views.options.click_options import output_dir_option, settings_options, topic_option
+from kafkalog.views.options.option_names import usage_error_text
 
 
 @dataclass(frozen=True)
@@ -26,3 +28,16 @@ def test_options_of_a_settings_class_arrive_as_one_object() -> None:
     assert CliRunner().invoke(command, given).exit_code == 0
     assert found == ["out", Chosen(("a", "b"))]
     assert "Missing option '--output-dir'" in CliRunner().invoke(command, []).output
+
+
+def test_a_missing_choice_is_an_error_in_a_line() -> None:
+    @click.command("convert")
+    @click.option("--to", type=click.Choice(["csv", "json"]), required=True)
+    def convert(to: str) -> None:
+        raise AssertionError(to)
+
+    with pytest.raises(click.UsageError) as raised:
+        convert.main([], prog_name="convert", standalone_mode=False)
+    assert usage_error_text(raised.value) == (
+        "Missing option '--to'. Choose from: csv, json (see convert --help)"
+    )

@@ -1,0 +1,119 @@
+"""Which columns of a table a terminal has room for, and how their texts become shorter.
+
+The columns that carry a command's answer are the last to go, whatever their place in the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+GAP = "  "
+# Texts keep at least so many characters, those of an answer more as long as others can go, and the
+# ends of paths up to so many.
+_NARROWEST, _NARROWEST_ANSWER, _NARROWEST_PATH = 16, 32, 40
+# What a row is about, and then what commands answer: the most important first. All other
+# columns go before these, the last ones of the table first.
+_SUBJECTS = ("topic", "partition", "group", "node_id", "broker_id", "transactional_id")
+_ANSWERS = (
+    *(
+        "reason",
+        "outcome",
+        "finding",
+        "kind",
+        "severity",
+        "broker_starts",
+        "can_lead",
+        "visibility",
+    ),
+    *("lost_records", "lag", "to_read", "offset", "behind", "diverges_at", "what"),
+    *("waiting_groups", "detail", "change", "stuck_since_ms", "behind_since_ms"),
+    *("offsets_held_back", "last_stable_offset", "holder_transactional_id"),
+    *("total_size", "size", "saved", "salvageable_records", "consumers_stop_at", "start_error"),
+    *("under_replicated_partitions", "leaderless_partitions", "leader", "isr", "state"),
+    *("position", "is_elected", "keep_stopped", "commit_status", "end_offset", "records"),
+)
+_RANKS = {name: rank for rank, name in enumerate((*_SUBJECTS, *_ANSWERS))}
+_PATHS = frozenset(("file", "path", "directory", "source", "cut_file"))
+# The name of a file by its offset: its digits without the zeros before them say as much.
+_BY_OFFSET = re.compile(r"0{3,}(?=[0-9])")
+
+
+class Column(NamedTuple):
+    """A column's name in programs, and its header and its cells as text."""
+
+    name: str
+    cells: Sequence[str]
+    is_number: bool
+
+    @property
+    def width(self) -> int:
+        """The width with which nothing is shortened."""
+        return max(map(len, self.cells))
+
+    def least(self, narrowest: int) -> int:
+        """Return the width below which the column is left out; `narrowest` is that of texts."""
+        if self.is_number:
+            return self.width
+        readable = 0
+        if self.name in _PATHS:
+            ends = (len(_end_of_path(cell)) for cell in self.cells)
+            readable = max((end for end in ends if end <= _NARROWEST_PATH), default=0)
+        return min(self.width, max(narrowest, len(self.cells[0]), readable))
+
+
+def fitted(columns: Sequence[Column], terminal: int) -> dict[int, int]:
+    """Return the places of the columns that a line of `terminal` characters has room for, each with
+    its width: wide columns become narrower, and then the least important ones are left out, but
+    never the first one."""
+    kept = list(range(len(columns)))
+    ranks = [_RANKS.get(column.name, len(_RANKS)) for column in columns]
+    for is_last_resort in (False, True):
+        least = [
+            column.least(
+                _NARROWEST if is_last_resort or column.name not in _ANSWERS else _NARROWEST_ANSWER
+            )
+            for column in columns
+        ]
+        while len(kept) > 1 and _line_width([least[place] for place in kept]) > terminal:
+            going = max(kept[1:], key=lambda place: (ranks[place], place))
+            if ranks[going] < len(_RANKS) and not is_last_resort:
+                break
+            kept.remove(going)
+        else:
+            break
+    pairs = [(columns[place].width, least[place]) for place in kept]
+    for most in range(max(width for width, _ in pairs), -1, -1):
+        widths = [min(width, max(most, narrowest)) for width, narrowest in pairs]
+        if _line_width(widths) <= terminal:
+            break
+    if len(kept) == 1:
+        widths = [min(widths[0], max(terminal, 1))] if not columns[kept[0]].is_number else widths
+    return dict(zip(kept, widths, strict=True))
+
+
+def shortened(name: str, text: str, width: int) -> str:
+    """Return a cell of at most `width` characters. A path keeps its end, the directory and the name
+    of the file; any other text loses its middle."""
+    if len(text) <= width:
+        return text
+    if name in _PATHS and "/" in text:
+        text = _end_of_path(text, width)
+        if len(text) <= width:
+            return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def _end_of_path(text: str, width: int = 0) -> str:
+    """Return the last two names of a path; where that is too wide, without zeros before offsets."""
+    parts = text.rsplit("/", 2)
+    if len(parts) <= 2:
+        return text
+    end = f"…/{parts[1]}/{parts[2]}"
+    return end if len(end) <= width else _BY_OFFSET.sub("…", end)
+
+
+def _line_width(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
