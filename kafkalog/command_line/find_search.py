@@ -25,7 +25,7 @@ from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import recorded_end
 from kafkalog.storage.reading.offset_ranges import TimestampRange
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.wire.murmur2 import partition_of_key
 from kafkalog.words import counted, size_text
 
@@ -159,7 +159,7 @@ def search(logs: Sequence[PartitionLog], request: FindRequest, *, processes: int
 def _searched(place: _Place, request: FindRequest) -> Iterator[SegmentSearch]:
     log, segment = place
     wanted = wanted_records(request.key, request.contained)
-    with opened(segment.path) as file:
+    with opened_segment(segment) as file:
         yield search_segment(
             *(log, segment, file, wanted, request.limit),
             timestamps=request.timestamps,

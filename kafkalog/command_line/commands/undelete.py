@@ -130,11 +130,11 @@ def _undeleted(
 ) -> list[_Row]:
     """Write the new directory; a row for each partition."""
     from kafkalog.inspection.partitions.undeleted_logs import undeleted_log
-    from kafkalog.storage.files.files import list_directory
+    from kafkalog.storage.files.files import entries_left
     from kafkalog.storage.files.whole_directory import whole_directory
     from kafkalog.storage.writing.salvaged_log_dir import copy_properties
 
-    sizes = {log.path: sum(entry.size for entry in list_directory(log.path)) for log in logs}
+    sizes = {log.path: sum(entry.size for entry in entries_left(log.path)) for log in logs}
     size = sum(sizes.values())
     with whole_directory(target, os.fsync) as scratch, progress_bar(size, "copying") as bar:
 

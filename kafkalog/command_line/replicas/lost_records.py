@@ -21,9 +21,9 @@ from kafkalog.inspection.partitions.leader_choices import reaches
 from kafkalog.inspection.partitions.lost_tails import LostTail
 from kafkalog.lake.table_writer import parquet_writer
 from kafkalog.schemas import table_fields
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import whole_file
 from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 LOST_RECORDS = "lost_records.parquet"
 
@@ -73,7 +73,7 @@ def _parts(
         for first, end in tail.owned:
             if reaches(segment, (first, end)):
                 options = replace(SegmentOptions.of(segment, first_offset=first), end_offset=end)
-                with InputFile(segment.path) as file:
+                with opened_segment(segment) as file:
                     window = FileWindow(file)
                     yield from SegmentRecords(window, options, columns, constants, on_fault).rows()
     yield from found

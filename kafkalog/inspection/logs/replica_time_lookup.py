@@ -11,7 +11,7 @@ from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.filled_records import FilledRecords
 from kafkalog.inspection.logs.time_lookup import offset_for_time
 from kafkalog.storage.partition_log import SegmentFile
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.reading.replica_reads import ReplicaSet
 
 
@@ -46,7 +46,7 @@ def _first_late_offset(
     """Return the first offset of a late record as the segment is read, what is missing filled."""
     options = SegmentOptions.of(segment, first_offset=start_offset)
     earliest: list[int] = []
-    with opened(segment.path) as file:
+    with opened_segment(segment) as file:
         for batch in FilledRecords(
             FileWindow(file),
             options,

@@ -17,7 +17,7 @@ from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.index_lookup import first_offset_from, start_position
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 
 def offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
@@ -30,7 +30,7 @@ def offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> 
     for segment in log.segments:
         if segment.next_base_offset is not None and segment.next_base_offset <= start_offset:
             continue
-        with opened(segment.path) as file:
+        with opened_segment(segment) as file:
             # No batch below is as late, whatever state it is in.
             first = max(start_offset, first_offset_from(file.path, timestamp_ms))
             found = _in_segment(file, segment, first, timestamp_ms)

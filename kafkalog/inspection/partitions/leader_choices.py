@@ -25,6 +25,7 @@ from kafkalog.format.side_files.leader_epochs import rising
 from kafkalog.inspection.logs.replica_facts import replica_facts, sound_rows
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
+from kafkalog.storage.reading.relisted_logs import read_relisted
 from kafkalog.storage.reading.transactions import PartitionTransaction
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 from kafkalog.storage.recovery.truncation import ReplicaLog, truncated_end
@@ -83,7 +84,10 @@ class Replica:
 
     def __init__(self, log: PartitionLog, now_ms: int) -> None:
         self.log = log
-        self.plan: RecoveryPlan = plan_recovery(log.path, RecoverySettings.of(log, now_ms))
+        settings = RecoverySettings.of(log, now_ms)
+        self.plan: RecoveryPlan = read_relisted(
+            log, lambda now: plan_recovery(now.path, settings)
+        ) or RecoveryPlan(start_error=f"{log.path} was deleted while it was read")
         self.damaged_ranges = 0
         self.batches: LongArray = column.new_table(0)
         self.is_kept: BoolArray = np.zeros(0, dtype=np.bool_)

@@ -17,14 +17,15 @@ from kafkalog.columns.records.segment_reader import SegmentByteRanges
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.partitions.served_faults import ServedSegment, consumers_stop_at
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import recorded_end, with_indexes
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 
 
 def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
-    """Return the plan for a partition's next start, and the account of what it costs."""
+    """Return the plan for a partition's next start, and the account of what it costs. Raises
+    FileNotFoundError where a file of it was deleted since the log was listed."""
     plan = plan_recovery(log.path, settings)
     cut = plan.cuts[-1] if plan.cuts else None
     served, lost = _divided(log, plan)
@@ -111,7 +112,7 @@ def _divided(log: PartitionLog, plan: RecoveryPlan) -> tuple[list[ServedSegment]
 
 def _byte_ranges(segment: SegmentFile, *, is_compacted: bool) -> Iterator[ByteRange]:
     options = SegmentOptions.of(segment)
-    with InputFile(segment.path) as file:
+    with opened_segment(segment) as file:
         yield from SegmentByteRanges(FileWindow(file), options, is_compacted=is_compacted).rows()
 
 
@@ -146,6 +147,6 @@ def _unflushed(log: PartitionLog, recovery_point: int) -> TableRow:
 
 def _headers(segment: SegmentFile) -> Iterator[LongArray]:
     options = SegmentOptions.of(segment, check_crcs=False)
-    with InputFile(segment.path) as file:
+    with opened_segment(segment) as file:
         for chunk in SegmentHeaders(FileWindow(file), options).chunks():
             yield chunk.table

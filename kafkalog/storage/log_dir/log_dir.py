@@ -20,7 +20,7 @@ from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import Directories, list_directory, matching_entries
 from kafkalog.storage.files.read_around import unreadable_reason
 from kafkalog.storage.files.requests_at_once import answers
-from kafkalog.storage.files.unreadable_input import note_unlisted
+from kafkalog.storage.files.unreadable_input import note_deleted, note_unlisted
 from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.storage.log_dir.listed_logs import listed_log, tiered_log
 from kafkalog.storage.log_dir.nearby_log_dirs import nearby_log_dirs
@@ -182,6 +182,15 @@ class _Search:
         note_unlisted(path, reason)
         return None
 
+    def _entries_left(self, path: str) -> list[Entry] | None:
+        """Return the entries of a directory in another one; None, too, for one that was deleted
+        meanwhile."""
+        try:
+            return self._entries(path)
+        except FileNotFoundError:
+            note_deleted(path)
+            return None
+
     def add_directory(self, path: str, *, is_one_of_several: bool) -> None:
         entries = self._entries(path)
         if entries is None:
@@ -211,7 +220,7 @@ class _Search:
             )
         log_dir = self._log_dir(path)
         for partition in partitions:
-            files = self._entries(partition)
+            files = self._entries_left(partition)
             if files is not None:
                 self.found.append(listed_log(partition, files, log_dir, path))
 
@@ -220,7 +229,7 @@ class _Search:
         folder; none where log directories are there too, which must be named."""
         found: list[PartitionLog] = []
         for entry in entries:
-            files = self._entries(entry.path) if entry.is_directory else None
+            files = self._entries_left(entry.path) if entry.is_directory else None
             if files is None:
                 continue
             if _is_log_dir(files):
@@ -259,7 +268,7 @@ class _Search:
     def _is_live(self, entry: Entry) -> bool:
         name = partition_name(entry.name)
         if name is None and oldest_partition_name(entry.name) is not None:
-            found = self._entries(entry.path)
+            found = self._entries_left(entry.path)
             return any(oldest_base_offset(file.name) is not None for file in found or ())
         return name is not None and not name.mark
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from kafkalog.storage.files.files import list_directory
+from kafkalog.storage.files.files import entries_left
 from kafkalog.storage.partition_log import PartitionLog
 
 _SNAPSHOT = re.compile(r"(?P<end_offset>[0-9]{20})-(?P<leader_epoch>[0-9]{10})\.checkpoint")
@@ -28,7 +28,7 @@ def metadata_snapshots(log: PartitionLog) -> list[MetadataSnapshot]:
     ends. Raises OSError for a directory that cannot be read."""
     found = (
         MetadataSnapshot(int(match["end_offset"]), int(match["leader_epoch"]), entry.path)
-        for entry in list_directory(log.path)
+        for entry in entries_left(log.path)
         if (match := _SNAPSHOT.fullmatch(entry.name)) is not None
     )
     return sorted(found)

@@ -13,7 +13,7 @@ from typing import Any
 from kafkalog.errors import StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.format.side_files.leader_epochs import EpochStart
-from kafkalog.storage.partition_log import SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.read_plan import CommittedRead
 from kafkalog.views.options.offset_options import by_partition, by_topic
 
@@ -26,7 +26,8 @@ _ELSEWHERE = "another --output-dir keeps both"
 class StateSource:
     """A partition as it is found: the offsets [log_start_offset, end_offset) make up its state.
 
-    `start_offset` is the first that is requested; `segments` are those of the replica that counts.
+    `start_offset` is the first that is requested; `segments` are those of the replica that counts,
+    `logs` all replicas as they were listed.
     `cleaner_checkpoint` is None where the cleaner has not been; `end_from` says what the end is:
     log_end, high_watermark, last_stable_offset or asked. `committed` is what reading only committed
     records up to there needs to know.
@@ -46,6 +47,7 @@ class StateSource:
     leader_epochs: tuple[EpochStart, ...] = ()
     start_offset: int = 0
     segments: Sequence[SegmentFile] = ()
+    logs: tuple[PartitionLog, ...] = ()
     committed: CommittedRead | None = None
 
     @property

@@ -108,6 +108,7 @@ def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) ->
         leader_epochs=leader_epochs(log),
         start_offset=offsets.start,
         segments=log.segments,
+        logs=replicas.logs,
     )
 
 

@@ -113,7 +113,7 @@ def tier(
 
 def _stored(paths: Sequence[str]) -> tuple[list[StoredSegment] | None, list[str]]:
     """Return what is in the paths that are tiered storage, None if none is, and the others."""
-    from kafkalog.storage.files.files import Directories
+    from kafkalog.storage.files.files import Directories, entries_left
     from kafkalog.storage.log_dir.log_dir import META_PROPERTIES, input_entries
     from kafkalog.storage.log_dir.tiered_storage import stored_segments
 
@@ -121,7 +121,7 @@ def _stored(paths: Sequence[str]) -> tuple[list[StoredSegment] | None, list[str]
     stored: list[StoredSegment] = []
     others: list[str] = []
     for entry in (each for path in paths for each in input_entries(path)):
-        entries = directories.entries(entry.path) if entry.is_directory else []
+        entries = entries_left(entry.path, directories.entries) if entry.is_directory else []
         has_logs = any(each.name == META_PROPERTIES for each in entries)
         found = [] if has_logs else stored_segments(directories, entry.path, entries)
         stored += found
