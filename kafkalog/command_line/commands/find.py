@@ -30,11 +30,11 @@ _TEXTS: dict[str, Callable[[Any], str]] = {"timestamp_ms": time_text}
 _EPILOG = f"""\
 {PATHS_MEANING}
 \b
-The newest records come first; a value size of - is a tombstone. VISIBILITY says
-whether consumers see a record: visible, aborted, open transaction, behind open
-transaction, above high watermark, below log start, control or unknown. A summary
-of what was searched goes to stderr, with JSON also to stdout. Exit codes: 0 found,
-1 not found.
+The last records come first: in a partition by offset, so the first row of a key
+that is in one partition has its value. VISIBILITY says whether consumers see a
+record: visible, aborted, open transaction, behind open transaction, above high
+watermark, below log start, control or unknown. A summary of what was searched goes
+to stderr, with JSON also to stdout. Exit codes: 0 found, 1 not found.
 
 \b
 Examples:
@@ -79,7 +79,7 @@ Examples:
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="Print the newest N records.",
+    help="Print the last N records.",
 )
 @table_format_option
 @processes_option
@@ -132,5 +132,13 @@ def find(
             typed = [(kind, *row) for row in rows]
             write_table(("type", *names), typed, "json", beside=all_names)
     elif result.found or table_format == "csv":
-        write_table(_FOUND, result.found, table_format, texts=_TEXTS)
+        rows = result.found if table_format == "csv" else map(_for_people, result.found)
+        write_table(_FOUND, list(rows), table_format, texts=_TEXTS)
     return ExitCode.DONE if result.matches else ExitCode.FINDINGS
+
+
+def _for_people(row: Sequence[object]) -> tuple[object, ...]:
+    """Return a row that says of a tombstone what it is, and not that it has no size."""
+    place = _FOUND.index("value_size")
+    size = "tombstone" if row[place] is None else row[place]
+    return *row[:place], size, *row[place + 1 :]
