@@ -132,8 +132,9 @@ def find(
             typed = [(kind, *row) for row in rows]
             write_table(("type", *names), typed, "json", beside=all_names)
     elif result.found or table_format == "csv":
-        rows = result.found if table_format == "csv" else map(_for_people, result.found)
-        write_table(_FOUND, list(rows), table_format, texts=_TEXTS)
+        is_text = table_format != "csv"
+        rows = [_for_people(row) for row in result.found] if is_text else result.found
+        write_table(_FOUND, rows, table_format, texts=_TEXTS)
     return ExitCode.DONE if result.matches else ExitCode.FINDINGS
 
 

@@ -21,10 +21,10 @@ from kafkalog.views.options import click_options as shared
 from kafkalog.words import counted, size_text, time_text
 
 if TYPE_CHECKING:
-    from kafkalog.coordination.metadata.remote_segments import RemoteSegments
     from kafkalog.inspection.partitions.tier_check import TierRow
     from kafkalog.storage.log_dir.tiered_storage import StoredSegment
     from kafkalog.storage.partition_log import PartitionLog
+    from kafkalog.views.tier_metadata import TierMetadata
 
 _FINDING, _SEGMENT = "finding", "segment"
 _TEXT_COLUMNS = {
@@ -48,6 +48,9 @@ Findings:
   orphan               an object that the metadata does not name, or calls deleted
   unfinished_copy      the copy began and did not finish; a running broker may still copy
   unfinished_deletion  the deletion began and did not finish
+
+Where a partition of __remote_log_metadata is missing, damaged, or without its first records,
+nothing is called left over; stderr names it, and the exit code is 3.
 
 With --by segment a local segment is "in tier" if segments in the tier, written by the same leaders,
 hold all its offsets; otherwise it is "on disk only", or "active".
@@ -84,8 +87,14 @@ def tier(
 
     stored, log_dirs = _stored(paths)
     logs = find_partitions(log_dirs, strict=False) if log_dirs else []
-    remote = _remote_segments(log_dirs or paths, logs)
-    rows = tier_rows(list(remote.segments.values()), stored, logs)
+    metadata = _metadata(log_dirs or paths, logs)
+    rows = tier_rows(
+        list(metadata.remote.segments.values()),
+        stored,
+        logs,
+        is_whole=not metadata.gaps,
+        hides_changes=metadata.hides_changes,
+    )
     if topics:
         known = {row.topic for row in rows}
         refuse_missing("--topic", set(topics) - known, known)
@@ -102,13 +111,15 @@ def tier(
     write_findings(names, cells, table_format, show=show, noun="row", texts=texts)
     if stored is None:
         print_note("the folder of tiered storage is not among the paths: its objects are not known")
-    if remote.unexplained:
-        print_note(
-            f"{counted(remote.unexplained, 'record')} of __remote_log_metadata could not be read "
-            "or counted: states may be older than they are"
-        )
-    write_verdict(_verdict(rows), table_format, has_findings=bool(found))
-    return exit_code(has_findings=bool(found), fails=fail_on_findings)
+    for gap in metadata.gaps:
+        print_note(f"__remote_log_metadata is not whole: {gap}")
+    write_verdict(
+        _verdict(rows, is_whole=not metadata.gaps),
+        table_format,
+        has_findings=bool(found or metadata.gaps),
+    )
+    code = exit_code(has_findings=bool(found), fails=fail_on_findings)
+    return ExitCode.UNREADABLE_INPUT if metadata.gaps else code
 
 
 def _stored(paths: Sequence[str]) -> tuple[list[StoredSegment] | None, list[str]]:
@@ -130,25 +141,19 @@ def _stored(paths: Sequence[str]) -> tuple[list[StoredSegment] | None, list[str]
     return stored or None, others
 
 
-def _remote_segments(paths: Sequence[str], logs: list[PartitionLog]) -> RemoteSegments:
-    from kafkalog.coordination.metadata.remote_segments import RemoteSegments
-    from kafkalog.inspection.logs.replica_facts import best_logs
+def _metadata(paths: Sequence[str], logs: list[PartitionLog]) -> TierMetadata:
     from kafkalog.storage.names import REMOTE_LOG_METADATA
-    from kafkalog.views.local_views import internal_records
+    from kafkalog.views.tier_metadata import tier_metadata
 
-    own = [log for log in best_logs(logs) if log.topic == REMOTE_LOG_METADATA]
-    if not own:
+    if not any(log.topic == REMOTE_LOG_METADATA for log in logs):
         raise LogDirError(
             f"{', '.join(paths)}: there is no {REMOTE_LOG_METADATA}, which says what was copied: "
             "give the log directories of all brokers too"
         )
-    found = RemoteSegments()
-    for record, _ in internal_records(paths, REMOTE_LOG_METADATA, own):
-        found.take(record.record_type, record.value)
-    return found
+    return tier_metadata(paths, logs)
 
 
-def _verdict(rows: Sequence[TierRow]) -> str:
+def _verdict(rows: Sequence[TierRow], *, is_whole: bool) -> str:
     from kafkalog.coordination.metadata.remote_segments import COPIED
     from kafkalog.inspection.partitions.tier_check import ERRORS, IN_TIER
 
@@ -166,4 +171,6 @@ def _verdict(rows: Sequence[TierRow]) -> str:
         said += f"; {counted(errors, 'finding')} of lost records"
     if others:
         said += f"; {counted(others, 'finding')} of what is left over"
+    if not is_whole:
+        return f"{said}; what is left over is NOT KNOWN: give the log directories of all brokers"
     return said if errors or others else f"{said}; sound"
