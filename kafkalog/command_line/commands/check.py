@@ -14,7 +14,12 @@ from kafkalog.command_line.findings_table import (
 )
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import processes_for, processes_option
-from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
+from kafkalog.command_line.terminal import (
+    print_note,
+    printed_columns,
+    progress_bar,
+    table_format_option,
+)
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -75,6 +80,7 @@ def check(
     from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
+    printed_columns(_FINDING_COLUMNS)
     found = find_partitions(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
     size = bytes_in(logs)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kafkalog.command_line.parallel import processes_option
-from kafkalog.command_line.terminal import table_format_option, write_table
+from kafkalog.command_line.terminal import printed_columns, table_format_option, write_table
 from kafkalog.errors import RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -101,6 +101,8 @@ def find(
     from kafkalog.command_line.dump.request import bytes_given, timestamps_given
     from kafkalog.command_line.find_search import FindRequest, logs_to_search, search
 
+    every = ("type", *_FOUND, *_SEARCHED, *_DAMAGED) if table_format == "json" else _FOUND
+    printed_columns(tuple(dict.fromkeys(every)))
     refuse_inverted_times(from_ms, until_ms)
     request = FindRequest(
         topics=tuple(topics),
@@ -127,10 +129,9 @@ def find(
             ("searched", _SEARCHED, result.searched),
             ("damage", _DAMAGED, result.damages),
         )
-        all_names = (*_FOUND, *_SEARCHED, *_DAMAGED)
         for kind, names, rows in tables:
             typed = [(kind, *row) for row in rows]
-            write_table(("type", *names), typed, "json", beside=all_names)
+            write_table(("type", *names), typed, "json")
     elif result.found or table_format == "csv":
         is_text = table_format != "csv"
         rows = [_for_people(row) for row in result.found] if is_text else result.found

@@ -12,7 +12,13 @@ import click
 
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import processes_for, processes_option
-from kafkalog.command_line.terminal import print_note, print_text, progress_bar, table_format_option
+from kafkalog.command_line.terminal import (
+    print_note,
+    print_text,
+    printed_columns,
+    progress_bar,
+    table_format_option,
+)
 from kafkalog.errors import ConflictingOptionsError, LogDirError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -107,9 +113,9 @@ def ls(
     processes: int | None,
 ) -> None:
     """List topics, partitions or segments: sizes, offsets, times, codecs."""
-    from kafkalog.command_line.ls.savings_table import saving_rows, write_savings
+    from kafkalog.command_line.ls.savings_table import SAVING_COLUMNS, saving_rows, write_savings
     from kafkalog.command_line.ls.storage_rows import storage_rows
-    from kafkalog.command_line.ls.storage_tables import write_storage, write_usage
+    from kafkalog.command_line.ls.storage_tables import storage_columns, write_storage, write_usage
     from kafkalog.inspection.metadata.assigned_partitions import (
         assignments,
         cluster_images,
@@ -126,6 +132,10 @@ def ls(
         raise ConflictingOptionsError("--quick", f"--sort {sort}")
     if savings and (quick or by != "topic"):
         raise ConflictingOptionsError("--savings", "--quick" if quick else f"--by {by}")
+    if savings:
+        printed_columns(SAVING_COLUMNS)
+    else:
+        printed_columns(storage_columns(by, is_quick=quick, is_deep=deep))
     paths, zookeeper = _without_zookeeper(paths, is_read=unread or savings)
     found = find_partitions(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)

@@ -17,7 +17,12 @@ from kafkalog.command_line.findings_table import (
 )
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import processes_for, processes_option
-from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
+from kafkalog.command_line.terminal import (
+    print_note,
+    printed_columns,
+    progress_bar,
+    table_format_option,
+)
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -91,20 +96,20 @@ def recover(
     from kafkalog.schemas import table_fields
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
+    names = tuple(field["name"] for field in table_fields(table))
+    columns = printed_columns(names, table_format, _TEXT_COLUMNS[table])
     logs = logs_of_topics(paths, topics, partitions)
     requested = {
         "shutdown": shutdown,
         "indexIntervalBytes": str(index_interval_bytes),
         "asOf": str(time.time_ns() // 1_000_000),
     }
-    names = tuple(field["name"] for field in table_fields(table))
     rows = _rows(paths, logs, table, names, requested, processes)
     for line in absent_lines(paths, logs, topics, partitions):
         print_note(line)
     is_text = table_format == "text"
     found, verdict = _judged(rows, table)
     shown = found if is_text and not with_all else rows
-    columns = _TEXT_COLUMNS[table] if is_text else names
     cells = table_rows(shown, columns, table_format)
     write_findings(columns, cells, table_format, show=show, noun="row")
     write_verdict(verdict, table_format, has_findings=bool(found))

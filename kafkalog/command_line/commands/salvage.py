@@ -19,7 +19,12 @@ from kafkalog.command_line.findings_table import (
 )
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
-from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
+from kafkalog.command_line.terminal import (
+    print_note,
+    printed_columns,
+    progress_bar,
+    table_format_option,
+)
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -98,6 +103,9 @@ def salvage(
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
 
+    table = _TABLES[by]
+    every = [each["name"] for each in table_fields(table)]
+    names = printed_columns(every, table_format, _TEXT_COLUMNS[table])
     found = find_partitions(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
     _refuse_inputs(paths, logs, target)
@@ -110,10 +118,7 @@ def salvage(
     for line in (*absent, *left_out):
         print_note(line)
     totals = SalvageTotals.of(rows)
-    table = _TABLES[by]
     shown = rows if table == _SALVAGED else [lost for row in rows for lost in lost_rows(row)]
-    is_text = table_format == "text"
-    names = _TEXT_COLUMNS[table] if is_text else [each["name"] for each in table_fields(table)]
     cells = table_rows(shown, names, table_format)
     write_findings(names, cells, table_format, show=show, noun="row")
     write_verdict(totals.words(target), table_format, has_findings=totals.has_findings)

@@ -11,7 +11,13 @@ import click
 from kafkalog.command_line.findings_table import exit_code
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import processes_for, processes_option
-from kafkalog.command_line.terminal import print_note, print_text, table_format_option, write_table
+from kafkalog.command_line.terminal import (
+    print_note,
+    print_text,
+    printed_columns,
+    table_format_option,
+    write_table,
+)
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -30,6 +36,7 @@ _TRANSACTIONS = (
     *("first_timestamp_ms", "last_timestamp_ms", "is_stable_offset_holder"),
 )
 _OPEN_TRANSACTIONS = (*_TRANSACTIONS, "waiting_groups")
+_Row = dict[str, Any]
 _STILL_OPEN = ("open", "hanging")
 _TEXTS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("first_timestamp_ms", "last_timestamp_ms", "started_ms"), time_text),
@@ -131,6 +138,7 @@ def txns(
     from kafkalog.command_line.transaction_rows import transaction_rows
     from kafkalog.storage.names import TRANSACTION_STATE
 
+    names = printed_columns(_TABLES[table][0])
     found = logs_of_topics(paths)
     is_about_ids = table in (_LIST, _DESCRIBE)
     if is_about_ids and not any(log.topic == TRANSACTION_STATE for log in found):
@@ -159,7 +167,7 @@ def txns(
             place = row["topic"], row["partition"], row["producer_id"]
             row["waiting_groups"] = ",".join(waiting.get(place, ())) or None
     _refuse_unknown(rows, ids)
-    names, table_rows = _TABLES[table](rows)
+    table_rows = _TABLES[table][1](rows)
     values = [[row[name] for name in names] for row in table_rows if not ids or _id(row) in ids]
     is_text = table_format == "text"
     if values or not is_text:
@@ -186,20 +194,17 @@ def _refuse_unknown(rows: TransactionRows, ids: Sequence[str]) -> None:
         )
 
 
-_Table = tuple[tuple[str, ...], Iterable[dict[str, Any]]]
-
-
-def _open(rows: TransactionRows) -> _Table:
+def _open(rows: TransactionRows) -> Iterable[_Row]:
     found = [row for row in rows.transactions if row["outcome"] in _STILL_OPEN]
-    return _OPEN_TRANSACTIONS, sorted(found, key=_began_ms)
+    return sorted(found, key=_began_ms)
 
 
 def _began_ms(row: Mapping[str, Any]) -> int:
     return int(row["started_ms"] or row["first_timestamp_ms"] or 0)
 
 
-def _hanging(rows: TransactionRows) -> _Table:
-    return _FOUND_HANGING, [row for row in rows.transactions if row["outcome"] == "hanging"]
+def _hanging(rows: TransactionRows) -> Iterable[_Row]:
+    return [row for row in rows.transactions if row["outcome"] == "hanging"]
 
 
 def _listed(rows: TransactionRows) -> list[dict[str, Any]]:
@@ -217,11 +222,12 @@ def _listed(rows: TransactionRows) -> list[dict[str, Any]]:
     ]
 
 
-_TABLES: dict[str, Callable[[TransactionRows], _Table]] = {
-    _OPEN: _open,
-    _ALL: lambda rows: (_TRANSACTIONS, rows.transactions),
-    _STABLE: lambda rows: (_STABLE_OFFSETS, rows.stable_offsets),
-    _HANGING: _hanging,
-    _LIST: lambda rows: (_LISTED, _listed(rows)),
-    _DESCRIBE: lambda rows: (_DESCRIBED, _listed(rows)),
+# The columns and the rows of each table.
+_TABLES: dict[str, tuple[tuple[str, ...], Callable[[TransactionRows], Iterable[_Row]]]] = {
+    _OPEN: (_OPEN_TRANSACTIONS, _open),
+    _ALL: (_TRANSACTIONS, lambda rows: rows.transactions),
+    _STABLE: (_STABLE_OFFSETS, lambda rows: rows.stable_offsets),
+    _HANGING: (_FOUND_HANGING, _hanging),
+    _LIST: (_LISTED, _listed),
+    _DESCRIBE: (_DESCRIBED, _listed),
 }

@@ -14,7 +14,12 @@ import click
 from kafkalog.command_line.findings_table import shown_rows_option, table_rows, write_findings
 from kafkalog.command_line.inputs import bytes_in, with_topics
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
-from kafkalog.command_line.terminal import print_note, print_text, table_format_option
+from kafkalog.command_line.terminal import (
+    print_note,
+    print_text,
+    printed_columns,
+    table_format_option,
+)
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -143,6 +148,8 @@ def replicas(
     from kafkalog.inspection.logs.replica_facts import live_replicas
     from kafkalog.storage.log_dir.log_dir import find_partitions
 
+    every = REPLICA_COLUMNS if by == _REPLICA else LOSS_COLUMNS
+    columns = printed_columns(every, table_format, _TEXT_COLUMNS[by])
     logs = find_partitions(paths, strict=False)
     _refuse_outputs(paths, logs, election_json, export)
     counting = [log for log in logs if _counts(log)]
@@ -160,8 +167,6 @@ def replicas(
     rows, kept = _read(meant, image, options, export, processes)
     is_text = table_format == "text"
     shown = [each for each in rows if each.differs or with_all or not is_text]
-    columns: tuple[str, ...] = REPLICA_COLUMNS if by == _REPLICA else LOSS_COLUMNS
-    columns = _TEXT_COLUMNS[by] if is_text else columns
     choice = "broker_id" if by == _REPLICA else "leader"
     found = [
         row

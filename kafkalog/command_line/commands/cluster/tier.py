@@ -14,7 +14,7 @@ from kafkalog.command_line.findings_table import (
     write_verdict,
 )
 from kafkalog.command_line.inputs import refuse_missing
-from kafkalog.command_line.terminal import print_note, table_format_option
+from kafkalog.command_line.terminal import print_note, printed_columns, table_format_option
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -85,6 +85,7 @@ def tier(
     from kafkalog.inspection.partitions.tier_check import TierRow, tier_rows
     from kafkalog.storage.log_dir.log_dir import find_partitions
 
+    names = printed_columns(TierRow._fields, table_format, _TEXT_COLUMNS[by])
     stored, log_dirs = _stored(paths)
     logs = find_partitions(log_dirs, strict=False) if log_dirs else []
     metadata = _metadata(log_dirs or paths, logs)
@@ -105,7 +106,6 @@ def tier(
         rows = [row for row in rows if row.partition in partitions]
     found = [row for row in rows if row.finding is not None]
     shown = found if by == _FINDING else rows
-    names = _TEXT_COLUMNS[by] if table_format == "text" else TierRow._fields
     cells = [[getattr(row, name) for name in names] for row in shown]
     texts = {"size": size_text, "changed_ms": time_text}
     write_findings(names, cells, table_format, show=show, noun="row", texts=texts)
