@@ -80,7 +80,7 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
 
 
 def _note_deleted(log: PartitionLog, segment: FoundSegment, missing: str) -> None:
-    """Remember the segment if its log file is gone, otherwise the file beside it."""
+    """Remember the segment if its log file has been deleted, otherwise the file beside it."""
     path, name = segment.file.path, segment.name
     if missing != path and current_path(path) == path:
         note_deleted(missing)
