@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from heapq import merge
+from itertools import islice
 
 from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
@@ -27,7 +29,7 @@ from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import recorded_end
 from kafkalog.storage.reading.offset_ranges import TimestampRange
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.wire.murmur2 import partition_of_key
 from kafkalog.words import counted, size_text
@@ -167,7 +169,7 @@ def search(logs: Sequence[PartitionLog], request: FindRequest, *, processes: int
 def _searched(place: _Place, request: FindRequest) -> Iterator[SegmentSearch]:
     log, segment = place
     wanted = wanted_records(request.key, request.contained)
-    with opened(segment.path) as file:
+    with opened_segment(segment) as file:
         yield search_segment(
             *(log, segment, file, wanted, request.limit),
             timestamps=request.timestamps,
@@ -177,36 +179,42 @@ def _searched(place: _Place, request: FindRequest) -> Iterator[SegmentSearch]:
 
 
 def _newest(accounts: Iterable[_Account], most: int) -> list[_Match]:
-    """Return the newest matches of all logs, newest first."""
-    found = [
-        (account.log, record)
-        for account in accounts
-        for _, searched in account.segments
-        for record in searched.found
-    ]
-    return sorted(found, key=_age, reverse=True)[:most]
-
-
-def _age(match: _Match) -> tuple[int, int]:
-    return match[1].timestamp_ms, match[1].offset
+    """Return the last matches of all partitions, the last first. The order within a partition is
+    that of its offsets, whatever the times say; between partitions the times of the records that
+    are next count. Rule: docs/command-line.md F952."""
+    of_partition: dict[tuple[object, ...], list[_Match]] = {}
+    for account in accounts:
+        log = account.log
+        place = log.topic_partition or (log.path,)
+        matches = ((log, record) for _, searched in account.segments for record in searched.found)
+        of_partition.setdefault(place, []).extend(matches)
+    for found in of_partition.values():
+        found.sort(key=lambda match: (match[1].offset, match[1].timestamp_ms), reverse=True)
+    # Takes the latest of the matches that come next in their partitions.
+    merged = merge(*of_partition.values(), key=lambda match: match[1].timestamp_ms, reverse=True)
+    return list(islice(merged, most))
 
 
 def _found_rows(
     matches: Sequence[_Match], ends: Mapping[str, int], processes: int
 ) -> list[FoundRow]:
-    """Return a row per match, with what consumers see of it. `ends` are up to where replicas are of
-    the best one's lineage, by their paths."""
+    """Return a row per match, in their order, with what consumers see of it. `ends` are up to where
+    replicas are of the best one's lineage, by their paths."""
     by_log: dict[str, tuple[PartitionLog, list[MatchedRecord]]] = {}
     for log, record in sorted(matches, key=lambda match: match[1].offset):
         by_log.setdefault(log.path, (log, []))[1].append(record)
     logs = list(by_log.values())
     judged = in_order(_judged, logs, processes=processes)
-    seen = [
-        (log, _in_lineage(record, ends.get(log.path)))
+    seen = {
+        _place(record): _in_lineage(record, ends.get(log.path))
         for (log, _), found in zip(logs, judged, strict=True)
         for record in found
-    ]
-    return [_found_row(log, record) for log, record in sorted(seen, key=_age, reverse=True)]
+    }
+    return [_found_row(log, seen[_place(record)]) for log, record in matches]
+
+
+def _place(record: MatchedRecord) -> tuple[str, int, int]:
+    return record.path, record.position, record.offset
 
 
 def _lineage_ends(logs: Sequence[PartitionLog]) -> dict[str, int]:
@@ -270,7 +278,9 @@ def _tell(result: Found, accounts: Iterable[_Account]) -> None:
                 f"which may hide records from offset {offset} on"
             )
     if result.matches:
-        print_note(f"found {counted(result.matches, 'record')}")
+        is_shorter = len(result.found) < result.matches
+        shown = f": the last {len(result.found)} of them are shown" if is_shorter else ""
+        print_note(f"found {counted(result.matches, 'record')}{shown}")
     elif result.damages:
         print_note("not found, and damage may hide it")
     else:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.terminal import print_note, styled, write_table
+from kafkalog.command_line.terminal import print_note, printed_columns, styled, write_table
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import Decorator
@@ -40,22 +40,24 @@ def write_findings(
         click.echo(f"and {counted(len(rows) - len(shown), noun)} more: --show {len(rows)}")
 
 
+def answer_columns(table: str, text_columns: Sequence[str], table_format: str) -> tuple[str, ...]:
+    """Return the columns of a table that a command prints: as text `text_columns`, all in the other
+    formats, or those of --columns. Raises OptionError as `printed_columns` does."""
+    from kafkalog.schemas import table_fields
+
+    every = [field["name"] for field in table_fields(table)]
+    return printed_columns(every, table_format, text_columns)
+
+
 def write_answer(
-    table: str,
+    names: Sequence[str],
     rows: Iterable[Mapping[str, Any]],
-    text_columns: Sequence[str],
     table_format: str,
     *,
     show: int,
     texts: dict[str, Callable[[Any], str]] | None = None,
 ) -> None:
-    """Write rows of a table: some of its columns as text, all in the other formats. `texts` is that
-    of `write_table`."""
-    from kafkalog.schemas import table_fields
-
-    names = text_columns
-    if table_format != "text":
-        names = [field["name"] for field in table_fields(table)]
+    """Write these columns of rows, of `answer_columns`. `texts` is that of `write_table`."""
     cells = table_rows([*rows], names, table_format)
     write_findings(names, cells, table_format, show=show, noun="row", texts=texts)
 

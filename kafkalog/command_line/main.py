@@ -167,6 +167,10 @@ class LazyCommands(click.Group):
             code = stopped.exit_code
         except KeyboardInterrupt:
             code = INTERRUPTED
+        except FileNotFoundError as error:
+            # Commands go on without most files: this is for the others.
+            said = f"{error.filename}: no such file, or it was deleted while it was read"
+            code = print_error(said if error.filename else str(error), ExitCode.UNREADABLE_INPUT)
         except (KafkaLogError, OSError) as error:
             code = print_error(str(error), ExitCode.UNREADABLE_INPUT)
         except MemoryError:

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import IO, Any
 
 import click
@@ -64,13 +65,47 @@ def _choose_wide(context: click.Context, _: click.Parameter, is_wide: bool) -> N
     context.meta[_WIDE] = is_wide
 
 
+def printed_columns(
+    every: Sequence[str], table_format: str = TABLE_FORMATS[0], in_text: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """Return the columns that a command prints of a table: those of --columns or, without it, as
+    text `in_text` and otherwise `every` one. Commands call this before they read anything.
+
+    Raises OptionError for a column that is not one of `every`, whatever the rows have.
+    """
+    context = click.get_current_context(silent=True)
+    chosen = None if context is None else context.meta.get(_COLUMNS)
+    if chosen is None:
+        is_short = table_format == "text" and in_text is not None
+        return tuple(in_text if is_short and in_text is not None else every)
+    named = _by_given_name(every)
+    unknown = [name for name in chosen if name not in named]
+    if unknown:
+        near = get_close_matches(unknown[0], named, n=2)
+        guess = f"did you mean {' or '.join(near)}? There are " if near else ""
+        columns = f"columns of this table: {guess}{', '.join(every)}"
+        raise OptionError("--columns", ",".join(unknown), columns)
+    return tuple(dict.fromkeys(named[name] for name in chosen))
+
+
+def has_chosen_columns() -> bool:
+    """Return whether --columns was given."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.meta.get(_COLUMNS) is not None
+
+
+def _by_given_name(names: Sequence[str]) -> dict[str, str]:
+    """Return columns by the names that may be given for them: times are in milliseconds in some
+    formats, and headers do not say so."""
+    return {name.removesuffix("_ms"): name for name in names} | {name: name for name in names}
+
+
 def write_table(
     names: Sequence[str],
     rows: Iterable[TextRow],
     table_format: str,
     *,
     texts: dict[str, Callable[[Any], str]] | None = None,
-    beside: Sequence[str] = (),
     without_rows: str | None = None,
 ) -> None:
     """Write rows to stdout: as text with a header and right-aligned numbers, as JSON lines or CSV.
@@ -78,14 +113,14 @@ def write_table(
     `texts` has functions that write a column's values as text, such as `size_text`; the other
     formats have the values themselves. None is `-` in text, null in JSON and empty in CSV. A
     table for people fits the terminal; in place of one without rows people get the line
-    `without_rows`. Raises OptionError for a column that neither this table nor
-    those printed beside it, with columns `beside`, have.
+    `without_rows`. Of --columns those are printed that this table has; the command has refused the
+    others by `printed_columns`.
     """
     context = click.get_current_context(silent=True)
     options = {} if context is None else context.meta
     chosen = options.get(_COLUMNS)
     if chosen is not None:
-        names, rows = _with_columns(names, rows, chosen, beside)
+        names, rows = _with_columns(names, rows, chosen)
     if table_format == "json":
         for row in rows:
             line = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
@@ -101,15 +136,10 @@ def write_table(
 
 
 def _with_columns(
-    names: Sequence[str], rows: Iterable[TextRow], chosen: Sequence[str], beside: Sequence[str]
+    names: Sequence[str], rows: Iterable[TextRow], chosen: Sequence[str]
 ) -> tuple[Sequence[str], Iterable[TextRow]]:
-    # Times are in milliseconds in some formats, and headers do not say so.
-    places = {name.removesuffix("_ms"): place for place, name in enumerate(names)}
-    places |= {name: place for place, name in enumerate(names)}
-    for name in chosen:
-        if name not in places and name not in beside:
-            raise OptionError("--columns", name, list(dict.fromkeys([*names, *beside])))
-    wanted = [places[name] for name in chosen if name in places]
+    named = _by_given_name(names)
+    wanted = [names.index(named[name]) for name in dict.fromkeys(chosen) if name in named]
     return [names[place] for place in wanted], ([row[place] for place in wanted] for row in rows)
 
 

@@ -10,9 +10,12 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import cast
 
 from kafkalog.errors import KafkaLogError, StatePositionError
+from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.decoded_columns import NO_COLUMNS, DecodedColumns
 from kafkalog.lake.export_task import ExportTask
 from kafkalog.lake.layout import RECORDS, TARGET_FILE_BYTES, TableOutput
@@ -20,6 +23,8 @@ from kafkalog.lake.table_names import tables_of
 from kafkalog.lake.target import Target
 from kafkalog.lake.written_file import WrittenFile, rows_by_partition
 from kafkalog.log_lines import logger
+from kafkalog.storage.files.unreadable_input import deleted_paths
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule
 from kafkalog.storage.reading.offset_ranges import SpecificOffsets
 from kafkalog.storage.reading.read_plan import (
@@ -94,7 +99,8 @@ class ExportPlan:
         committed: list[str] = []
         for number, table in enumerate(self.tables):
             own = of_table[table.name]
-            runs.append(table.run.with_rows(rows_by_partition(own)))
+            run = table.run.with_gaps(self._deleted())
+            runs.append(run.with_rows(rows_by_partition(own)))
             if table.output is None:
                 continue
             try:
@@ -109,6 +115,17 @@ class ExportPlan:
                 raise
             committed.append(table.name)
         return tuple(runs)
+
+    def _deleted(self) -> dict[TopicPartition, list[OffsetSpan]]:
+        """Return the offsets of segments that were deleted before a task read them."""
+        deleted = deleted_paths()
+        found: defaultdict[TopicPartition, list[OffsetSpan]] = defaultdict(list)
+        for read in chain.from_iterable(self.groups) if deleted else ():
+            if read.path in deleted:
+                start = max(read.first_offset, read.base_offset or 0)
+                end = min(read.end_offset, read.next_base_offset or LARGEST_OFFSET)
+                found[read.topic or "", read.partition or 0].append(OffsetSpan(start, end))
+        return found
 
     def discard(self, files: Iterable[WrittenFile]) -> None:
         """Remove files that are not committed."""
@@ -150,7 +167,9 @@ def plan_export(
     tasks = _tasks(written, target_file_bytes, processes)
     task_options = _task_options(options, written, tasks)
     walked = {source.key: source.committed for source in sources}
-    groups = _groups(task_options, walked, tasks) if written else ()
+    # As they were listed: a partition that is deleted meanwhile is a gap (F951).
+    logs = [log for source in sources for log in source.logs]
+    groups = _groups(task_options, logs, walked, tasks) if written else ()
     has_work = any(run.has_work for run in runs.values())
     decoded = decoded_columns(task_options, groups) if has_work else NO_COLUMNS
     planned = tuple(
@@ -228,16 +247,18 @@ def _task_options(options: ReadOptions, ranges: Sequence[IngestRange], tasks: in
             ending=SpecificOffsets(ends),
             end_rule=EndRule.LOG_END,
         ),
+        # It is a gap, as where a segment was deleted before the run began (F531).
+        fails_on_deleted=False,
         max_partition_bytes=max(-(-size // tasks), 1),
     )
 
 
 def _groups(
-    options: ReadOptions, walked: CommittedReads, tasks: int
+    options: ReadOptions, logs: list[PartitionLog], walked: CommittedReads, tasks: int
 ) -> tuple[Sequence[SegmentRead], ...]:
     """Return the reads of each task, one topic after another, as logs are found: a task writes the
     files of few."""
-    groups = cast("list[Sequence[SegmentRead]]", planned_groups(options, committed=walked))
+    groups = cast("list[Sequence[SegmentRead]]", planned_groups(options, logs, walked))
     reads = [piece for group in groups for piece in pieces(group)]
     cost = sum(read_cost(read) for read in reads)
     return tuple(map(task_reads, packed(reads, TaskSize(-(-cost // tasks), cores=1))))

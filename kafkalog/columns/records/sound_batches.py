@@ -10,15 +10,15 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.storage.cleaning.compaction_check import PlacedBatch
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import SegmentFile
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 
 def sound_batches(segments: Sequence[SegmentFile]) -> Iterator[PlacedBatch]:
     """Yield the batches whose checksum, offsets and records are right, in the order of the log."""
     for segment in segments:
         options = SegmentOptions.of(segment)
-        with InputFile(segment.path) as file:
+        with opened_segment(segment) as file:
             for chunk in checked_chunks(SegmentBatches(FileWindow(file), options), options):
                 for row in chunk.table[chunk.table[:, column.FAULT] == 0].tolist():
                     data = batch_bytes(chunk, row)

@@ -24,7 +24,7 @@ from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.log_snapshots import newest_snapshot, snapshot_entries
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.reading.transactions import (
     OpenTransactions,
     PartitionTransaction,
@@ -63,7 +63,7 @@ class TransactionWalk:
             next_base_offset = segment.next_base_offset
             if next_base_offset is not None and next_base_offset <= self._start_offset:
                 continue
-            with opened(segment.path) as file:
+            with opened_segment(segment) as file:
                 batches = self._walk_class(FileWindow(file), SegmentOptions.of(segment))
                 for chunk in batches.chunks():
                     yield from self._in_table(file, chunk.table)

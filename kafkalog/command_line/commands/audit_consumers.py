@@ -8,7 +8,12 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.findings_table import exit_code, shown_rows_option, write_answer
+from kafkalog.command_line.findings_table import (
+    answer_columns,
+    exit_code,
+    shown_rows_option,
+    write_answer,
+)
 from kafkalog.command_line.terminal import print_note, print_text, table_format_option
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -62,12 +67,11 @@ def audit_consumers(
     from kafkalog.questions.audit import AuditSettings, audit, given_log_dirs
     from kafkalog.zookeeper.data_dir import find_data_dirs
 
+    table = _TABLES[by]
+    columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     data_dirs = find_data_dirs(paths)
     settings = AuditSettings(data_dirs, given_log_dirs(log_dirs), time.time_ns() // 1_000_000)
     found = audit(settings)
-    table = _TABLES[by]
-    write_answer(
-        table, found.tables[table], _TEXT_COLUMNS[table], table_format, show=show, texts=_TEXTS
-    )
+    write_answer(columns, found.tables[table], table_format, show=show, texts=_TEXTS)
     (print_text if table_format == "text" else print_note)("\n".join(found.words()))
     return exit_code(has_findings=found.has_findings, fails=fail_on_findings)

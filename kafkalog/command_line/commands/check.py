@@ -13,7 +13,12 @@ from kafkalog.command_line.findings_table import (
     write_verdict,
 )
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
+from kafkalog.command_line.terminal import (
+    print_note,
+    printed_columns,
+    progress_bar,
+    table_format_option,
+)
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -76,6 +81,7 @@ def check(
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.views.planning.directory_reads import directory_reads
 
+    printed_columns(_FINDING_COLUMNS)
     found = find_logs(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
     size = bytes_in(logs)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from kafkalog.command_line.findings_table import (
+    answer_columns,
     exit_code,
     shown_rows_option,
     write_answer,
@@ -84,6 +85,8 @@ def compaction(
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.views.engine import LocalViews
 
+    table = _TABLES[by]
+    columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     config = configs.options()
     logs = logs_of_topics(paths, topics, partitions)
     if before is not None:
@@ -97,8 +100,7 @@ def compaction(
         found = answer(views, settings)
     for line in absent_lines(paths, logs, topics, partitions):
         print_note(line)
-    table = _TABLES[by]
     rows = found.report if table == _PARTITIONS else found.findings
-    write_answer(table, rows, _TEXT_COLUMNS[table], table_format, show=show)
+    write_answer(columns, rows, table_format, show=show)
     write_verdict(found.words(), table_format, has_findings=found.has_findings)
     return exit_code(has_findings=found.has_findings, fails=fail_on_findings)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.terminal import table_format_option, write_table
+from kafkalog.command_line.terminal import printed_columns, table_format_option, write_table
 from kafkalog.errors import RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -29,11 +29,12 @@ _TEXTS: dict[str, Callable[[Any], str]] = {"timestamp_ms": time_text}
 _EPILOG = f"""\
 {PATHS_MEANING}
 \b
-The newest records come first; a value size of - is a tombstone. VISIBILITY says
-whether consumers see a record: visible, aborted, open transaction, behind open
-transaction, above high watermark, below log start, not in the best replica,
-control or unknown. A summary of what was searched goes to stderr, with JSON also
-to stdout. Exit codes: 0 found, 1 not found.
+The last records come first: in a partition by offset, so the first row of a key
+that is in one partition has its value. VISIBILITY says whether consumers see a
+record: visible, aborted, open transaction, behind open transaction, above high
+watermark, below log start, not in the best replica, control or unknown. A summary
+of what was searched goes to stderr, with JSON also to stdout. Exit codes: 0 found,
+1 not found.
 
 \b
 Examples:
@@ -78,7 +79,7 @@ Examples:
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="Print the newest N records.",
+    help="Print the last N records.",
 )
 @table_format_option
 @shared.processes_option
@@ -100,6 +101,8 @@ def find(
     from kafkalog.command_line.dump.request import bytes_given, timestamps_given
     from kafkalog.command_line.find_search import FindRequest, logs_to_search, search
 
+    every = ("type", *_FOUND, *_SEARCHED, *_DAMAGED) if table_format == "json" else _FOUND
+    printed_columns(tuple(dict.fromkeys(every)))
     refuse_inverted_times(from_ms, until_ms)
     request = FindRequest(
         topics=tuple(topics),
@@ -126,10 +129,18 @@ def find(
             ("searched", _SEARCHED, result.searched),
             ("damage", _DAMAGED, result.damages),
         )
-        all_names = (*_FOUND, *_SEARCHED, *_DAMAGED)
         for kind, names, rows in tables:
             typed = [(kind, *row) for row in rows]
-            write_table(("type", *names), typed, "json", beside=all_names)
+            write_table(("type", *names), typed, "json")
     elif result.found or table_format == "csv":
-        write_table(_FOUND, result.found, table_format, texts=_TEXTS)
+        is_text = table_format != "csv"
+        rows = [_for_people(row) for row in result.found] if is_text else result.found
+        write_table(_FOUND, rows, table_format, texts=_TEXTS)
     return ExitCode.DONE if result.matches else ExitCode.FINDINGS
+
+
+def _for_people(row: Sequence[object]) -> tuple[object, ...]:
+    """Return a row that says of a tombstone what it is, and not that it has no size."""
+    place = _FOUND.index("value_size")
+    size = "tombstone" if row[place] is None else row[place]
+    return *row[:place], size, *row[place + 1 :]

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkalog.command_line.inputs import bytes_in
-from kafkalog.command_line.terminal import print_note, print_text, table_format_option, write_table
+from kafkalog.command_line.terminal import (
+    print_note,
+    print_text,
+    printed_columns,
+    table_format_option,
+    write_table,
+)
 from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -97,6 +103,7 @@ def get_offsets(
     from kafkalog.storage.log_dir.other_entries import absent_partitions
     from kafkalog.storage.names import INTERNAL_TOPICS
 
+    printed_columns(_COLUMNS)
     question, is_tiered = _question(time)
     is_chosen = _choice(topics, topic_pattern, partitions, topic_partitions)
     excluded = INTERNAL_TOPICS if exclude_internal_topics else frozenset()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkalog.command_line.inputs import bytes_in
-from kafkalog.command_line.terminal import progress_bar, table_format_option
+from kafkalog.command_line.terminal import printed_columns, progress_bar, table_format_option
 from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -116,6 +116,7 @@ def groups(
         table, groups = _WHY, why
     if verbose and table in (_LIST, _STATE, _WHY):
         raise ConflictingOptionsError("--verbose", f"--{table}")
+    printed_columns(group_tables.columns_of(table, verbose=verbose))
     # Nothing that is read refers to itself, and to look for it takes a sixth of the time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.terminal import print_note, print_text, progress_bar, table_format_option
+from kafkalog.command_line.terminal import (
+    print_note,
+    print_text,
+    printed_columns,
+    progress_bar,
+    table_format_option,
+)
 from kafkalog.errors import ConflictingOptionsError, LogDirError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -107,9 +113,9 @@ def ls(
     processes: int | None,
 ) -> None:
     """List topics, partitions or segments: sizes, offsets, times, codecs."""
-    from kafkalog.command_line.ls.savings_table import saving_rows, write_savings
+    from kafkalog.command_line.ls.savings_table import SAVING_COLUMNS, saving_rows, write_savings
     from kafkalog.command_line.ls.storage_rows import storage_rows
-    from kafkalog.command_line.ls.storage_tables import write_storage, write_usage
+    from kafkalog.command_line.ls.storage_tables import storage_columns, write_storage, write_usage
     from kafkalog.inspection.logs.replica_facts import replica_differences
     from kafkalog.inspection.metadata.assigned_partitions import (
         assignments,
@@ -121,12 +127,11 @@ def ls(
     from kafkalog.storage.log_dir.other_entries import absent_lines, other_entries
     from kafkalog.views.options.config_files import ConfigSources
 
-    if quick and deep:
-        raise ConflictingOptionsError("--quick", "--deep")
-    if quick and sort in ("records", "time"):
-        raise ConflictingOptionsError("--quick", f"--sort {sort}")
-    if savings and (quick or by != "topic"):
-        raise ConflictingOptionsError("--savings", "--quick" if quick else f"--by {by}")
+    _refuse_together(by, sort, quick=quick, deep=deep, savings=savings)
+    if savings:
+        printed_columns(SAVING_COLUMNS)
+    else:
+        printed_columns(storage_columns(by, is_quick=quick, is_deep=deep))
     paths, zookeeper = _without_zookeeper(paths, is_read=unread or savings)
     found = find_logs(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
@@ -174,6 +179,15 @@ def ls(
     assigned = missing_replica_lines(paths, found, images, topics, partitions)
     for line in (*copies, *others, *totals, *absent, *assigned, *differences, *unread_lines):
         put(line)
+
+
+def _refuse_together(by: str, sort: str, *, quick: bool, deep: bool, savings: bool) -> None:
+    if quick and deep:
+        raise ConflictingOptionsError("--quick", "--deep")
+    if quick and sort in ("records", "time"):
+        raise ConflictingOptionsError("--quick", f"--sort {sort}")
+    if savings and (quick or by != "topic"):
+        raise ConflictingOptionsError("--savings", "--quick" if quick else f"--by {by}")
 
 
 def _unread(

@@ -8,7 +8,12 @@ from collections.abc import Sequence
 
 import click
 
-from kafkalog.command_line.findings_table import exit_code, shown_rows_option, write_answer
+from kafkalog.command_line.findings_table import (
+    answer_columns,
+    exit_code,
+    shown_rows_option,
+    write_answer,
+)
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.terminal import print_note, print_text, progress_bar, table_format_option
 from kafkalog.exit_codes import ExitCode
@@ -71,6 +76,8 @@ def migrate_offsets(
     from kafkalog.views.engine import LocalViews
     from kafkalog.views.options.options import Mode
 
+    table = _TABLES[by]
+    columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     logs = logs_of_topics(paths)
     given = zookeeper_input(request.zookeeper, Mode.PERMISSIVE.value, request.chroot)
     entries = [entry for path in paths for entry in input_entries(path)]
@@ -83,8 +90,7 @@ def migrate_offsets(
     with progress_bar(size, "reading") as bar:
         views = LocalViews(paths, logs, processes_for(size, processes), on_done=bar.update)
         found = migration(views, zookeeper, MigrationSettings.of(request, now_ms))
-    table = _TABLES[by]
-    write_answer(table, found.tables[table], _TEXT_COLUMNS[table], table_format, show=show)
+    write_answer(columns, found.tables[table], table_format, show=show)
     findings = found.findings()
     lines = [*found.words(), *write_moves(output, found, logs, zookeeper, now_ms)]
     lines.append(f"findings: {', '.join(findings) or 'none'}")

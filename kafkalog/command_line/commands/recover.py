@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkalog.command_line.findings_table import (
+    answer_columns,
     exit_code,
     shown_rows_option,
     write_answer,
@@ -90,6 +91,7 @@ def recover(
     """Show what a broker would do to its log directories at its next start."""
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
+    columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     logs = logs_of_topics(paths, topics, partitions)
     requested = {
         "shutdown": shutdown,
@@ -101,7 +103,7 @@ def recover(
         print_note(line)
     found, verdict = _judged(rows, table)
     shown = found if table_format == "text" and not with_all else rows
-    write_answer(table, shown, _TEXT_COLUMNS[table], table_format, show=show)
+    write_answer(columns, shown, table_format, show=show)
     write_verdict(verdict, table_format, has_findings=bool(found))
     return exit_code(has_findings=bool(found), fails=fail_on_findings)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkalog.command_line.findings_table import (
+    answer_columns,
     exit_code,
     shown_rows_option,
     write_answer,
@@ -96,6 +97,8 @@ def salvage(
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
 
+    table = _TABLES[by]
+    names = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     found = find_logs(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
     _refuse_inputs(paths, logs, target)
@@ -108,9 +111,8 @@ def salvage(
     for line in (*absent, *left_out):
         print_note(line)
     totals = SalvageTotals.of(rows)
-    table = _TABLES[by]
     shown = rows if table == _SALVAGED else [*lost_rows(rows)]
-    write_answer(table, shown, _TEXT_COLUMNS[table], table_format, show=show)
+    write_answer(names, shown, table_format, show=show)
     write_verdict(totals.words(target), table_format, has_findings=totals.has_findings)
     return exit_code(has_findings=totals.has_findings, fails=fail_on_findings)
 

@@ -10,7 +10,13 @@ import click
 
 from kafkalog.command_line.findings_table import exit_code
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.terminal import print_note, print_text, table_format_option, write_table
+from kafkalog.command_line.terminal import (
+    print_note,
+    print_text,
+    printed_columns,
+    table_format_option,
+    write_table,
+)
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -55,6 +61,14 @@ _STABLE_OFFSETS = (
     *("holder_first_offset", "holder_last_timestamp_ms"),
 )
 
+_TABLES = {
+    _OPEN: _OPEN_TRANSACTIONS,
+    _ALL: _TRANSACTIONS,
+    _STABLE: _STABLE_OFFSETS,
+    _HANGING: _FOUND_HANGING,
+    _LIST: _LISTED,
+    _DESCRIBE: _DESCRIBED,
+}
 _NO_ID = "no transactional id is known: __transaction_state has no record of one here"
 
 _EPILOG = f"""\
@@ -141,6 +155,7 @@ def txns(
     from kafkalog.storage.names import TRANSACTION_STATE
     from kafkalog.views.engine import LocalViews
 
+    columns = printed_columns(_TABLES[table])
     found = logs_of_topics(paths)
     if table in (_LIST, _DESCRIBE) and not any(log.topic == TRANSACTION_STATE for log in found):
         raise LogDirError(
@@ -152,7 +167,6 @@ def txns(
     if table in (_LIST, _DESCRIBE):
         states = transactional_ids(views, as_of).states()
         _refuse_unknown(states, ids)
-        columns = _LISTED if table == _LIST else _DESCRIBED
         listed = [row for row in _listed(views, states) if not ids or _id(row) in ids]
         values = [[row[name] for name in columns] for row in listed]
         write_table(columns, values, table_format, texts=_TEXTS, without_rows=_NO_ID)
@@ -165,18 +179,12 @@ def txns(
     for note in answer.notes:
         print_note(note)
     _refuse_unknown(answer.ids.states(), ids)
-    columns, rows = _rows(table, answer, views, settings)
-    _write(columns, rows, ids, table_format)
+    rows = [row for row in _rows(table, answer, views, settings) if not ids or _id(row) in ids]
+    if rows or table_format != "text":
+        values = [[row[name] for name in columns] for row in rows]
+        write_table(columns, values, table_format, texts=_TEXTS)
     (print_text if table_format == "text" else print_note)(answer.words())
     return exit_code(has_findings=answer.has_findings, fails=fail_on_findings)
-
-
-def _write(
-    names: Sequence[str], rows: Iterable[_Row], ids: Sequence[str], table_format: str
-) -> None:
-    values = [[row[name] for name in names] for row in rows if not ids or _id(row) in ids]
-    if values or table_format != "text":
-        write_table(names, values, table_format, texts=_TEXTS)
 
 
 def _id(row: _Row) -> object:
@@ -197,20 +205,20 @@ def _refuse_unknown(states: Iterable[_Row], ids: Sequence[str]) -> None:
 
 def _rows(
     table: str, answer: Transactions, views: LocalViews, settings: TransactionSettings
-) -> tuple[tuple[str, ...], Iterable[_Row]]:
-    """Return the columns and rows of a table about transactions."""
+) -> Iterable[_Row]:
+    """Return the rows of a table about transactions."""
     if table == _ALL:
-        return _TRANSACTIONS, answer.report
+        return answer.report
     if table == _HANGING:
-        return _FOUND_HANGING, [row for row in answer.report if row["outcome"] == "hanging"]
+        return [row for row in answer.report if row["outcome"] == "hanging"]
     if table == _OPEN:
-        return _OPEN_TRANSACTIONS, _with_waiting_groups(answer.open(), views, settings)
+        return _with_waiting_groups(answer.open(), views, settings)
     by_producer = answer.ids.by_producer()
     rows = []
     for row in answer.stable_offsets:
         holder = by_producer.get((row["cluster_id"], row["holder_producer_id"]))
         rows.append({**row, "holder_transactional_id": holder and holder["transactional_id"]})
-    return _STABLE_OFFSETS, rows
+    return rows
 
 
 def _with_waiting_groups(

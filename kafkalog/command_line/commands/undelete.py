@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkalog.command_line.findings_table import exit_code, table_rows, write_verdict
-from kafkalog.command_line.terminal import progress_bar, table_format_option, write_table
+from kafkalog.command_line.terminal import (
+    printed_columns,
+    progress_bar,
+    table_format_option,
+    write_table,
+)
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -80,6 +85,7 @@ def undelete(
     from kafkalog.storage.log_dir.deleted_logs import deleted_logs, one_incarnation
     from kafkalog.storage.log_dir.read_directories import refuse_inside
 
+    columns = printed_columns(_ALL_COLUMNS, table_format, _COLUMNS)
     refuse_inside("--to", target, [path])
     _refuse_no_id("--new-topic-id", new_topic_id)
     given = {"--topic-id": topic_id, "--new-topic-id": new_topic_id}
@@ -93,7 +99,6 @@ def undelete(
         by_topic[log.topic].append(log)
     chosen = [log for found in by_topic.values() for log in one_incarnation(found, topic_id)]
     rows = _undeleted(chosen, target, new_topic_id, processes)
-    columns = _COLUMNS if table_format == "text" else _ALL_COLUMNS
     write_table(columns, table_rows(rows, columns, table_format), table_format)
     if table_format == "text":
         for line in (line for row in rows for line in row["left_out"]):
@@ -130,11 +135,11 @@ def _undeleted(
 ) -> list[_Row]:
     """Write the new directory; a row for each partition."""
     from kafkalog.inspection.partitions.undeleted_logs import undeleted_log
-    from kafkalog.storage.files.files import list_directory
+    from kafkalog.storage.files.files import entries_left
     from kafkalog.storage.files.whole_directory import whole_directory
     from kafkalog.storage.writing.salvaged_log_dir import copy_properties
 
-    sizes = {log.path: sum(entry.size for entry in list_directory(log.path)) for log in logs}
+    sizes = {log.path: sum(entry.size for entry in entries_left(log.path)) for log in logs}
     size = sum(sizes.values())
     with whole_directory(target, os.fsync) as scratch, progress_bar(size, "copying") as bar:
 

@@ -27,7 +27,7 @@ from kafkalog.lake.layout import Compression, TableLayout
 from kafkalog.lake.table_writer import PAYLOAD_COLUMNS, parquet_writer
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.output_files import is_written_directly
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted
 
@@ -128,7 +128,7 @@ def _parts(item: Item, request: DumpRequest) -> Iterator[_Part]:
         if fault.severity > Severity.INFORMATION:
             found.append(fault.line(read.path))
 
-    with opened(read.path) as file:
+    with opened_segment(read) as file:
         window = FileWindow(file)
         if request.is_deep:
             for records in SegmentRecords(window, options, columns, constants, on_fault).rows():

@@ -18,7 +18,7 @@ from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.metadata.current_topics import current_topic_ids
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import InputFile, list_directory, matching_entries
+from kafkalog.storage.files.files import InputFile, entries_left, matching_entries
 from kafkalog.storage.files.uris import absolute_path
 from kafkalog.storage.log_dir.former_topics import topics_apart
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -193,7 +193,7 @@ def _all_of_directory(
             for read in reads.values():
                 yield from _parts_of(read)
             continue
-        files = list_directory(log.path)
+        files = entries_left(log.path)
         named = _logs_of_files(file.path for file in files if any_base_offset(file.name) is None)
         for file in files:
             if file.path in reads:
@@ -203,7 +203,7 @@ def _all_of_directory(
 
 
 def _files_beside(directory: str, request: DumpRequest) -> Iterator[Item]:
-    files = [file for file in list_directory(directory) if not file.is_directory]
+    files = [file for file in entries_left(directory) if not file.is_directory]
     logs = _logs_of_files(file.path for file in files)
     for file in files:
         yield from _of_file(file, logs, request) or ()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.command_line.dump import side_files as dump_side_files
-from kafkalog.command_line.dump.plan import Item, LogItem, planned, refuse_outputs
+from kafkalog.command_line.dump.plan import Item, LogItem, SideItem, planned, refuse_outputs
 from kafkalog.command_line.dump.request import DumpRequest
 from kafkalog.command_line.terminal import is_coloured, print_note, progress_bar, styled
 from kafkalog.errors import CorruptDataError
@@ -23,9 +23,10 @@ from kafkalog.inspection.dump.dump_log import DumpOptions, LogDump, Piece
 from kafkalog.inspection.dump.dump_records import RECORD_CSV, RECORD_CSV_WITHOUT_PAYLOADS
 from kafkalog.inspection.dump.text_lines import LineFormat
 from kafkalog.storage.files.output_files import given_file, is_written_directly
+from kafkalog.storage.files.unreadable_input import note_deleted
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.read_directories import refuse_inputs
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.views.parallel import Text, processes_for, written_in_order
 from kafkalog.words import counted, printable
 
@@ -131,16 +132,22 @@ def item_pieces(item: Item, request: DumpRequest) -> Iterator[Piece]:
         if is_text and item.resume_position < 0:
             yield heading(item)
         options = SegmentOptions.of_read(item.read, timestamps=request.timestamps)
-        with opened(item.read.path) as file:
+        with opened_segment(item.read) as file:
             window = FileWindow(file)
             dump = log_dump(item, request, window, options, resume_position=item.resume_position)
             yield from dump.pieces()
         return
     if is_text:
         yield Piece(_encoded(f"Dumping {printable(item.path)}\n"))
+    yield from _side_file_pieces(item, is_text=is_text)
+
+
+def _side_file_pieces(item: SideItem, *, is_text: bool) -> Iterator[Piece]:
     try:
         for text in dump_side_files.texts(item.path, as_json=not is_text):
             yield Piece(text)
+    except FileNotFoundError:
+        note_deleted(item.path)
     except CorruptDataError as error:
         line = printable(f"Found invalid bytes in {error}")
         yield Piece(_encoded(f"{line}\n") if is_text else b"", findings=(line,))

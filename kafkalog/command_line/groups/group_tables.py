@@ -9,7 +9,7 @@ from typing import Any
 from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.command_line.groups.why_rows import WHY_COLUMNS
-from kafkalog.command_line.terminal import print_text, write_table
+from kafkalog.command_line.terminal import has_chosen_columns, print_text, write_table
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS
@@ -22,8 +22,10 @@ _OFFSETS = (
 )
 _LAG_END = _OFFSETS.index("lag") + 1
 _VERBOSE = ("behind_since_ms", "time_lag_ms", "committed_at_ms", "commit_status", *LAG_PARTS)
+_NAMES = ("group", "type")
 _STATES = ("group", "coordinator_id", "assignment_strategy", "state", "members", "type")
 _MEMBERS = ("group", "consumer_id", "group_instance_id", "host", "client_id", "partitions")
+_MORE_MEMBERS = ("current_epoch", "assignment")
 _LAGGING_VERBOSE = (
     *("group", "topic", "partition", "to_read", "behind_since_ms", "time_lag_ms", "lost"),
     *("damaged", "committed_at_ms", "commit_status", "consumer_id", "host", "client_id"),
@@ -48,10 +50,23 @@ _NO_OFFSET = "{} without a committed offset or an assigned partition: --state sh
 _MOST_PARTITIONS = 5
 
 
+def columns_of(table: str, *, verbose: bool) -> tuple[str, ...]:
+    """Return the columns of a table by its option, such as `lagging`."""
+    more = _VERBOSE if verbose else ()
+    tables = {
+        "list": _NAMES,
+        "state": _STATES,
+        "members": (*_MEMBERS, *(_MORE_MEMBERS if verbose else ())),
+        "why": WHY_COLUMNS,
+        "lagging": _LAGGING_VERBOSE if verbose else _LAGGING,
+    }
+    return tables.get(table, (*_OFFSETS, *more))
+
+
 def write_names(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
     """Write a row per group, of any type."""
     rows = [(key.group_id, group.group_type) for key, group in _in_order(sources, groups)]
-    write_table(("group", "type"), rows, table_format, without_rows=_NO_GROUP)
+    write_table(_NAMES, rows, table_format, without_rows=_NO_GROUP)
 
 
 def write_states(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
@@ -81,7 +96,7 @@ def write_members(
     sources: GroupSources, groups: Collection[GroupKey], table_format: str, *, verbose: bool
 ) -> None:
     """A row per member."""
-    more = ("current_epoch", "assignment") if verbose else ()
+    more = _MORE_MEMBERS if verbose else ()
     members = sorted(sources.members, key=lambda member: (member.group.group_id, member.member_id))
     rows = [
         (
@@ -210,7 +225,11 @@ def write_why(rows: Sequence[tuple[Any, ...]], table_format: str) -> None:
         return
     columns = list(zip(*rows, strict=True))
     last = len(WHY_COLUMNS) - 1
-    shown = [place for place in range(last) if any(each is not None for each in columns[place])]
+    shown = [
+        place
+        for place in range(last)
+        if has_chosen_columns() or any(each is not None for each in columns[place])
+    ]
     names = [WHY_COLUMNS[place] for place in shown]
     values = [[row[place] for place in shown] for row in rows]
     write_table(names, values, table_format, texts=_TEXTS)

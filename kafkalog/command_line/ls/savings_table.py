@@ -17,7 +17,7 @@ from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.views.parallel import in_order
 from kafkalog.words import size_text
 
-_NAMES = ("topic", "change", "size", "after", "saves", "error", "sampled_bytes")
+SAVING_COLUMNS = ("topic", "change", "size", "after", "saves", "error", "sampled_bytes")
 _TEXTS: dict[str, Callable[[Any], str]] = dict.fromkeys(
     ("size", "after", "saves", "error", "sampled_bytes"), size_text
 )
@@ -67,7 +67,7 @@ def saving_rows(
 
 def write_savings(rows: Sequence[Sequence[Any]], table_format: str) -> None:
     """Write the rows, and after text what each change saves in all topics."""
-    write_table(_NAMES, rows, table_format, texts=_TEXTS)
+    write_table(SAVING_COLUMNS, rows, table_format, texts=_TEXTS)
     if table_format == "text" and len({row[0] for row in rows}) > 1:
         print_text(_in_all(rows))
 

@@ -9,6 +9,7 @@ from kafkalog.inspection.partitions.segment_storage import Storage, segment_stor
 from kafkalog.storage.log_dir.other_entries import side_bytes
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
+from kafkalog.storage.reading.renamed_files import note_deleted_segment
 from kafkalog.views.parallel import in_order
 
 _Item = tuple[PartitionLog, SegmentFile]
@@ -42,6 +43,7 @@ def storage_rows(
         try:
             yield segment_storage(segment, decompress=is_deep)
         except FileNotFoundError:
+            note_deleted_segment(segment)
             yield None
 
     items = [(log, segment) for log in logs for segment in log.segments]

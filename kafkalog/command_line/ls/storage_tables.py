@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafkalog.command_line.ls.storage_rows import StoredLog
-from kafkalog.command_line.terminal import write_table
+from kafkalog.command_line.terminal import has_chosen_columns, printed_columns, write_table
 from kafkalog.inspection.metadata.assigned_partitions import Assignment
 from kafkalog.inspection.partitions.segment_storage import Storage, summed_storage
 from kafkalog.storage.log_dir.disk_usage import DiskUsage
@@ -32,6 +32,7 @@ _NAMES = {
 }
 # Of a topic, where partitions are there several times.
 _COPIES = ("copies",)
+_USAGE = ("directory", "kind", "files", "size", "allocated")
 # Where the metadata says that a partition is.
 _ASSIGNED = ("leader", "replicas")
 _PLACE = {"topic": (), "partition": ("directory",), "segment": ("file",)}
@@ -56,6 +57,15 @@ _ORDERS: dict[str, Callable[[_Row], tuple[bool, int]]] = {
 }
 
 
+def storage_columns(by: str, *, is_quick: bool, is_deep: bool) -> tuple[str, ...]:
+    """Return all columns of the table."""
+    if by == "kind":
+        return _USAGE
+    ratio = ("ratio",) if is_deep else ()
+    names = (*_NAMES[by], *(_ASSIGNED if by == "partition" else ()), *_HELD, *ratio, *_PLACE[by])
+    return tuple(name for name in names if not is_quick or name not in _BY_HEADERS)
+
+
 def write_storage(
     logs: Sequence[StoredLog],
     by: str,
@@ -69,21 +79,15 @@ def write_storage(
     """Write the table with a row per topic, partition or segment in the order `sort`. `known` are
     the assignments of partitions, if there are any."""
     rows = list(_ROWS[by](logs))
-    names = (
-        *_NAMES[by][:2],
-        *(_COPIES if any(row.get("copies") != row.get("partitions") for row in rows) else ()),
-        *_NAMES[by][2:],
-        *(_ASSIGNED if known else ()),
-        *_HELD,
-        *(("ratio",) if is_deep else ()),
-        *_PLACE[by],
-    )
-    if is_quick:
-        names = tuple(name for name in names if name not in _BY_HEADERS)
+    names = printed_columns(storage_columns(by, is_quick=is_quick, is_deep=is_deep))
+    if not has_chosen_columns():
+        has_copies = any(row.get("copies") != row.get("partitions") for row in rows)
+        left_out = (*(() if known else _ASSIGNED), *(() if has_copies else _COPIES))
+        names = tuple(name for name in names if name not in left_out)
     if sort != "name":
         rows.sort(key=_ORDERS[sort])
     for row in rows:
-        if known:
+        if by == "partition":
             found = known.get((row["cluster_id"], row["topic"], row["partition"]))
             row["leader"], row["replicas"] = (None, None) if found is None else found
             if found is not None and table_format != "json":
@@ -98,8 +102,7 @@ def write_usage(usages: Sequence[DiskUsage], sort: str, table_format: str) -> No
     """Write the table with a row per kind of file in each directory."""
     if sort == "size":
         usages = sorted(usages, key=lambda usage: -usage.size)
-    names = ("directory", "kind", "files", "size", "allocated")
-    write_table(names, usages, table_format, texts=_TEXTS)
+    write_table(_USAGE, usages, table_format, texts=_TEXTS)
 
 
 def _codecs_text(codecs: dict[str, int]) -> str | None:

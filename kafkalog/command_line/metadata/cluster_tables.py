@@ -9,7 +9,13 @@ from itertools import groupby
 from typing import Any
 
 from kafkalog.command_line.findings_table import table_rows
-from kafkalog.command_line.terminal import print_note, print_text, write_table
+from kafkalog.command_line.terminal import (
+    has_chosen_columns,
+    print_note,
+    print_text,
+    printed_columns,
+    write_table,
+)
 from kafkalog.coordination.metadata.admin_commands import admin_commands
 from kafkalog.coordination.metadata.cluster_rows import (
     OF_TOPICS,
@@ -152,6 +158,14 @@ def of_topics(
     return [row for row in rows if row[name] in topics]
 
 
+def columns_of(kind: str | None, table_format: str, *, is_diff: bool) -> tuple[str, ...]:
+    """Return the columns to print of a kind of rows, or of changes. Raises OptionError for a column
+    of --columns that these do not have."""
+    if not is_diff:
+        return printed_columns(ROW_KINDS[kind or "topic"].columns)
+    return printed_columns(_TEXT_CHANGE_COLUMNS if table_format == "text" else _CHANGE_COLUMNS)
+
+
 def write_rows(
     kind: str,
     rows: list[dict[str, Any]],
@@ -163,14 +177,20 @@ def write_rows(
     """Print the rows of a kind; as text without what a line has no room for, and without columns
     that are `not_known`."""
     left_out = {*_WIDE, *not_known, *(() if show_secrets else _KEYS)}
-    is_text = table_format == "text"
-    columns = [name for name in ROW_KINDS[kind].columns if not is_text or name not in left_out]
-    _write(columns, rows, table_format)
+    every = ROW_KINDS[kind].columns
+    columns = printed_columns(every, table_format, [each for each in every if each not in left_out])
+    _write(columns, rows, table_format, is_chosen=has_chosen_columns())
 
 
-def _write(columns: Sequence[str], rows: list[dict[str, Any]], table_format: str) -> None:
+def _write(
+    columns: Sequence[str],
+    rows: list[dict[str, Any]],
+    table_format: str,
+    *,
+    is_chosen: bool = False,
+) -> None:
     is_text = table_format == "text"
-    if is_text:
+    if is_text and not is_chosen:
         columns = [name for name in columns if any(row[name] not in ([], {}) for row in rows)]
     if rows or not is_text:
         texts: dict[str, Callable[[Any], str]] = dict.fromkeys(_TIMES, time_text)

@@ -26,7 +26,12 @@ _TEXT_FIELDS = {
     "ConfigRecord": ("value",),
     "ProducerIdsRecord": ("nextProducerId",),
 }
-_COLUMNS = ("record_name", "subject", "value", "guessed")
+RECORD_COLUMNS = ("record_name", "subject", "value", "guessed")
+PLAN_COLUMNS = (
+    *("path", "start_offset", "end_offset", "last_epoch", "snapshots", "left_out"),
+    *("majority_offset", "voters_before", "voters", "kraft_version", "node_id", "cluster_id"),
+    *("directory_id", "epoch"),
+)
 _UNKNOWN = (
     "not known, and not written: configs of topics, brokers and clients, ACLs, users, quotas, "
     "delegation tokens, features but the above, topics and last partitions without a directory"
@@ -174,8 +179,8 @@ class DataPlan:
                     name: row["value"][name] for name in _TEXT_FIELDS[row["record_name"]]
                 }
         write_table(
-            _COLUMNS,
-            table_rows(rows, _COLUMNS, table_format),
+            RECORD_COLUMNS,
+            table_rows(rows, RECORD_COLUMNS, table_format),
             table_format,
             texts={"value": _values_text, "guessed": lambda names: ",".join(names) or "-"},
         )

@@ -19,9 +19,9 @@ from kafkalog.command_line.terminal import print_note
 from kafkalog.inspection.partitions.lost_tails import LostTail
 from kafkalog.lake.table_writer import parquet_writer
 from kafkalog.schemas import table_fields
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import whole_file
 from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.reading.replica_reads import overlaps
 from kafkalog.views.parallel import in_order
 
@@ -73,7 +73,7 @@ def _parts(
         for first, end in tail.owned:
             if overlaps(segment, first, end):
                 options = replace(SegmentOptions.of(segment, first_offset=first), end_offset=end)
-                with InputFile(segment.path) as file:
+                with opened_segment(segment) as file:
                     window = FileWindow(file)
                     yield from SegmentRecords(window, options, columns, constants, on_fault).rows()
     yield from found

@@ -1,13 +1,16 @@
 """Which segments tiered storage holds, by the records of `__remote_log_metadata`.
 
-Rule: docs/remote.md F559.
+Rules: docs/remote.md F559 and F953.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from kafkalog.wire.murmur2 import partition_of_key
 
 COPYING, COPIED, DELETING, DELETED = "copying", "copied", "deleting", "deleted"
 _STATES = (COPYING, COPIED, DELETING, DELETED)
@@ -85,3 +88,18 @@ class RemoteSegments:
             if is_same and segment.state != DELETED:
                 segment.state = _PARTITION_STATES[state]
                 segment.changed_ms = value["eventTimestampMs"]
+
+
+def metadata_partition(topic_id: str, partition: int, count: int) -> int:
+    """Return which of the topic's `count` partitions has all records about a topic's partition
+    (storage/.../RemoteLogMetadataTopicPartitioner.java)."""
+    data = base64.urlsafe_b64decode(topic_id + "==")
+    most, least = int.from_bytes(data[:8], "big"), int.from_bytes(data[8:], "big")
+    found = 1  # as java.util.Objects.hash
+    for number in (_hash_of_long(least), _hash_of_long(most), partition):
+        found = (31 * found + number) & 0xFFFFFFFF
+    return partition_of_key(found.to_bytes(4, "big"), count)
+
+
+def _hash_of_long(number: int) -> int:
+    return (number ^ (number >> 32)) & 0xFFFFFFFF

@@ -13,6 +13,7 @@ from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.logs.log_headers import LogHeaders, is_damaged
 from kafkalog.storage.files.files import modified_ms
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.relisted_logs import read_relisted
 
 
 class CompleteFrom(NamedTuple):
@@ -27,7 +28,12 @@ class CompleteFrom(NamedTuple):
 
 def complete_from(log: PartitionLog) -> CompleteFrom:
     """Return from when on a log is complete, by all its batches and their checksums: damaged
-    batches are lost as well. Raises OSError where a file cannot be read."""
+    batches are lost as well. If a segment is deleted meanwhile, the log is listed again (F951).
+    Raises OSError where a file cannot be read."""
+    return read_relisted(log, _complete_from) or CompleteFrom(0, None, 0)
+
+
+def _complete_from(log: PartitionLog) -> CompleteFrom:
     if not log.segments:
         return CompleteFrom(0, None, 0)
     key = log.topic_partition
@@ -57,6 +63,10 @@ def complete_from(log: PartitionLog) -> CompleteFrom:
 def first_timestamp_ms(log: PartitionLog) -> int | None:
     """Return the earliest timestamp of an intact batch, in milliseconds since 1970, None if no
     batch has one: the log shows nothing before. Raises OSError."""
+    return read_relisted(log, _first_timestamp_ms)
+
+
+def _first_timestamp_ms(log: PartitionLog) -> int | None:
     earliest: list[int] = []
     for headers in LogHeaders(log).tables(range(len(log.segments))):
         table = headers.table

@@ -17,10 +17,10 @@ from kafkalog.format.segment_writer import write_segment
 from kafkalog.format.side_files.leader_epochs import EpochStart, write_leader_epochs
 from kafkalog.inspection.logs.replica_facts import replica_facts
 from kafkalog.messages.commit_records import CommitForm, GroupCommit, commit_batches
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import new_directory, write_file
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 _FIRST_EPOCH = 0
 
@@ -79,7 +79,7 @@ def end_to_go_on_from(replicas: Sequence[PartitionLog]) -> AppendPoint:
 def last_magic(log: PartitionLog) -> int | None:
     """Return the format of a log's last messages, None if it has none. Reads headers only."""
     for segment in reversed(log.segments):
-        with InputFile(segment.path) as file:
+        with opened_segment(segment) as file:
             chunks = SegmentHeaders(FileWindow(file), SegmentOptions.of(segment)).chunks()
             found = [
                 chunk.table[chunk.table[:, column.FAULT] == 0, column.MAGIC] for chunk in chunks

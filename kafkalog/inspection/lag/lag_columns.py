@@ -17,13 +17,12 @@ from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
 from kafkalog.inspection.lag.lag_bounds import EndFrom, KnownCommits
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.files import is_directory
-from kafkalog.storage.log_dir.log_dir import find_partitions, with_segments_of_now
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.relisted_logs import read_relisted
 
 _logger = logger(__name__)
 
-# How often a log is listed whose segments are deleted while it is read.
-_MOST_TRIES = 5
 _DELETED = "%s does not exist any more: its lag is unknown"
 ACCOUNT_COLUMNS = tuple(
     field.name for field in fields(LagAccounts) if field.name not in ("is_before_log", "work")
@@ -97,24 +96,21 @@ def accounts_of_now(
     """
     if at_ms is not None and known is None:
         known = KnownCommits.of(at_ms, committed_offsets)
-    for tries_left in reversed(range(_MOST_TRIES)):
-        if log is None or not (log.segments or is_directory(log.path)):
-            break
-        try:
-            reached = None
-            if at_ms is not None and known is not None:
-                reached = known.reached_by(log, at_ms)
-            return lag_accounts(
-                log, committed_offsets, at_ms, reached, read_committed=read_committed, now_ms=now_ms
-            )
-        except FileNotFoundError:
-            # Retention or the cleaner has deleted a segment since the segments were listed.
-            if not tries_left:
-                raise
-            log = with_segments_of_now(log)
-    if log is not None:
+    if log is None:
+        return None
+
+    def account(now: PartitionLog) -> LagAccounts:
+        reached = None
+        if at_ms is not None and known is not None:
+            reached = known.reached_by(now, at_ms)
+        return lag_accounts(
+            now, committed_offsets, at_ms, reached, read_committed=read_committed, now_ms=now_ms
+        )
+
+    accounts = read_relisted(log, account)
+    if accounts is None:
         _logger.warning(_DELETED, log.path)
-    return None
+    return accounts
 
 
 def _numbers(rows: pa.Table, name: str) -> LongArray:

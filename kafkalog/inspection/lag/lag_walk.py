@@ -29,7 +29,7 @@ from kafkalog.inspection.lag.offset_intervals import (
 )
 from kafkalog.inspection.logs.log_headers import LogHeaders, SegmentTable
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 _NO_ROWS = new_table(0)
 
@@ -130,7 +130,7 @@ class LagWalk:
             key=lambda piece: (piece[SEGMENT], piece[BATCH_POSITION]),
         )
         for segment, pieces in groupby(by_place, key=lambda piece: int(piece[SEGMENT])):
-            with opened(self.log.segments[segment].path) as file:
+            with opened_segment(self.log.segments[segment]) as file:
                 self._decode_in(SegmentTable(segment, file, _NO_ROWS), pieces)
 
     def _decode_in(self, headers: SegmentTable, pieces: Iterable[LongArray]) -> None:

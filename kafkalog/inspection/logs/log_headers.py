@@ -26,7 +26,7 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 # How a log ends that is being written, or was when its broker stopped.
 _AT_END = (Fault.TRUNCATED, Fault.ZEROS)
@@ -73,7 +73,7 @@ class LogHeaders:
                 return
             is_last = next_base_offset == LARGEST_OFFSET
             options = SegmentOptions(base_offset, segment.next_base_offset, end_offset=end_offset)
-            with opened(segment.path) as file:
+            with opened_segment(segment) as file:
                 is_whole = number in self._read_whole
                 window = FileWindow(file)
                 batches: SegmentBatches | SegmentHeaders

@@ -16,6 +16,7 @@ from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 
 class TimedOffset(NamedTuple):
@@ -54,7 +55,7 @@ def log_end_offset(log: PartitionLog, *, check_crcs: bool = True) -> int:
     if not log.segments:
         return bounds.start_offset
     segment = log.segments[-1]
-    with InputFile(segment.path) as file:
+    with opened_segment(segment) as file:
         walk_class = SegmentBatches if check_crcs else SegmentHeaders
         log_end = walk_class(FileWindow(file), SegmentOptions.of(segment)).walk()
     return max(bounds.start_offset, log_end)
@@ -75,7 +76,7 @@ def offset_of_max_timestamp(log: PartitionLog) -> TimedOffset | None:
     """
     latest: _Latest | None = None
     for segment in log.segments:
-        with InputFile(segment.path) as file:
+        with opened_segment(segment) as file:
             latest = _later(file, segment, latest)
     if latest is None:
         return None
@@ -84,7 +85,7 @@ def offset_of_max_timestamp(log: PartitionLog) -> TimedOffset | None:
         first_offset=latest.expected_offset,
         end_offset=latest.last_offset + 1,
     )
-    with InputFile(latest.segment.path) as file:
+    with opened_segment(latest.segment) as file:
         offset = _first_at(FileWindow(file), options, latest.timestamp_ms)
     if offset is None or offset >= latest_offset(log):
         return None

@@ -44,6 +44,7 @@ from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.reading.replica_reads import ReplicaSet, overlaps
 from kafkalog.storage.reading.replicas import (
     BatchFact,
@@ -266,7 +267,7 @@ def _batches_at(log: PartitionLog, offsets: LongArray) -> Iterator[BatchFact]:
         inside = offsets[(offsets >= start) & (offsets < end)]
         if not len(inside):
             continue
-        with InputFile(segment.path) as file:
+        with opened_segment(segment) as file:
             rows, _ = _sound_and_damaged(file, segment)
         if len(rows):
             yield from batch_facts(rows[np.isin(first_offsets(rows), inside)])
@@ -308,7 +309,7 @@ def _known_epochs(
 def segment_tail(segment: SegmentFile) -> tuple[LongArray, int]:
     """Return the rows of a segment's batches up to the last sound one, by their headers, and where
     the last damage begins, -1 for none."""
-    with InputFile(segment.path) as file:
+    with opened_segment(segment) as file:
         rows, damaged_at = _sound_and_damaged(file, segment)
         while len(rows) and not is_sound(file, rows[-1]):
             damaged_at, rows = file.size, rows[:-1]
@@ -364,7 +365,7 @@ def batch_facts(rows: LongArray) -> Iterator[BatchFact]:
 
 def sound_rows(segment: SegmentFile) -> Iterator[LongArray]:
     """Yield batch tables of a segment, checksums looked at, records not."""
-    with InputFile(segment.path) as file:
+    with opened_segment(segment) as file:
         for chunk in SegmentBatches(FileWindow(file), SegmentOptions.of(segment)).chunks():
             yield chunk.table
 

@@ -15,7 +15,7 @@ from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.inspection.logs.time_lookup import time_answer
 from kafkalog.storage.partition_log import SegmentFile
 from kafkalog.storage.reading.offset_ranges import LARGEST_TIME_MS, TimeAnswer, TimeRule
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.reading.replica_reads import ReplicaSet
 
 
@@ -71,7 +71,7 @@ class _FilledSegment:
         """Return the first offset from `start_offset` on whose record has one of these times."""
         options = SegmentOptions.of(self.segment, first_offset=start_offset)
         earliest: list[int] = []
-        with opened(self.segment.path) as file:
+        with opened_segment(self.segment) as file:
             for batch in FilledRecords(
                 FileWindow(file),
                 options,

@@ -22,8 +22,9 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format import batch_header as layout
 from kafkalog.format.batch_header import BatchHeader, read_header
 from kafkalog.format.record_batch import decompressed_payload
-from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.files.unreadable_input import note_deleted
 from kafkalog.storage.partition_log import SegmentFile
+from kafkalog.storage.reading.renamed_files import opened, opened_segment
 from kafkalog.wire.compression import CompressionType, compress
 
 BLOCK_BYTES = 1024 * 1024
@@ -77,7 +78,8 @@ class _Batch(NamedTuple):
 def savings(segments: Sequence[SegmentFile], most_bytes: int, seed: str) -> list[Saving]:
     """Estimate what each change would save, from a sample of about `most_bytes` of the batches. The
     same `seed` chooses the same blocks. Messages of formats 0 and 1, transaction markers, damage
-    and what the disk does not return stay as they are. Raises OSError."""
+    what the disk does not return, and what is deleted meanwhile stay as they are. Raises
+    OSError."""
     blocks = [block for segment in segments for block in _blocks(segment)]
     whole = sum(block.size for block in blocks)
     if not whole:
@@ -90,6 +92,9 @@ def savings(segments: Sequence[SegmentFile], most_bytes: int, seed: str) -> list
         try:
             batches = list(_batches(block))
         except CorruptDataError:
+            batches = None
+        except FileNotFoundError:
+            note_deleted(block.path)
             batches = None
         for found, change in zip(after, CHANGES, strict=True):
             found.append(block.size if batches is None else _size_after(batches, change))
@@ -118,7 +123,7 @@ def _estimate(
 def _blocks(segment: SegmentFile) -> Iterator[_Block]:
     """Yield the sound batches of a segment by its headers, in blocks of about BLOCK_BYTES."""
     first = end = size = 0
-    with InputFile(segment.path) as file:
+    with opened_segment(segment) as file:
         for chunk in SegmentHeaders(FileWindow(file), SegmentOptions.of(segment)).chunks():
             sound = chunk.table[chunk.table[:, column.FAULT] == 0]
             for position, length in sound[:, (column.POSITION, column.SIZE)].tolist():
@@ -133,8 +138,9 @@ def _blocks(segment: SegmentFile) -> Iterator[_Block]:
 
 
 def _batches(block: _Block) -> Iterator[_Batch]:
-    """Yield the batches of a block. Raises CorruptDataError if the disk does not return it."""
-    with InputFile(block.path) as file:
+    """Yield the batches of a block. Raises CorruptDataError if the disk does not return it, and
+    FileNotFoundError."""
+    with opened(block.path) as file:
         data = file.read(block.position, block.end_position - block.position)
     position = 0
     while position < len(data):

@@ -29,7 +29,7 @@ from kafkalog.storage.reading.offset_ranges import (
     TimeAnswer,
     TimeRule,
 )
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 LEAST_TIME_MS = -(2**63)
 # How many batches after a record say what the time was.
@@ -123,7 +123,7 @@ class _Neighbours:
         """Yield the sound batches that begin after an offset and have a time."""
         for segment in self._segments:
             options = SegmentOptions.of(segment, first_offset=offset)
-            with opened(segment.path) as file:
+            with opened_segment(segment) as file:
                 options = replace(options, start_position=start_position(file.path, offset))
                 for chunk in SegmentHeaders(FileWindow(file), options).chunks():
                     table = chunk.table
@@ -145,7 +145,7 @@ def _late_records(log: PartitionLog, start_offset: int, timestamp_ms: int) -> It
     for number, segment in enumerate(log.segments):
         if segment.next_base_offset is not None and segment.next_base_offset <= start_offset:
             continue
-        with opened(segment.path) as file:
+        with opened_segment(segment) as file:
             # No batch below is as late, whatever state it is in.
             first = max(start_offset, first_offset_from(file.path, timestamp_ms))
             for offsets, times in _LateInSegment(file, segment, timestamp_ms).records(first):

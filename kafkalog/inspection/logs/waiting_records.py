@@ -22,7 +22,7 @@ from kafkalog.format.faults import Severity
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.index_lookup import start_position
 from kafkalog.storage.reading.log_bounds import recorded_end
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 
 class WaitingFault(NamedTuple):
@@ -71,7 +71,7 @@ class _SegmentFaults:
         segment = self._segment
         options = SegmentOptions.of(segment, first_offset=self._start_offset)
         walk_class = SegmentBatches if self._is_deep else SegmentHeaders
-        with opened(segment.path) as file:
+        with opened_segment(segment) as file:
             position = start_position(file.path, self._start_offset)
             window = FileWindow(file)
             walk = walk_class(window, replace(options, start_position=position))

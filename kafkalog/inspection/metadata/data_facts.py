@@ -11,7 +11,7 @@ from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.producer_snapshot import producer_entries
 from kafkalog.inspection.logs.replica_facts import replica_facts, segment_tail
-from kafkalog.storage.files.files import list_directory, read_bytes
+from kafkalog.storage.files.files import entries_left, read_bytes
 from kafkalog.storage.names import snapshot_offset
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.replicas import ReplicaFacts
@@ -43,7 +43,7 @@ def _rows(segment: SegmentFile) -> LongArray:
 
 def _snapshot_producer_ids(log: PartitionLog) -> list[int]:
     """Return the producer ids in the newest producer snapshot that can be read."""
-    entries = [each for each in list_directory(log.path) if snapshot_offset(each.name) is not None]
+    entries = [each for each in entries_left(log.path) if snapshot_offset(each.name) is not None]
     for entry in sorted(entries, key=lambda entry: entry.name, reverse=True):
         try:
             return [each.producer_id for each in producer_entries(read_bytes(entry.path))]

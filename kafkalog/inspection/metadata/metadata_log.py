@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError, OffsetOutOfRangeError
 from kafkalog.format.batch_header import BatchHeader, read_header
+from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import offset_bounds
 from kafkalog.format.record_batch import read_batch
 from kafkalog.messages.internal_records import (
@@ -19,6 +20,7 @@ from kafkalog.messages.internal_records import (
     read_internal_record,
 )
 from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.files.unreadable_input import DELETED, note_deleted
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot, metadata_snapshots
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
@@ -127,7 +129,7 @@ def snapshot_entries(path: str) -> list[MetadataEntry]:
     unfinished."""
     entries: list[MetadataEntry] = []
     position = 0
-    with InputFile(path) as file:
+    with _snapshot_file(path) as file:
         try:
             for frame in checked_frames(file, 0, offset_bounds(0, None)):
                 check_sum(file, frame)
@@ -144,6 +146,16 @@ def snapshot_entries(path: str) -> list[MetadataEntry]:
         detail = f"a snapshot begins with {_HEADER} and ends with {_FOOTER}: this one is unfinished"
         raise CorruptDataError("truncated", detail, position=position, path=path)
     return entries
+
+
+def _snapshot_file(path: str) -> InputFile:
+    """Return the file of a snapshot. Brokers delete old ones: then the one before it, or the log,
+    says what it said."""
+    try:
+        return InputFile(path)
+    except FileNotFoundError:
+        note_deleted(path)
+        raise CorruptDataError(Fault.UNREADABLE.label, DELETED, position=0, path=path) from None
 
 
 def snapshot_time_ms(entries: list[MetadataEntry]) -> int:

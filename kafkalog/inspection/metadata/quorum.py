@@ -27,6 +27,14 @@ class Voter(NamedTuple):
         return f"{self.voter_id}{places}{directory}"
 
 
+# The columns of the rows about copies.
+COPY_COLUMNS = (
+    *("node_id", "is_voter", "last_epoch", "end_offset", "last_timestamp_ms", "behind"),
+    *("diverges_at", "log_start_offset", "snapshots", "snapshot_end_offset", "state_version"),
+    *("state_epoch", "leader_id", "voted_id", "directory_id", "cluster_id", "damage", "path"),
+)
+
+
 @dataclass(frozen=True)
 class Quorum:
     """The copies that are at hand, all of one cluster."""

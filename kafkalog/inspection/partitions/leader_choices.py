@@ -34,6 +34,7 @@ from kafkalog.inspection.logs.carried_epochs import carried_epochs
 from kafkalog.inspection.logs.replica_facts import batch_facts, replica_facts, sound_rows
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
+from kafkalog.storage.reading.relisted_logs import read_relisted
 from kafkalog.storage.reading.replica_reads import overlaps
 from kafkalog.storage.reading.replicas import compare
 from kafkalog.storage.reading.transactions import PartitionTransaction
@@ -94,7 +95,10 @@ class Replica:
 
     def __init__(self, log: PartitionLog, now_ms: int) -> None:
         self.log = log
-        self.plan: RecoveryPlan = plan_recovery(log.path, RecoverySettings.of(log, now_ms))
+        settings = RecoverySettings.of(log, now_ms)
+        self.plan: RecoveryPlan = read_relisted(
+            log, lambda now: plan_recovery(now.path, settings)
+        ) or RecoveryPlan(start_error=f"{log.path} was deleted while it was read")
         self.damaged_ranges = 0
         self._unread = len(log.segments)
         self.batches: LongArray = column.new_table(0)

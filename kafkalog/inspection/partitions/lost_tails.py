@@ -28,10 +28,10 @@ from kafkalog.inspection.partitions.leader_choices import (
     batch_keys,
 )
 from kafkalog.inspection.partitions.salvage import SalvageSettings
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import write_file
 from kafkalog.storage.names import RECOVERY_POINTS
 from kafkalog.storage.partition_log import SegmentFile, topic_id
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.reading.replica_reads import overlaps
 from kafkalog.storage.recovery.producer_state import BrokerStartError
 from kafkalog.storage.writing.log_writer import LogWriter
@@ -102,7 +102,7 @@ def _append(
 ) -> None:
     """Append the lost batches of a segment, the first one to a segment of its own."""
     is_new = True
-    with InputFile(segment.path) as file:
+    with opened_segment(segment) as file:
         for chunk in SegmentBatches(FileWindow(file), SegmentOptions.of(segment)).chunks():
             rows = chunk.table[chunk.table[:, column.FAULT] == 0]
             for row, first, key in zip(

@@ -13,9 +13,9 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE, wrapped_sequence
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import INTERNAL_TOPICS
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 # Of how many batches a broker remembers the sequence numbers.
 _REMEMBERED = 5
@@ -46,7 +46,7 @@ def sequence_rows(log: PartitionLog) -> Iterator[TableRow]:
 
 def _batches_with_sequences(segment: SegmentFile) -> Iterator[list[int]]:
     options = SegmentOptions.of(segment, check_crcs=False)
-    with InputFile(segment.path) as file:
+    with opened_segment(segment) as file:
         for chunk in SegmentHeaders(FileWindow(file), options).chunks():
             table = chunk.table
             idempotent = table[

@@ -19,15 +19,16 @@ from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.metadata.metadata_start import start_with_snapshots
 from kafkalog.inspection.partitions.served_faults import ServedSegment, consumers_stop_at
 from kafkalog.storage.cleaning.retention_facts import TimestampFrom, largest_timestamp
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import recorded_end, with_files
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 
 
 def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
-    """Return the plan for a partition's next start, and the account of what it costs."""
+    """Return the plan for a partition's next start, and the account of what it costs. Raises
+    FileNotFoundError where a file of it was deleted since the log was listed."""
     plan = plan_recovery(log.path, settings)
     if log.topic == CLUSTER_METADATA and log.is_live:
         start_with_snapshots(log, plan)
@@ -135,7 +136,7 @@ def _is_kept(row: ByteRange, plan: RecoveryPlan) -> bool:
 
 def _byte_ranges(segment: SegmentFile, *, is_compacted: bool) -> Iterator[ByteRange]:
     options = SegmentOptions.of(segment)
-    with InputFile(segment.path) as file:
+    with opened_segment(segment) as file:
         yield from SegmentByteRanges(FileWindow(file), options, is_compacted=is_compacted).rows()
 
 
@@ -170,6 +171,6 @@ def _unflushed(log: PartitionLog, recovery_point: int) -> TableRow:
 
 def _headers(segment: SegmentFile) -> Iterator[LongArray]:
     options = SegmentOptions.of(segment, check_crcs=False)
-    with InputFile(segment.path) as file:
+    with opened_segment(segment) as file:
         for chunk in SegmentHeaders(FileWindow(file), options).chunks():
             yield chunk.table

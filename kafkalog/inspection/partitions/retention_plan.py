@@ -24,10 +24,10 @@ from kafkalog.storage.cleaning.retention_facts import (
     largest_timestamp,
     rebuilt_segments,
 )
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.log_dir.topic_configs import RetentionSettings
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 
 def retention_rows(
@@ -103,7 +103,7 @@ def _walked(segment: SegmentFile) -> tuple[int, int]:
     """Return the offset after the last batch of a segment, and the largest timestamp in it."""
     options = SegmentOptions.of(segment, check_crcs=False)
     latest_ms = NO_VALUE
-    with InputFile(segment.path) as file:
+    with opened_segment(segment) as file:
         headers = SegmentHeaders(FileWindow(file), options)
         for chunk in headers.chunks():
             sound = chunk.table[chunk.table[:, column.FAULT] == 0]

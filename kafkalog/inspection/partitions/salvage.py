@@ -29,6 +29,7 @@ from kafkalog.storage.files.output_files import flush_directory
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import RecordedEnd, recorded_end
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.recovery.producer_state import BrokerStartError
 from kafkalog.storage.recovery.recovery import RecoverySettings, plan_recovery
 from kafkalog.storage.writing.log_settings import NEVER, LogSettings
@@ -188,7 +189,7 @@ class _Salvage:
             self.writer.roll(segment.base_offset or self.writer.next_offset)
         self.segments += 1
         options = SegmentOptions.of(segment)
-        with InputFile(segment.path) as file:
+        with opened_segment(segment) as file:
             self.source_bytes += file.size
             batches = SegmentBatches(FileWindow(file), options)
             for chunk in checked_chunks(batches, options):

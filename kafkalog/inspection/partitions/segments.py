@@ -38,16 +38,17 @@ from kafkalog.inspection.indexes.side_file_check import (
 )
 from kafkalog.inspection.logs.carried_epochs import table_epochs
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import (
-    InputFile,
-    list_directory,
-    modified_ms,
-    read_bytes,
-    read_text,
-)
+from kafkalog.storage.files.files import InputFile, entries_left, modified_ms, read_bytes, read_text
+from kafkalog.storage.files.unreadable_input import note_deleted
 from kafkalog.storage.log_dir.segment_files import LOG, FoundSegment, SegmentStatus, found_segments
 from kafkalog.storage.names import segment_file_name, snapshot_offset
-from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, PartitionLog
+from kafkalog.storage.partition_log import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    PartitionLog,
+    SegmentFile,
+)
+from kafkalog.storage.reading.renamed_files import current_path, note_deleted_segment
 from kafkalog.storage.recovery.temporary_files import CLEANED
 
 _Read = TypeVar("_Read")
@@ -56,9 +57,9 @@ SOUND, FINDINGS = "sound", "findings"
 
 
 def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
-    """Yield a row for every segment in the partition's directory. Files that vanish meanwhile are
-    left out."""
-    entries = [entry for entry in list_directory(log.path) if not entry.is_directory]
+    """Yield a row for every segment in the partition's directory. A segment of which a file is
+    deleted meanwhile is left out, and the run says so (F950)."""
+    entries = [entry for entry in entries_left(log.path) if not entry.is_directory]
     texts = _Texts(log.path)
     all_snapshots = _by_offset(entries)
     has_none_of_times = not any(_shows_time_indexes(entry.name) for entry in entries)
@@ -72,7 +73,9 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
             for entry in snapshots:
                 data = _contents(read_bytes, entry.path, entry.name, found)
                 found += [] if data is None else snapshot_findings(entry.name, data)
-        except FileNotFoundError:
+            file_columns = _file_columns(log, segment)
+        except FileNotFoundError as error:
+            _note_deleted(log, segment, str(error.filename))
             continue
         if segment.status in (SegmentStatus.LIVE, SegmentStatus.ACTIVE):
             for each in account.carried_epochs:
@@ -84,7 +87,7 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
                 found += carried_epoch_findings(log, texts.epochs, carried)
         yield {
             "topic_id": texts.topic_id,
-            **_file_columns(log, segment),
+            **file_columns,
             "snapshot_bytes": sum(entry.size for entry in snapshots) if snapshots else None,
             **account.columns(),
             **_verdict(found),
@@ -96,6 +99,17 @@ def _shows_time_indexes(name: str) -> bool:
     came later than these. Rule: F133."""
     found = segment_file_name(name)
     return name == LEADER_EPOCHS or (found is not None and found.kind == ".timeindex")
+
+
+def _note_deleted(log: PartitionLog, segment: FoundSegment, missing: str) -> None:
+    """Remember the segment if its log file has been deleted, otherwise the file beside it."""
+    path, name = segment.file.path, segment.name
+    if missing != path and current_path(path) == path:
+        note_deleted(missing)
+        return
+    next_base_offset = segment.next_base_offset
+    size = segment.file.size
+    note_deleted_segment(SegmentFile(path, name.base_offset, next_base_offset, size, log.path))
 
 
 class _Texts:

@@ -15,8 +15,8 @@ from kafkalog.format.batch_header import MAGICS, V2_HEADER_BYTES
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, decompressed_payload, read_batch
 from kafkalog.format.records import consumed_records
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import SegmentFile
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.recovery.framing import Frame, Readable, check_sum, frames
 
 # Findings of `kafkalog check`, as it lists them by default.
@@ -63,7 +63,7 @@ def consumers_stop_at(
         ]
         if not faulty:
             continue
-        with InputFile(each.segment.path) as file:
+        with opened_segment(each.segment) as file:
             walk = _Walk(file, each.end, log_start)
             stop = walk.stop(faulty)
         is_last = each is served[-1]

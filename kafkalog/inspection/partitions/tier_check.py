@@ -1,5 +1,5 @@
 """Tiered storage, its metadata and the local logs compared: what is lost, what is left over, and
-which local segments are safe in it. Rules: docs/remote.md F547 to F549.
+which local segments are safe in it. Rules: docs/remote.md F547 to F549 and F953.
 """
 
 from __future__ import annotations
@@ -20,11 +20,16 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.leader_epochs import read_leader_epochs
 from kafkalog.storage.files.files import read_text
 from kafkalog.storage.log_dir.tiered_storage import StoredSegment
+from kafkalog.storage.names import REMOTE_LOG_METADATA
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog, topic_id
 
 _LOG = "log"
 _MANIFEST = "rsm-manifest"
 ERRORS = ("missing_object", "size_differs", "hole")
+ORPHAN = "orphan"
+# Findings that a later record about the segment would end.
+UNFINISHED = (ORPHAN, "unfinished_copy", "unfinished_deletion")
+UNKNOWN = "unknown"
 ON_DISK, IN_TIER, ACTIVE = "on disk only", "in tier", "active"
 
 _Key = tuple[str, str, int]
@@ -53,17 +58,27 @@ def tier_rows(
     segments: Sequence[RemoteSegment],
     stored: Sequence[StoredSegment] | None,
     logs: Sequence[PartitionLog],
+    *,
+    is_whole: bool = True,
+    hides_changes: bool = False,
 ) -> list[TierRow]:
     """Return a row for each segment that the metadata names or that is stored, for each segment of
     local logs of the same topics, and for each hole. `stored` is None where the tier was not given:
-    nothing is said of its objects then."""
+    nothing is said of its objects then.
+
+    Where the metadata is not `is_whole`, no object is called left over: the record that names it
+    may be in what is missing. Where it `hides_changes`, no local segment is called safe either, and
+    nothing unfinished: the last record about a segment may be missing (F953).
+    """
     objects = {each.segment_id: each for each in stored or ()}
+    withheld = () if is_whole else UNFINISHED if hides_changes else (ORPHAN,)
     rows = [
-        _of_metadata(each, objects.get(each.segment_id), stored is not None)
+        _withheld(_of_metadata(each, objects.get(each.segment_id), stored is not None), withheld)
         for each in segments
         if each.state != DELETED or each.segment_id in objects
     ]
-    rows += _orphans(objects, {each.segment_id for each in segments})
+    orphans = _orphans(objects, {each.segment_id for each in segments})
+    rows += [_withheld(row, withheld) for row in orphans]
     usable: dict[_Key, list[RemoteSegment]] = defaultdict(list)
     broken = {row.segment_id for row in rows if row.finding in ERRORS}
     for each in segments:
@@ -75,10 +90,23 @@ def tier_rows(
         key = (log.topic or "", topic_id(log) or "", log.partition or 0)
         if key in tiered and log.segments:
             by_key[key].append(log)
-            rows += _local(log, key, usable[key])
+            local = _local(log, key, usable[key])
+            rows += [_not_safe(row) for row in local] if hides_changes else local
     for key in sorted(tiered):
         rows += _holes(key, usable[key], by_key[key])
     return sorted(rows, key=lambda row: (row.topic, row.partition, row.start_offset))
+
+
+def _withheld(row: TierRow, withheld: Sequence[str]) -> TierRow:
+    """Return a row without a finding that the missing records may refute."""
+    if row.finding not in withheld:
+        return row
+    detail = f"not known to be left over: {REMOTE_LOG_METADATA} is not whole"
+    return row._replace(state=row.state or UNKNOWN, finding=None, detail=detail)
+
+
+def _not_safe(row: TierRow) -> TierRow:
+    return row._replace(state=UNKNOWN) if row.state == IN_TIER else row
 
 
 def _of_metadata(
@@ -107,7 +135,7 @@ def _finding(
 ) -> tuple[str | None, str | None]:
     left = "" if stored is None else f"; {_size(stored)} bytes are stored"
     if segment.state == DELETED:
-        return "orphan", f"its metadata says that it was deleted{left}"
+        return ORPHAN, f"its metadata says that it was deleted{left}"
     if segment.state == COPYING:
         return "unfinished_copy", f"no record says that the copy was finished{left}"
     if segment.state == DELETING:
@@ -132,8 +160,8 @@ def _orphans(objects: dict[str, StoredSegment], known: set[str]) -> Iterator[Tie
                 state=None,
                 start_offset=each.base_offset,
                 size=_size(each),
-                finding="orphan",
-                detail="no record of __remote_log_metadata names it",
+                finding=ORPHAN,
+                detail=f"no record of {REMOTE_LOG_METADATA} names it",
                 topic_id=each.topic_id,
                 segment_id=each.segment_id,
                 path=each.path,

@@ -14,11 +14,13 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import InputFile, list_directory
+from kafkalog.storage.files.files import InputFile, entries_left
 from kafkalog.storage.files.output_files import OutputFile, flush_directory
+from kafkalog.storage.files.unreadable_input import note_deleted
 from kafkalog.storage.log_dir.deleted_logs import DeletedLog
 from kafkalog.storage.names import segment_file_name, snapshot_offset
-from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, SegmentFile
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.recovery.temporary_files import DELETED
 from kafkalog.storage.writing.partition_output import write_partition_metadata
 
@@ -53,7 +55,7 @@ def undeleted_log(log: DeletedLog, scratch: str, topic_id: str | None) -> TableR
     deleted ones whose offsets are in none of them. A `topic_id` takes the place of its own."""
     directory = os.path.join(scratch, log.name)
     os.mkdir(directory)
-    entries = [entry for entry in list_directory(log.path) if not entry.is_directory]
+    entries = [entry for entry in entries_left(log.path) if not entry.is_directory]
     copies = _Copies()
     kept = sorted(_segments(entries, ""), key=lambda each: each.base_offset)
     live = len(kept)
@@ -101,7 +103,8 @@ def _segments(entries: Sequence[Entry], mark: str) -> Iterator[_Segment]:
 
 def _end_offset(log: Entry, base_offset: int) -> int:
     options = SegmentOptions(base_offset, check_crcs=False)
-    with InputFile(log.path) as file:
+    segment = SegmentFile(log.path, base_offset, None, log.size, log.path)
+    with opened_segment(segment) as file:
         end_offset = SegmentHeaders(FileWindow(file), options).walk()
     return max(end_offset, base_offset)
 
@@ -126,7 +129,13 @@ def _beside(entries: Sequence[Entry]) -> Iterator[Entry]:
 def _copy(entry: Entry, target: str, copies: _Copies) -> None:
     """Copy a file: a log with zeros for what cannot be read of it, another only as a whole, for a
     broker would take it as it is."""
-    with InputFile(entry.path) as file:
+    try:
+        source = InputFile(entry.path)
+    except FileNotFoundError:
+        note_deleted(entry.path)
+        copies.left_out.append(f"{entry.path}: it was deleted while it was read")
+        return
+    with source as file:
         output = OutputFile(target)
         try:
             for position in range(0, file.size, _COPIED_BYTES):

@@ -27,7 +27,7 @@ from kafkalog.format.faults import Severity
 from kafkalog.format.offsets import OffsetSpan
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import SegmentFile
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.reading.replica_reads import Filling, OtherSegment
 from kafkalog.storage.recovery.framing import Frame, frames
 
@@ -205,7 +205,7 @@ class BatchRuns:
             options = replace(
                 options, first_offset=last.last_offset + 1, start_position=last.position
             )
-        with opened(self._segment.path) as file:
+        with opened_segment(self._segment) as file:
             rows = _Rows(file.path, options, is_deep=self._is_deep)
             for chunk in SegmentBatches(FileWindow(file), options).chunks():
                 pieces = list(rows.batches(chunk))
@@ -226,7 +226,7 @@ class BatchRuns:
     def _filled(self, filling: Filling) -> Generator[_Piece, None, None]:
         self._runs.clear()
         self._transactional.clear()
-        with opened(self._segment.path) as file:
+        with opened_segment(self._segment) as file:
             path = file.path
 
             def rows(options: SegmentOptions, source: tuple[str, OtherSegment] | None) -> _Rows:

@@ -13,13 +13,13 @@ from typing import Protocol
 from kafkalog.errors import CorruptDataError, OutOfMemoryError, UnsupportedFormatError
 from kafkalog.format.faults import Fault
 from kafkalog.format.side_files.tiered_manifest import read_tiered_manifest
-from kafkalog.format.unreadable import UnreadableRanges
+from kafkalog.format.unreadable import UnreadableRange, UnreadableRanges
 from kafkalog.storage.files import local_files
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.read_around import unreadable_reason
 from kafkalog.storage.files.read_counts import read_counts
 from kafkalog.storage.files.tiered_chunks import ChunkedFile, StoredFile, tiered_manifest_path
-from kafkalog.storage.files.unreadable_input import note_unlisted
+from kafkalog.storage.files.unreadable_input import DELETED, note_deleted, note_unlisted
 from kafkalog.storage.files.uris import absolute_path, is_remote
 
 # Of files that are read as a whole. An index has 10 MiB, unless segment.index.bytes is raised.
@@ -54,10 +54,20 @@ def readable_entries(
         return []
 
 
+def entries_left(path: str, listing: Callable[[str], list[Entry]] = list_directory) -> list[Entry]:
+    """Return the entries of a directory that another listing has named; none, and remember it,
+    where the directory was deleted or renamed since. Rule: docs/format.md F951."""
+    try:
+        return listing(path)
+    except FileNotFoundError:
+        note_deleted(path)
+        return []
+
+
 def special_entries(path: str) -> list[Entry]:
     """Return the entries of a directory that are neither regular files nor directories; remote
-    directories have none."""
-    return [] if is_remote(path) else local_files.special_entries(path)
+    directories and those that were deleted since another listing have none."""
+    return [] if is_remote(path) else entries_left(path, local_files.special_entries)
 
 
 def matching_entries(pattern: str) -> list[Entry]:
@@ -249,3 +259,33 @@ class InputFile:
                 raise OutOfMemoryError(self.path) from error
         finally:
             self.close()
+
+
+class DeletedFile(InputFile):
+    """A file that was deleted before it was opened: of `size` bytes, of which none can be read."""
+
+    def __init__(self, path: str, size: int) -> None:
+        self.path = path
+        self.size = size
+        self._file = _NoBytes(path, size)
+
+
+class _NoBytes:
+    """The bytes of a deleted file: zeros, all unreadable."""
+
+    def __init__(self, path: str, size: int) -> None:
+        self.path = path
+        self.size = size
+        self.unreadable = UnreadableRanges([UnreadableRange(0, size, DELETED)] if size else [])
+
+    def read(self, position: int, size: int) -> bytes:
+        return bytes(max(min(size, self.size - position), 0))
+
+    def read_into(self, position: int, target: memoryview) -> None:
+        target[:] = bytes(len(target))
+
+    def check_unchanged(self) -> None:
+        """Nothing was read."""
+
+    def close(self) -> None:
+        """Nothing is open."""

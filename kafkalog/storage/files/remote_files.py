@@ -22,6 +22,7 @@ from kafkalog.storage.files.read_ahead import ReadAhead
 from kafkalog.storage.files.regular_files import check_size
 from kafkalog.storage.files.remote_systems import file_system
 from kafkalog.storage.files.storage_settings import without_secrets
+from kafkalog.storage.files.unreadable_input import DELETED
 from kafkalog.storage.files.uris import absolute_path
 
 _GLOB = re.compile(r"[*?\[]")
@@ -236,9 +237,7 @@ class RemoteFile:
         except (RemoteFileError, FileNotFoundError) as error:
             # Stores report a missing object in many ways.
             if entry_at(self.path) is None:
-                raise RemoteFileError(
-                    self.path, doing, "it has disappeared since it was opened"
-                ) from None
+                raise PartError(DELETED) from None
             if isinstance(error, RemoteFileError):
                 if _BUSY.search(error.reason):
                     raise

@@ -20,6 +20,10 @@ _COMPLETE = (ExitCode.DONE, ExitCode.FINDINGS)
 
 # The file to which processes append that are not forks of the first one: Spark's, on its machine.
 _VARIABLE = "KAFKALOG_UNREADABLE_INPUT"
+# Why the bytes of a file are unreadable that was deleted since it was listed.
+DELETED = "the file was deleted while it was read"
+# In place of the position of a file that was deleted.
+_DELETED = -1
 # So many places are named one by one.
 _MOST_NAMED = 100
 # In place of a length, for what is not there.
@@ -44,6 +48,28 @@ def note_unlisted(path: str, reason: str) -> None:
 def note_missing(words: str) -> None:
     """Remember that the input lacks something that it says it had; `words` are a line about it."""
     _note(words, 0, _MISSING, "")
+
+
+def note_deleted(path: str, offsets: str = "") -> None:
+    """Remember that a file was deleted between its listing and its reading, and which offsets of a
+    log it had. Rule: docs/format.md F950."""
+    _note(path, _DELETED, 0, offsets)
+
+
+def deleted_paths() -> set[str]:
+    """Return the files that `note_deleted` was called with in this run, or in an earlier one of the
+    same process."""
+    if _Process.notes is None:
+        return set()
+    notes = _notes_of(_Process.notes, 0)
+    return {path for path, position, _, _ in notes if position == _DELETED}
+
+
+def _notes_of(descriptor: int, start: int) -> Iterator[tuple[str, int, int, str]]:
+    size = os.fstat(descriptor).st_size - start
+    for line in os.pread(descriptor, size, start).splitlines():
+        path, position, length, reason = json.loads(line)
+        yield path, position, length, reason
 
 
 def _note(*note: str | int) -> None:
@@ -74,12 +100,15 @@ class UnreadableInput:
                 yield path, each
 
     def lines(self) -> list[str]:
-        """Return lines about it, what is missing and directories first; at most `_MOST_NAMED`, and
+        """Return lines about it, what is missing and whole files first; at most `_MOST_NAMED`, and
         then the number of the others."""
-        unlisted = {path: reason for path, _, length, reason in self._notes() if not length}
+        whole: dict[str, tuple[int, str]] = {}
+        for path, place, length, why in self._notes():
+            if not length and (why or path not in whole):
+                whole[path] = place, why
         missing = [words for words, _, length, _ in self._notes() if length == _MISSING]
         lines = list(dict.fromkeys(missing))
-        lines += [f"{path} cannot be read and is left out: {unlisted[path]}" for path in unlisted]
+        lines += [_left_out(path, *note) for path, note in whole.items()]
         lines += [f"{path}: {each}" for path, each in self.ranges()]
         more = len(lines) - _MOST_NAMED
         return lines if more <= 0 else [*lines[:_MOST_NAMED], f"and {counted(more, 'place')} more"]
@@ -89,13 +118,20 @@ class UnreadableInput:
         return ExitCode.UNREADABLE_INPUT if self and code in _COMPLETE else code
 
     def _notes(self) -> Iterator[tuple[str, int, int, str]]:
-        size = os.fstat(self._descriptor).st_size - self._start
-        for line in os.pread(self._descriptor, size, self._start).splitlines():
-            path, position, length, reason = json.loads(line)
-            yield path, position, length, reason
+        return _notes_of(self._descriptor, self._start)
 
     def __bool__(self) -> bool:
         return os.fstat(self._descriptor).st_size > self._start
+
+
+def _left_out(path: str, position: int, reason: str) -> str:
+    """Return the line about an entry that is left out as a whole."""
+    if position != _DELETED:
+        return f"{path} cannot be read and is left out: {reason}"
+    missing = f": {reason} are not in the output" if reason else ""
+    if reason.startswith("offset "):
+        missing = f": {reason} is not in the output"
+    return f"{path} was deleted while it was read{missing}"
 
 
 def shared_variables() -> dict[str, str]:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from kafkalog.errors import CorruptDataError, LogDirError, OptionError
 from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import list_directory, read_text, readable_entries
+from kafkalog.storage.files.files import entries_left, read_text, readable_entries
 from kafkalog.storage.names import PartitionName, cut_topic, partition_name, segment_file_name
 from kafkalog.storage.partition_log import PARTITION_METADATA
 from kafkalog.storage.recovery.temporary_files import DELETED
@@ -104,7 +104,7 @@ def _names(logs: Iterable[DeletedLog]) -> str:
 
 
 def _partitions(directory: str) -> Iterator[tuple[str, PartitionName]]:
-    for entry in list_directory(directory):
+    for entry in entries_left(directory):
         name = _partition_in(entry.path) if entry.is_directory else None
         if name is not None:
             yield entry.path, name

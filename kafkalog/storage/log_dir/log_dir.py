@@ -22,7 +22,7 @@ from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import Directories, InputFile, list_directory, matching_entries
 from kafkalog.storage.files.read_around import unreadable_reason
 from kafkalog.storage.files.requests_at_once import answers
-from kafkalog.storage.files.unreadable_input import note_unlisted
+from kafkalog.storage.files.unreadable_input import note_deleted, note_unlisted
 from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.storage.log_dir.former_topics import CurrentIds, no_ids_known, topics_apart
 from kafkalog.storage.log_dir.listed_logs import listed_log, tiered_log
@@ -219,6 +219,15 @@ class _Search:
         note_unlisted(path, reason)
         return None
 
+    def _entries_left(self, path: str) -> list[Entry] | None:
+        """Return the entries of a directory in another one; None, too, for one that was deleted
+        meanwhile."""
+        try:
+            return self._entries(path)
+        except FileNotFoundError:
+            note_deleted(path)
+            return None
+
     def add_directory(self, path: str, *, is_one_of_several: bool) -> None:
         entries = self._entries(path)
         if entries is None:
@@ -253,7 +262,7 @@ class _Search:
         A log directory in it can have the name of a partition, such as kafka-1."""
         log_dir, has_any = self._log_dir(path), False
         for partition in partitions:
-            files = self._entries(partition)
+            files = self._entries_left(partition)
             if files is not None and is_log_dir(files):
                 continue
             has_any = True
@@ -266,7 +275,7 @@ class _Search:
         folder; none where log directories are there too, which must be named."""
         found: list[PartitionLog] = []
         for entry in entries:
-            files = self._entries(entry.path) if entry.is_directory else None
+            files = self._entries_left(entry.path) if entry.is_directory else None
             if files is None:
                 continue
             if is_log_dir(files):
@@ -305,7 +314,7 @@ class _Search:
     def _is_live(self, entry: Entry) -> bool:
         name = partition_name(entry.name)
         if name is None and oldest_partition_name(entry.name) is not None:
-            found = self._entries(entry.path)
+            found = self._entries_left(entry.path)
             return any(oldest_base_offset(file.name) is not None for file in found or ())
         return name is not None and not name.mark
 

@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import list_directory
+from kafkalog.storage.files.files import entries_left, list_directory
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 
@@ -34,7 +34,7 @@ def metadata_snapshots(log: PartitionLog) -> list[MetadataSnapshot]:
     ends. Raises OSError for a directory that cannot be read."""
     found = (
         MetadataSnapshot(int(match["end_offset"]), int(match["leader_epoch"]), entry.path)
-        for entry in list_directory(log.path)
+        for entry in entries_left(log.path)
         if (match := _SNAPSHOT.fullmatch(entry.name)) is not None
     )
     return sorted(found)

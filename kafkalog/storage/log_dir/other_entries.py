@@ -13,8 +13,8 @@ from typing import NamedTuple
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import (
+    entries_left,
     is_directory,
-    list_directory,
     readable_entries,
     special_entries,
 )
@@ -86,7 +86,7 @@ def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
     logs = [log for log in logs if not log.given_files]
     paths = {log.path for log in logs}
     for path in sorted({log.log_dir.path for log in logs if not log.is_named}):
-        for entry in list_directory(path):
+        for entry in entries_left(path):
             if entry.path not in paths and entry.name not in OF_LOG_DIRS:
                 yield OtherEntry(entry.path, _size(entry), _what(entry))
         yield from _special(path)
@@ -194,7 +194,7 @@ def side_bytes(log: PartitionLog) -> int:
     files that were given one by one, of the files with their names."""
     live = {segment.path for segment in log.segments}
     others = live | {entry.path for entry in _in_partition(log.path)}
-    beside = [entry for entry in list_directory(log.path) if entry.path not in others]
+    beside = [entry for entry in entries_left(log.path) if entry.path not in others]
     if log.given_files:
         stems = {os.path.basename(path).split(".")[0] for path in live}
         beside = [entry for entry in beside if entry.name.split(".")[0] in stems]
@@ -209,7 +209,7 @@ def _special(path: str) -> Iterator[OtherEntry]:
 def _size(entry: Entry) -> int:
     if not entry.is_directory:
         return entry.size
-    return sum(each.size for each in readable_entries(entry.path))
+    return sum(each.size for each in entries_left(entry.path, readable_entries))
 
 
 def _what(entry: Entry) -> str:
@@ -222,7 +222,7 @@ def _what(entry: Entry) -> str:
 
 
 def _in_partition(path: str) -> Iterator[OtherEntry]:
-    for entry in list_directory(path):
+    for entry in entries_left(path):
         segment_file = None if entry.is_directory else segment_file_name(entry.name)
         if segment_file is not None and segment_file.mark:
             yield OtherEntry(entry.path, entry.size, _MARKED[segment_file.mark])

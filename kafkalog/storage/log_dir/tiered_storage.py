@@ -18,7 +18,7 @@ from kafkalog.format.side_files.leader_epochs import EpochStart, read_leader_epo
 from kafkalog.format.side_files.tiered_manifest import read_tiered_manifest
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import Directories, read_text
+from kafkalog.storage.files.files import Directories, entries_left, read_text
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.files.tiered_chunks import TIERED_MANIFEST as MANIFEST
 
@@ -106,7 +106,9 @@ def stored_segments(
     places = list(_places(directories, path, entries))
     for entry in () if places else entries:
         if entry.is_directory:
-            places += _places(directories, entry.path, directories.entries(entry.path))
+            places += _places(
+                directories, entry.path, entries_left(entry.path, directories.entries)
+            )
     found: list[StoredSegment] = []
     for place in places:
         files: dict[tuple[str, str], dict[str, Entry]] = {}
@@ -171,11 +173,13 @@ def _places(directories: Directories, path: str, entries: Sequence[Entry]) -> It
         if not entry.is_directory:
             continue
         if partition := _PARTITION_DIR.fullmatch(entry.name):
-            found = directories.entries(entry.path)
+            found = entries_left(entry.path, directories.entries)
             number = int(partition["partition"])
             yield _Place(partition["topic"], number, partition["id"], entry.path, found)
         if topic := _TOPIC_DIR.fullmatch(entry.name):
-            yield from _partitions_of(directories, topic, directories.entries(entry.path))
+            yield from _partitions_of(
+                directories, topic, entries_left(entry.path, directories.entries)
+            )
 
 
 def _partitions_of(
@@ -183,7 +187,7 @@ def _partitions_of(
 ) -> Iterator[_Place]:
     for entry in entries:
         if entry.is_directory and _PARTITION.fullmatch(entry.name):
-            found = directories.entries(entry.path)
+            found = entries_left(entry.path, directories.entries)
             yield _Place(topic["topic"], int(entry.name), topic["id"], entry.path, found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kafkalog.storage.files.files import list_directory
+from kafkalog.storage.files.files import entries_left
 from kafkalog.storage.log_dir.former_topics import plain_name
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import partition_name
@@ -31,9 +31,7 @@ def topic_directories(logs: Sequence[PartitionLog]) -> Iterator[TopicDirectory]:
 
 
 def _being_deleted(logs: Sequence[PartitionLog]) -> list[PartitionLog]:
-    entries = (
-        entry for path in {log.log_dir.path for log in logs} for entry in list_directory(path)
-    )
+    entries = (entry for path in {log.log_dir.path for log in logs} for entry in entries_left(path))
     paths = [
         entry.path
         for entry in entries

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafkalog.errors import CorruptDataError, DataLossError, LogDirError, OffsetOutOfRangeError
+from kafkalog.errors import CorruptDataError, LogDirError, OffsetOutOfRangeError
 from kafkalog.format.batch_header import computed_crc, read_header
 from kafkalog.format.offsets import LARGEST_OFFSET, offset_bounds
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, read_batch
@@ -18,7 +18,7 @@ from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.index_lookup import checked_frames, checked_start, is_zero_filled
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
-from kafkalog.storage.reading.renamed_files import current_path
+from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.recovery.framing import Frame
 
 
@@ -64,10 +64,12 @@ class _Segment:
     path: str
     base_offset: int
     next_base_offset: int | None
+    size: int
 
 
 class LogReader:
-    """Reads a log that was listed; what is deleted meanwhile is read where it was renamed to.
+    """Reads a log that was listed; what a broker renames meanwhile is read where it is then, and
+    what it deletes counts as damage (F950).
 
     `max_message_bytes` is the largest batch that is handed out, `check_crcs` whether those whose
     checksum is wrong are not.
@@ -86,7 +88,7 @@ class LogReader:
         self._max_message_bytes = max_message_bytes
         self._check_crcs = check_crcs
         self._segments = [
-            _Segment(segment.path, segment.base_offset, segment.next_base_offset)
+            _Segment(segment.path, segment.base_offset, segment.next_base_offset, segment.size)
             for segment in log.segments
             if segment.base_offset is not None
         ]
@@ -111,7 +113,7 @@ class LogReader:
             return self._bounds.start_offset
         end = self._bounds.start_offset
         segment = self._segments[-1]
-        with InputFile(self._current(segment)) as file:
+        with opened_segment(segment) as file:
             end = max(end, segment.base_offset)
             for frame in self._frames(file, segment, LARGEST_OFFSET):
                 end = max(end, frame.header.last_offset + 1)
@@ -143,9 +145,8 @@ class LogReader:
 
     def _read_segment(self, segment: _Segment, offset: int, max_bytes: int) -> LogChunk | None:
         end = LARGEST_OFFSET if self._bounds.end_offset is None else self._bounds.end_offset
-        path = self._current(segment)
         taken: list[Frame] = []
-        with InputFile(path) as file:
+        with opened_segment(segment) as file:
             try:
                 for frame in self._frames(file, segment, offset):
                     header = frame.header
@@ -166,7 +167,7 @@ class LogReader:
             first, last = taken[0], taken[-1]
             data = file.read(first.position, last.end - first.position)
         self._last_read = segment.base_offset, last.header.last_offset + 1, last.end
-        return LogChunk(offset, last.header.last_offset + 1, data, path, first.position)
+        return LogChunk(offset, last.header.last_offset + 1, data, file.path, first.position)
 
     def _frames(self, file: InputFile, segment: _Segment, offset: int) -> Iterator[Frame]:
         """Yield the batches of a segment, from one that is not after `offset` on."""
@@ -198,12 +199,6 @@ class LogReader:
         if computed != header.crc:
             detail = f"stored {header.crc:#010x}, computed {computed:#010x}"
             raise _corrupt("checksum", detail, file, frame)
-
-    def _current(self, segment: _Segment) -> str:
-        path = current_path(segment.path)
-        if path is None:
-            raise DataLossError(f"{segment.path} was deleted since the log was listed")
-        return path
 
 
 def _corrupt(fault: str, detail: str, file: InputFile, frame: Frame) -> CorruptDataError:

@@ -6,7 +6,7 @@ import os
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry, read_producer_snapshot
-from kafkalog.storage.files.files import list_directory, read_bytes
+from kafkalog.storage.files.files import entries_left, read_bytes
 from kafkalog.storage.names import snapshot_offset
 from kafkalog.storage.partition_log import PartitionLog
 
@@ -23,7 +23,7 @@ def newest_snapshot(
     log: PartitionLog, lowest: int, highest: int
 ) -> tuple[int, list[ProducerEntry]] | None:
     """Return the newest sound snapshot of those taken for these offsets, and for which it was."""
-    offsets = (snapshot_offset(entry.name) for entry in list_directory(log.path))
+    offsets = (snapshot_offset(entry.name) for entry in entries_left(log.path))
     in_range = (found for found in offsets if found is not None and lowest <= found <= highest)
     for offset in sorted(in_range, reverse=True):
         entries = snapshot_entries(log, offset)

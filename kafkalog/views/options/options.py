@@ -15,6 +15,7 @@ from kafkalog.storage.files.file_access import FileAccess
 from kafkalog.storage.reading.offset_ranges import OffsetRequest, TimeRule, TimestampRange
 from kafkalog.views.options.config_files import CONFIG_OPTIONS, ConfigSources
 from kafkalog.views.options.offset_options import (
+    FAIL_ON_DATA_LOSS,
     OFFSET_OPTIONS,
     TIME_OPTIONS,
     offset_request,
@@ -117,6 +118,7 @@ class ReadOptions:
     offsets: OffsetRequest
     timestamps: TimestampRange | None
     mode: Mode
+    fails_on_deleted: bool
     replicas: Replicas
     isolation: Isolation
     check_crcs: bool
@@ -213,6 +215,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         unused.append(_LATEST)
     if view in PLAN_VIEWS and options.text(_AS_OF) is None:
         raise OptionError(_AS_OF, None, "the time of the plan, such as 2026-11-21T12:00:00Z")
+    mode = options.choice("mode", default=Mode.FAILFAST)
     return ReadOptions(
         paths=options.paths(_PATHS_ALLOWED),
         view=view,
@@ -222,7 +225,8 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         topics=topic_choice(options),
         offsets=offset_request(options),
         timestamps=timestamp_range(options),
-        mode=options.choice("mode", default=Mode.FAILFAST),
+        mode=mode,
+        fails_on_deleted=options.flag(FAIL_ON_DATA_LOSS, default=mode is Mode.FAILFAST),
         replicas=options.choice("replicas", default=Replicas.BEST),
         isolation=isolation,
         check_crcs=options.flag("kafka.check.crcs", default=True),

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 
 from kafkalog.errors import RefusedOptionError, StatePositionError
+from kafkalog.format.offsets import OffsetSpan
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.partition_log import segment_sizes
 from kafkalog.storage.reading.offset_ranges import DoubtfulRecord
@@ -174,6 +175,12 @@ class IngestRun:
         has_gap = any(each.finding == FindingKind.GAP.value for each in self.ranges)
         return bool(self.written) or has_gap or self.replaces is Replaces.PARTITIONS
 
+    def with_gaps(self, deleted: Mapping[TopicPartition, Sequence[OffsetSpan]]) -> IngestRun:
+        """Return the run with a finding for each partition of which these offsets were deleted
+        while the run read it. Rules: docs/ingest.md F531, docs/format.md F950."""
+        ranges = tuple(_with_gap(each, deleted.get(each.key, ())) for each in self.ranges)
+        return replace(self, positions=replace(self.positions, ranges=ranges))
+
     def with_rows(self, counts: Mapping[TopicPartition, int]) -> IngestRun:
         """Return the run with the number of rows of each range, for its commit and manifest."""
         ranges = tuple(replace(each, rows=counts.get(each.key, 0)) for each in self.ranges)
@@ -276,6 +283,16 @@ def _with_wrong_times(found: IngestRange, source: StateSource, position: int | N
     earlier = [found.detail] if found.detail else []
     kind = found.finding or FindingKind.FUTURE_TIME.value
     return replace(found, finding=kind, detail="; ".join([*earlier, *words]))
+
+
+def _with_gap(found: IngestRange, deleted: Sequence[OffsetSpan]) -> IngestRange:
+    if not deleted:
+        return found
+    spans = ", ".join(f"{span.start} to {span.end - 1}" for span in deleted)
+    detail = f"offsets {spans} were deleted while the run read them: they are not in the table"
+    if found.detail is not None:
+        detail = f"{found.detail}; {detail}"
+    return replace(found, finding=FindingKind.GAP.value, detail=detail)
 
 
 def _ingest_range(

@@ -30,7 +30,8 @@ _ELSEWHERE = "another --output-dir keeps both"
 class StateSource:
     """A partition as it is found: the offsets [log_start_offset, end_offset) make up its state.
 
-    `start_offset` is the first that is requested; `segments` are those of the replica that counts.
+    `start_offset` is the first that is requested; `segments` are those of the replica that counts,
+    `logs` all replicas as they were listed.
     `cleaner_checkpoint` is None where the cleaner has not been; `end_from` says what the end is:
     log_end, high_watermark, last_stable_offset or asked. `committed` is what reading only committed
     records up to there needs to know. `passed_over` are the records whose time is doubtful by the
@@ -51,6 +52,7 @@ class StateSource:
     leader_epochs: tuple[EpochStart, ...] = ()
     start_offset: int = 0
     segments: Sequence[SegmentFile] = ()
+    logs: tuple[PartitionLog, ...] = ()
     committed: CommittedRead | None = None
     passed_over: tuple[DoubtfulRecord, ...] = ()
     time_rule: TimeRule | None = None

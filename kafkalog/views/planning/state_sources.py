@@ -111,6 +111,7 @@ def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) ->
         passed_over=offsets.passed_over,
         time_rule=options.offsets.time_rule,
         log=log,
+        logs=replicas.logs,
     )
 
 

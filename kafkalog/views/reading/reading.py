@@ -46,7 +46,7 @@ from kafkalog.storage.reading.index_lookup import start_position
 from kafkalog.storage.reading.log_bounds import RecordedEnd, recorded_end, with_files
 from kafkalog.storage.reading.offset_ranges import report_data_loss
 from kafkalog.storage.reading.read_plan import SegmentRead
-from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.renamed_files import note_deleted_segment, opened, opened_segment
 from kafkalog.views.options.options import Mode, ReadOptions, View
 from kafkalog.views.reading.passed_damage import PassedDamage
 
@@ -97,15 +97,13 @@ class _Read:
 def read_segment(
     segment: SegmentRead, options: ReadOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one segment in the requested view."""
+    """Yield the rows of one segment in the requested view. Rules: docs/format.md F950 and F951."""
     try:
         file = opened(segment.path)
     except FileNotFoundError:
-        message = (
-            f"{segment.path} no longer exists on {socket.gethostname()}, nor under another "
-            "name: deleted by retention or compaction since the read was planned, or never here"
-        )
-        report_data_loss(message, fail=options.offsets.fail_on_data_loss)
+        _report_deleted(segment, options)
+        if options.mode is not Mode.FAILFAST:
+            yield from _Read(opened_segment(segment), segment, options, columns).rows()
         return
     with file:
         read = _Read(file, segment, options, columns)
@@ -119,6 +117,16 @@ def read_segment(
         )
 
 
+def _report_deleted(segment: SegmentRead, options: ReadOptions) -> None:
+    """Do what `failOnDataLoss` and `mode` say with a segment that was deleted."""
+    message = (
+        f"{segment.path} no longer exists on {socket.gethostname()}, nor under another "
+        "name: deleted by retention or compaction since the read was planned, or never here"
+    )
+    report_data_loss(message, fail=options.fails_on_deleted)
+    note_deleted_segment(segment)
+
+
 def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) -> None:
     """Do what `mode` says with damage after the last sound batch of a log, and with an end that
     is missing: they held the newest records. A read that ends at the log end does not get there."""
@@ -128,7 +136,12 @@ def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) 
     segment = log.segments[-1]
     damage = _Damage(segment.path, options.mode)
     requested = SegmentOptions.of(segment, first_offset=log_end)
-    with InputFile(segment.path) as file:
+    try:
+        file = opened(segment.path)
+    except FileNotFoundError:
+        note_deleted_segment(segment)
+        return
+    with file:
         SegmentRecords(FileWindow(file), requested, (), {}, damage.report).check()
         _report_missing_end(recorded_end(log), log_end, LARGEST_OFFSET, file.size, damage)
     damage.summarise()

@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
+from kafkalog.inspection.partitions.tier_check import ERRORS
 
 Unpacked = Callable[[str], Path]
 STORE = "kafka-tiered-storage"
@@ -124,3 +126,65 @@ def test_a_topic_or_partition_that_is_not_there_is_refused(place: Path) -> None:
     )
     code, _, err = run(place, "--partition", "7")
     assert (code, "--partition: '7' is not valid" in err) == (2, True)
+
+
+METADATA = "__remote_log_metadata"
+
+
+def not_known(place: Path) -> list[str]:
+    """The run calls nothing left over, ends with 3, and names what the topic lacks."""
+    code, rows, err = run(place, "--by", "segment")
+    assert code == ExitCode.UNREADABLE_INPUT
+    assert [row for row in rows if row["finding"] not in (None, *ERRORS)] == []
+    assert "sound" not in err
+    lines = [line for line in err.splitlines() if line.startswith(f"{METADATA} is not whole: ")]
+    assert lines
+    return [line.partition(": ")[2] for line in lines]
+
+
+def without_cluster_metadata(place: Path) -> None:
+    shutil.rmtree(place / "log-dirs" / "__cluster_metadata-0")
+    for name in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        (place / "log-dirs" / name).unlink()
+
+
+def test_no_live_object_is_left_over_where_a_partition_of_the_metadata_is_missing(
+    place: Path,
+) -> None:
+    # F953: all records of this tier are in partition 1; partition 0 is there, and empty.
+    shutil.rmtree(place / "log-dirs" / f"{METADATA}-1")
+    assert not_known(place) == [f"of its 2 partitions the input does not have {METADATA}-1"]
+    without_cluster_metadata(place)
+    (line,) = not_known(place)
+    assert "does not say how many partitions it has" in line
+
+
+def test_the_records_say_how_many_partitions_there_are_where_nothing_else_does(place: Path) -> None:
+    # F953
+    without_cluster_metadata(place)
+    assert run(place)[0] == ExitCode.DONE
+    shutil.rmtree(place / "log-dirs" / f"{METADATA}-0")
+    assert not_known(place) == [f"of its 2 partitions the input does not have {METADATA}-0"]
+
+
+@pytest.mark.parametrize("how", ["damaged", "cut", "empty", "begins later"])
+def test_no_live_object_is_left_over_where_the_metadata_is_not_whole(place: Path, how: str) -> None:
+    # F953
+    (log,) = (place / "log-dirs" / f"{METADATA}-1").glob("*.log")
+    data = log.read_bytes()
+    if how == "damaged":
+        log.write_bytes(data[:200] + bytes([data[200] ^ 1]) + data[201:])
+    elif how == "cut":
+        log.write_bytes(data[: len(data) // 2])
+    elif how == "empty":
+        log.write_bytes(b"")
+    else:
+        starts = place / "log-dirs" / "log-start-offset-checkpoint"
+        starts.write_text(f"0\n1\n{METADATA} 1 3\n")
+    expected = {
+        "damaged": "checksum",
+        "cut": "missing_end",
+        "empty": "missing_end",
+        "begins later": "begins at offset 3",
+    }
+    assert any(expected[how] in line for line in not_known(place))

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pyarrow as pa
+import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
@@ -30,6 +31,12 @@ from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.tree_walk import znodes
 from tests.property.mutated.mutations import write_mutated
 from tests.property.mutated.templates import kinds, template
+from tests.support.disks.vanishing_files import (
+    VanishingFiles,
+    delete_directory,
+    delete_file,
+    mark_as_stray,
+)
 from tests.support.logs.plain_reader import read_ranges, read_segment_records, with_record_faults
 
 MOST_SECONDS = 20
@@ -37,6 +44,9 @@ MOST_SECONDS = 20
 _MOST_MEMORY = {"dump": 500 * 2**20}
 _MOST_MEMORY_ELSEWHERE = 2**30
 _MOST_COMPARED_BYTES = 2**20
+# How often a file vanishes while a command runs, one of the first that it opens.
+_VANISHING = 0.3
+_MOST_OPENED = 12
 _MOMENT = "2024-11-12T12:00:00Z"
 _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("check",),
@@ -95,7 +105,20 @@ def run_seed(seed: int, scratch: Path) -> str:
     for what in _runs(chance, kind, root, scratch):
         if _state(root) != before:
             raise WrongEndError(f"{said}: {what} changed its input")
+    if not kind.startswith("zookeeper") and chance.random() < _VANISHING:
+        _run_while_a_file_vanishes(chance, root, scratch / "out")
     return said
+
+
+def _run_while_a_file_vanishes(chance: Random, root: Path, output: Path) -> None:
+    """Run a command whose input loses one of its files, or a directory, as it is about to open
+    it."""
+    command = _command(chance, root, output, to_file=False)
+    vanish = chance.choice((delete_file, delete_file, delete_directory, mark_as_stray))
+    files = VanishingFiles(root, chance.randrange(_MOST_OPENED), vanish)
+    with pytest.MonkeyPatch.context() as patched:
+        files.install(patched)
+        _checked(f"{' '.join(command)} without {files.path}", partial(_run, command, output))
 
 
 def _runs(chance: Random, kind: str, root: Path, scratch: Path) -> Iterator[str]:

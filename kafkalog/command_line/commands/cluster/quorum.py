@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.terminal import print_note, print_text, table_format_option, write_table
+from kafkalog.command_line.terminal import (
+    print_note,
+    print_text,
+    printed_columns,
+    table_format_option,
+    write_table,
+)
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.words import time_text
@@ -45,12 +51,12 @@ Examples:
 def quorum(paths: Sequence[str], table_format: str) -> ExitCode:
     """Compare controllers' and brokers' copies of the metadata: voters, majority, divergence."""
     from kafkalog.inspection.metadata.copies import metadata_copies
-    from kafkalog.inspection.metadata.quorum import Quorum
+    from kafkalog.inspection.metadata.quorum import COPY_COLUMNS, Quorum
 
+    names = printed_columns(COPY_COLUMNS, table_format, _TEXT_COLUMNS)
     found = Quorum(metadata_copies(paths))
     rows = list(found.rows())
     is_text = table_format == "text"
-    names = _TEXT_COLUMNS if is_text else tuple(rows[0])
     values = [[row[name] for name in names] for row in rows]
     write_table(names, values, table_format, texts={"last_timestamp_ms": time_text})
     for line in _lines(found):

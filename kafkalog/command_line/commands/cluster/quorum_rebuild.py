@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kafkalog.command_line.terminal import print_note, print_text, table_format_option
+from kafkalog.command_line.terminal import (
+    print_note,
+    print_text,
+    printed_columns,
+    table_format_option,
+)
 from kafkalog.coordination.metadata.releases import RELEASES
 from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
@@ -152,9 +157,16 @@ def quorum_rebuild(
     table_format: str,
 ) -> ExitCode:
     """Write a new metadata directory for a controller after the majority was lost."""
-    from kafkalog.command_line.metadata.rebuild_plans import CopyPlan, DataPlan, next_steps
+    from kafkalog.command_line.metadata.rebuild_plans import (
+        PLAN_COLUMNS,
+        RECORD_COLUMNS,
+        CopyPlan,
+        DataPlan,
+        next_steps,
+    )
     from kafkalog.storage.files.whole_directory import whole_directory
 
+    printed_columns(RECORD_COLUMNS if from_data else PLAN_COLUMNS)
     node_id = _node(voters, node)
     plan: CopyPlan | DataPlan
     if from_data:

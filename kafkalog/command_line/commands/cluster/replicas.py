@@ -13,7 +13,12 @@ import click
 
 from kafkalog.command_line.findings_table import shown_rows_option, table_rows, write_findings
 from kafkalog.command_line.inputs import bytes_in, with_topics
-from kafkalog.command_line.terminal import print_note, print_text, table_format_option
+from kafkalog.command_line.terminal import (
+    print_note,
+    print_text,
+    printed_columns,
+    table_format_option,
+)
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -159,6 +164,8 @@ def replicas(
     from kafkalog.inspection.metadata.current_topics import find_logs, without_former
     from kafkalog.storage.partition_log import is_selected
 
+    every = REPLICA_COLUMNS if by == _REPLICA else LOSS_COLUMNS
+    columns = printed_columns(every, table_format, _TEXT_COLUMNS[by])
     logs = find_logs(paths, strict=False)
     _refuse_outputs(paths, logs, election_json, export)
     counting = [log for log in without_former(logs, topics) if _counts(log)]
@@ -177,8 +184,6 @@ def replicas(
     rows, kept = _read(meant, image, options, export, processes)
     is_text = table_format == "text"
     shown = [each for each in rows if each.differs or each.is_lost or with_all or not is_text]
-    columns: tuple[str, ...] = REPLICA_COLUMNS if by == _REPLICA else LOSS_COLUMNS
-    columns = _TEXT_COLUMNS[by] if is_text else columns
     choice = "broker_id" if by == _REPLICA else "leader"
     found = [
         row

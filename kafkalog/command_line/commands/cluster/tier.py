@@ -14,17 +14,17 @@ from kafkalog.command_line.findings_table import (
     write_verdict,
 )
 from kafkalog.command_line.inputs import refuse_missing
-from kafkalog.command_line.terminal import print_note, table_format_option
+from kafkalog.command_line.terminal import print_note, printed_columns, table_format_option
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.words import counted, size_text, time_text
 
 if TYPE_CHECKING:
-    from kafkalog.coordination.metadata.remote_segments import RemoteSegments
     from kafkalog.inspection.partitions.tier_check import TierRow
     from kafkalog.storage.log_dir.tiered_storage import StoredSegment
     from kafkalog.storage.partition_log import PartitionLog
+    from kafkalog.views.tier_metadata import TierMetadata
 
 _FINDING, _SEGMENT = "finding", "segment"
 _TEXT_COLUMNS = {
@@ -48,6 +48,9 @@ Findings:
   orphan               an object that the metadata does not name, or calls deleted
   unfinished_copy      the copy began and did not finish; a running broker may still copy
   unfinished_deletion  the deletion began and did not finish
+
+Where a partition of __remote_log_metadata is missing, damaged, or without its first records,
+nothing is called left over; stderr names it, and the exit code is 3.
 
 With --by segment a local segment is "in tier" if segments in the tier, written by the same leaders,
 hold all its offsets; otherwise it is "on disk only", or "active".
@@ -82,11 +85,18 @@ def tier(
     from kafkalog.inspection.partitions.tier_check import TierRow, tier_rows
     from kafkalog.storage.log_dir.log_dir import find_partitions
 
+    names = printed_columns(TierRow._fields, table_format, _TEXT_COLUMNS[by])
     stored, log_dirs = _stored(paths)
     # Rows have the ids of topics, which tell topics of one name apart.
     logs = find_partitions(log_dirs, strict=False, current_ids=None) if log_dirs else []
-    remote = _remote_segments(log_dirs or paths, logs)
-    rows = tier_rows(list(remote.segments.values()), stored, logs)
+    metadata = _metadata(log_dirs or paths, logs)
+    rows = tier_rows(
+        list(metadata.remote.segments.values()),
+        stored,
+        logs,
+        is_whole=not metadata.gaps,
+        hides_changes=metadata.hides_changes,
+    )
     if topics:
         known = {row.topic for row in rows}
         refuse_missing("--topic", set(topics) - known, known)
@@ -97,24 +107,25 @@ def tier(
         rows = [row for row in rows if row.partition in partitions]
     found = [row for row in rows if row.finding is not None]
     shown = found if by == _FINDING else rows
-    names = _TEXT_COLUMNS[by] if table_format == "text" else TierRow._fields
     cells = [[getattr(row, name) for name in names] for row in shown]
     texts = {"size": size_text, "changed_ms": time_text}
     write_findings(names, cells, table_format, show=show, noun="row", texts=texts)
     if stored is None:
         print_note("the folder of tiered storage is not among the paths: its objects are not known")
-    if remote.unexplained:
-        print_note(
-            f"{counted(remote.unexplained, 'record')} of __remote_log_metadata could not be read "
-            "or counted: states may be older than they are"
-        )
-    write_verdict(_verdict(rows), table_format, has_findings=bool(found))
-    return exit_code(has_findings=bool(found), fails=fail_on_findings)
+    for gap in metadata.gaps:
+        print_note(f"__remote_log_metadata is not whole: {gap}")
+    write_verdict(
+        _verdict(rows, is_whole=not metadata.gaps),
+        table_format,
+        has_findings=bool(found or metadata.gaps),
+    )
+    code = exit_code(has_findings=bool(found), fails=fail_on_findings)
+    return ExitCode.UNREADABLE_INPUT if metadata.gaps else code
 
 
 def _stored(paths: Sequence[str]) -> tuple[list[StoredSegment] | None, list[str]]:
     """Return what is in the paths that are tiered storage, None if none is, and the others."""
-    from kafkalog.storage.files.files import Directories
+    from kafkalog.storage.files.files import Directories, entries_left
     from kafkalog.storage.log_dir.log_dir import META_PROPERTIES, input_entries
     from kafkalog.storage.log_dir.tiered_storage import stored_segments
 
@@ -122,7 +133,7 @@ def _stored(paths: Sequence[str]) -> tuple[list[StoredSegment] | None, list[str]
     stored: list[StoredSegment] = []
     others: list[str] = []
     for entry in (each for path in paths for each in input_entries(path)):
-        entries = directories.entries(entry.path) if entry.is_directory else []
+        entries = entries_left(entry.path, directories.entries) if entry.is_directory else []
         has_logs = any(each.name == META_PROPERTIES for each in entries)
         found = [] if has_logs else stored_segments(directories, entry.path, entries)
         stored += found
@@ -131,25 +142,19 @@ def _stored(paths: Sequence[str]) -> tuple[list[StoredSegment] | None, list[str]
     return stored or None, others
 
 
-def _remote_segments(paths: Sequence[str], logs: list[PartitionLog]) -> RemoteSegments:
-    from kafkalog.coordination.metadata.remote_segments import RemoteSegments
-    from kafkalog.inspection.logs.replica_facts import best_logs
+def _metadata(paths: Sequence[str], logs: list[PartitionLog]) -> TierMetadata:
     from kafkalog.storage.names import REMOTE_LOG_METADATA
-    from kafkalog.views.local_views import internal_records
+    from kafkalog.views.tier_metadata import tier_metadata
 
-    own = [log for log in best_logs(logs) if log.topic == REMOTE_LOG_METADATA]
-    if not own:
+    if not any(log.topic == REMOTE_LOG_METADATA for log in logs):
         raise LogDirError(
             f"{', '.join(paths)}: there is no {REMOTE_LOG_METADATA}, which says what was copied: "
             "give the log directories of all brokers too"
         )
-    found = RemoteSegments()
-    for record, _ in internal_records(paths, REMOTE_LOG_METADATA, own):
-        found.take(record.record_type, record.value)
-    return found
+    return tier_metadata(paths, logs)
 
 
-def _verdict(rows: Sequence[TierRow]) -> str:
+def _verdict(rows: Sequence[TierRow], *, is_whole: bool) -> str:
     from kafkalog.coordination.metadata.remote_segments import COPIED
     from kafkalog.inspection.partitions.tier_check import ERRORS, IN_TIER
 
@@ -167,4 +172,6 @@ def _verdict(rows: Sequence[TierRow]) -> str:
         said += f"; {counted(errors, 'finding')} of lost records"
     if others:
         said += f"; {counted(others, 'finding')} of what is left over"
+    if not is_whole:
+        return f"{said}; what is left over is NOT KNOWN: give the log directories of all brokers"
     return said if errors or others else f"{said}; sound"

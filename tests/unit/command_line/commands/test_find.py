@@ -270,3 +270,26 @@ def test_visible_are_those_that_a_consumer_of_committed_records_received(unpacke
         "open transaction",
         "behind open transaction",
     }
+
+
+def test_the_last_value_of_a_key_is_the_one_with_the_last_offset(unpacked: Unpack) -> None:
+    # F952: producers have given the records of this key times that do not rise with the offsets.
+    received = consumed(unpacked("kafka44.golden"), "shop.idem", "read_uncommitted")
+    times = {row["offset"]: row["timestamp"] for row in received if row["key"] == b"shop.k39"}
+    offsets = sorted(times)
+    assert max(offsets, key=times.__getitem__) != offsets[-1]
+    given = (unpacked("kafka44.logs") / "log-dirs", "--topic", "shop.idem", "--key", "shop.k39")
+    for limit in (1, 5, 1000):
+        result = find(*given, "--limit", limit, "--format", "json")
+        found = [row["offset"] for row in rows(result, "found")]
+        assert found == offsets[::-1][:limit]
+
+
+def test_of_two_partitions_the_later_record_comes_first_and_a_tombstone_says_so(
+    log_dir: Path,
+) -> None:
+    # F952
+    result = find(log_dir, "--topic", "orders", "--from-time", "1970-01-01T00:00:00Z")
+    table = [line.split() for line in result.stdout.splitlines()[1:]]
+    assert [row[1:3] for row in table] == [[p, o] for o in "210" for p in "10"]
+    assert [row[4] for row in table] == ["tombstone"] * 2 + ["10"] * 4

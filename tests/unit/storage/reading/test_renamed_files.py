@@ -4,8 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from kafkalog.errors import CorruptDataError
+from kafkalog.exit_codes import ExitCode
+from kafkalog.storage.files.unreadable_input import noted_unreadable
+from kafkalog.storage.partition_log import SegmentFile
 from kafkalog.storage.reading import renamed_files
-from kafkalog.storage.reading.renamed_files import current_path, opened
+from kafkalog.storage.reading.renamed_files import (
+    current_path,
+    deletions_raised,
+    opened,
+    opened_segment,
+)
 from tests.support.logs.log_dirs import UNIQUE, add_partition, log_name
 
 FIRST = log_name(0)
@@ -126,6 +135,55 @@ def test_a_file_that_is_renamed_while_it_is_looked_for_is_looked_for_again(
     (partition / FIRST).rename(f"{path}.deleted")
     with opened(path) as file:
         assert file.path == f"{path}.deleted"
+
+
+def test_a_file_that_is_listed_and_cannot_be_opened_is_looked_for_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # F950: a file system of a network can list what it does not open.
+    partition = add_partition(tmp_path, "orders-0", 0, size=7)
+    tries: list[str] = []
+
+    def refuse(path: str) -> None:
+        tries.append(path)
+        raise FileNotFoundError(2, "No such file or directory", path)
+
+    monkeypatch.setattr(renamed_files, "InputFile", refuse)
+    with pytest.raises(FileNotFoundError):
+        opened(str(partition / FIRST))
+    assert 1 < len(tries) < 10
+
+
+@pytest.mark.parametrize(
+    ("base_offset", "next_base_offset", "offsets"),
+    [
+        (0, 100, "offsets 0 to 99 are not in the output"),
+        (99, 100, "offset 99 is not in the output"),
+        (100, None, "offsets from 100 on are not in the output"),
+        (None, None, "its offsets are not in the output"),
+    ],
+)
+def test_a_segment_that_was_deleted_is_a_file_without_readable_bytes(
+    tmp_path: Path, base_offset: int | None, next_base_offset: int | None, offsets: str
+) -> None:
+    # F950
+    path = str(tmp_path / FIRST)
+    segment = SegmentFile(path, base_offset, next_base_offset, 7, path)
+    with noted_unreadable() as noted, opened_segment(segment) as file:
+        assert (file.size, file.read_around(0, 7)) == (7, bytes(7))
+        with pytest.raises(CorruptDataError, match="deleted while it was read"):
+            file.read(0, 7)
+        assert noted.lines() == [f"{path} was deleted while it was read: {offsets}"]
+        assert noted.exit_code(ExitCode.DONE) == ExitCode.UNREADABLE_INPUT
+
+
+def test_who_lists_the_log_again_is_told_that_a_segment_was_deleted(tmp_path: Path) -> None:
+    # F951
+    path = str(tmp_path / FIRST)
+    with noted_unreadable() as noted, deletions_raised():
+        with pytest.raises(FileNotFoundError):
+            opened_segment(SegmentFile(path, 0, None, 7, path))
+        assert noted.lines() == []
 
 
 def test_opening_a_file_that_is_missing_is_an_error_naming_it(tmp_path: Path) -> None:

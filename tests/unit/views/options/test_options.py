@@ -40,6 +40,7 @@ DEFAULTS = ReadOptions(
     offsets=OffsetRequest(),
     timestamps=None,
     mode=Mode.FAILFAST,
+    fails_on_deleted=True,
     replicas=Replicas.BEST,
     isolation=Isolation.READ_UNCOMMITTED,
     check_crcs=True,
@@ -123,8 +124,12 @@ def test_only_a_path_is_needed() -> None:
             replace(DEFAULTS, view=View.OFFSET_COMMITS, latest=True),
         ),
         ({"showSecrets": "true"}, replace(DEFAULTS, show_secrets=True)),
-        ({"mode": "PERMISSIVE"}, replace(DEFAULTS, mode=Mode.PERMISSIVE)),
-        ({"mode": "dropMalformed"}, replace(DEFAULTS, mode=Mode.DROPMALFORMED)),
+        ({"mode": "PERMISSIVE"}, replace(DEFAULTS, mode=Mode.PERMISSIVE, fails_on_deleted=False)),
+        (
+            {"mode": "dropMalformed"},
+            replace(DEFAULTS, mode=Mode.DROPMALFORMED, fails_on_deleted=False),
+        ),
+        ({"mode": "PERMISSIVE", "failOnDataLoss": "true"}, replace(DEFAULTS, mode=Mode.PERMISSIVE)),
         ({"kafka.check.crcs": "false"}, replace(DEFAULTS, check_crcs=False)),
         ({"maxBatchBytes": "1000"}, replace(DEFAULTS, max_batch_bytes=1000)),
         ({"maxBatchBytes": "2147483647"}, replace(DEFAULTS, max_batch_bytes=2**31 - 1)),
@@ -172,6 +177,7 @@ def test_all_options_of_a_job_on_sparks_kafka_source_are_taken() -> None:
             no_match=NoMatch.LATEST,
             fail_on_data_loss=False,
         ),
+        fails_on_deleted=False,
     )
 
 

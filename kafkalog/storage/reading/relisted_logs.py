@@ -1,0 +1,49 @@
+"""Reading a log of a running broker as it is: if a segment is deleted meanwhile, its segments are
+listed again, and it is read from there. Rule: docs/format.md F951."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from kafkalog.storage.files.files import is_directory
+from kafkalog.storage.files.unreadable_input import note_deleted
+from kafkalog.storage.log_dir.log_dir import with_segments_of_now
+from kafkalog.storage.partition_log import PartitionLog, segment_base_offsets
+from kafkalog.storage.reading.renamed_files import deletions_raised, note_deleted_segment
+
+# How often a log is listed whose segments are deleted while it is read.
+_MOST_TRIES = 5
+_Result = TypeVar("_Result")
+
+
+def read_relisted(log: PartitionLog, read: Callable[[PartitionLog], _Result]) -> _Result | None:
+    """Return what `read` makes of a log. If a segment is deleted meanwhile, remember it, list the
+    segments again, and return what `read` makes of those.
+
+    Return None if its directory was deleted with its topic. Raises FileNotFoundError where segments
+    are deleted faster than they can be read.
+    """
+    for tries_left in reversed(range(_MOST_TRIES)):
+        if not (log.segments or is_directory(log.path)):
+            break
+        try:
+            with deletions_raised():
+                return read(log)
+        except FileNotFoundError:
+            if not tries_left:
+                raise
+            before, log = log, with_segments_of_now(log)
+            _note_deletions(before, log)
+    return None
+
+
+def _note_deletions(before: PartitionLog, now: PartitionLog) -> None:
+    """Remember which segments of a log were deleted between two listings, or that all of it was."""
+    if not is_directory(now.path):
+        note_deleted(now.path)
+        return
+    left = set(segment_base_offsets(now.segments))
+    for segment in before.segments:
+        if segment.base_offset not in left:
+            note_deleted_segment(segment)
