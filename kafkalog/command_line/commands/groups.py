@@ -155,7 +155,7 @@ def groups(
         elif table == _LAGGING:
             group_tables.write_lagging(sources, found, table_format, verbose=verbose)
         else:
-            group_tables.write_offsets(found, requested, table_format, verbose=verbose)
+            group_tables.write_offsets(sources, requested, found, table_format, verbose=verbose)
         group_notes.note_unread(found)
         group_notes.note_unknown(found, lambda: deleted_topics(paths, logs), as_of)
         group_notes.note_uncounted(found)

@@ -72,6 +72,17 @@ class GroupSources:
     judge: CommitJudge
     missing: list[MissingRecords]
 
+    @property
+    def no_group(self) -> str:
+        """What a command says where it knows no group; that there is none only where all commits
+        are here (F940)."""
+        return self.by_what_is_here("no group is known")
+
+    def by_what_is_here(self, claim: str) -> str:
+        """Return a claim about groups, limited to what is here where commits are missing."""
+        is_whole = all(reach.is_whole for reach in self.commit_reaches())
+        return claim if is_whole else f"{claim} by what is here of {CONSUMER_OFFSETS}"
+
     def commit_reaches(self) -> list[CommitReach]:
         """Return how far back commits reach, as a whole."""
         of_commits = [each for each in self.missing if each.topic == CONSUMER_OFFSETS]

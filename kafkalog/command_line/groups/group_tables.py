@@ -13,7 +13,6 @@ from kafkalog.command_line.terminal import has_chosen_columns, print_text, write
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS
-from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.words import age_text, counted, duration_text, first_names, time_text
 
 _OFFSETS = (
@@ -44,7 +43,6 @@ _TIMES = dict.fromkeys(
     time_text,
 )
 _TEXTS = {**_TIMES, "time_lag_ms": age_text, "transaction_timeout_ms": duration_text}
-_NO_GROUP = "no group is known"
 _NO_OFFSET = "{} without a committed offset or an assigned partition: --state shows them"
 # What to do is the same for at most so many partitions by their names.
 _MOST_PARTITIONS = 5
@@ -66,7 +64,7 @@ def columns_of(table: str, *, verbose: bool) -> tuple[str, ...]:
 def write_names(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
     """Write a row per group, of any type."""
     rows = [(key.group_id, group.group_type) for key, group in _in_order(sources, groups)]
-    write_table(_NAMES, rows, table_format, without_rows=_NO_GROUP)
+    write_table(_NAMES, rows, table_format, without_rows=sources.no_group)
 
 
 def write_states(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
@@ -82,7 +80,7 @@ def write_states(sources: GroupSources, groups: Collection[GroupKey], table_form
         )
         for key, group in _in_order(sources, groups)
     ]
-    write_table(_STATES, rows, table_format, without_rows=_NO_GROUP)
+    write_table(_STATES, rows, table_format, without_rows=sources.no_group)
 
 
 def _in_order(
@@ -111,7 +109,7 @@ def write_members(
         for member in members
         if member.group in groups
     ]
-    none = "no group has a member" if groups else _NO_GROUP
+    none = sources.by_what_is_here("no group has a member") if groups else sources.no_group
     write_table((*_MEMBERS, *more), rows, table_format, without_rows=none)
 
 
@@ -126,7 +124,12 @@ def _assignment(member: GroupMember, names: dict[str, str]) -> str:
 
 
 def write_offsets(
-    rows: Sequence[LagRow], groups: Collection[GroupKey], table_format: str, *, verbose: bool
+    sources: GroupSources,
+    groups: Collection[GroupKey],
+    rows: Sequence[LagRow],
+    table_format: str,
+    *,
+    verbose: bool,
 ) -> None:
     """Write a row per group, topic and partition, also where a commit only waits for the end of its
     transaction, of which the tool shows nothing. `groups` are the requested ones."""
@@ -140,7 +143,7 @@ def write_offsets(
         again = (row.account[name] for name in resumed)
         more = _more(row) if verbose else ()
         values.append((*offsets[:_LAG_END], *again, *offsets[_LAG_END:], *more))
-    none = _NO_OFFSET.format(counted(len(groups), "group")) if groups else _NO_GROUP
+    none = _NO_OFFSET.format(counted(len(groups), "group")) if groups else sources.no_group
     write_table(names, values, table_format, texts=_TEXTS, without_rows=none)
 
 
@@ -173,9 +176,8 @@ def write_lagging(
         row for row in rows if row.is_counted and any(row.account[part] for part in _BEHIND_PARTS)
     ]
     if not lagging and table_format == "text":
-        words = "no group is known to lag" if sources.groups else _NO_GROUP
-        is_whole = all(reach.is_whole for reach in sources.commit_reaches())
-        print_text(words if is_whole else f"{words} by what is here of {CONSUMER_OFFSETS}")
+        lags = sources.by_what_is_here("no group is known to lag")
+        print_text(lags if sources.groups else sources.no_group)
         return
     names = _LAGGING_VERBOSE if verbose else _LAGGING
     if verbose:
