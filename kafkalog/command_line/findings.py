@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafkalog.columns.batches.byte_ranges import CheckTotals
-from kafkalog.inspection.logs.replica_facts import replica_differences
+from kafkalog.inspection.logs.replica_facts import replica_differences, replicated
 from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
 from kafkalog.storage.log_dir.other_entries import unread_entries
 from kafkalog.storage.names import segment_file_name
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED
 from kafkalog.views.engine import AskedView, LocalViews
+from kafkalog.views.parallel import in_order
 from kafkalog.words import counted
 
 _RANGE_COLUMNS = (
@@ -123,7 +124,7 @@ def check_logs(
         for row in rows:
             checked.findings += _index_findings(row)
     checked.findings += _unread(logs)
-    checked.findings += _diverged(logs)
+    checked.findings += in_order(_diverged, replicated(logs), processes=processes)
     checked.findings.sort(key=lambda finding: (finding.file, finding.position or 0))
     return checked
 
