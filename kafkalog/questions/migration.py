@@ -209,7 +209,7 @@ def migration(views: Views, zookeeper: ZookeeperCluster, settings: MigrationSett
         for row in zookeeper.rows(ZookeeperView.CONSUMER_REGISTRY)
     }
     in_zookeeper = Counter(group_id for group_id, _ in registered)
-    known = [*_with_log_ends(chosen, _log_ends(views.logs), topics)]
+    known = [*_with_log_ends(chosen, views.logs, topics)]
     judged = [
         row
         for group_id, rows in groupby(sorted(known, key=_order), itemgetter("group_id"))
@@ -319,8 +319,6 @@ def _log_ends(logs: Iterable[PartitionLog]) -> dict[tuple[str | None, int | None
     """Return by topic and partition where logs begin and end, over all replicas."""
     found: dict[tuple[str | None, int | None], tuple[int, int]] = {}
     for log in logs:
-        if not log.is_live or log.topic in INTERNAL_TOPICS or is_oldest_layout(log):
-            continue
         start, end = earliest_offset(log), log_end_offset(log, check_crcs=False)
         first, last = found.get((log.topic, log.partition), (start, end))
         found[log.topic, log.partition] = min(first, start), max(last, end)
@@ -328,13 +326,18 @@ def _log_ends(logs: Iterable[PartitionLog]) -> dict[tuple[str | None, int | None
 
 
 def _with_log_ends(
-    pairs: Iterable[dict[str, Any]],
-    ends: Mapping[tuple[str | None, int | None], tuple[int, int]],
-    topics: Iterable[_Row],
+    pairs: Sequence[dict[str, Any]], logs: Iterable[PartitionLog], topics: Iterable[_Row]
 ) -> Iterator[dict[str, Any]]:
     """Yield the pairs with log_start_offset and log_end_offset, None where no log is there, and
-    has_topic: whether the logs or ZooKeeper have the topic."""
-    known = {topic for topic, _ in ends} | {row["topic"] for row in topics}
+    has_topic: whether the logs or ZooKeeper have the topic. Of other logs no file is opened."""
+    found = [
+        log
+        for log in logs
+        if log.is_live and log.topic not in INTERNAL_TOPICS and not is_oldest_layout(log)
+    ]
+    known = {log.topic for log in found} | {row["topic"] for row in topics}
+    places = {(pair["topic"], pair["partition"]) for pair in pairs}
+    ends = _log_ends(log for log in found if (log.topic, log.partition) in places)
     for pair in pairs:
         start, end = ends.get((pair["topic"], pair["partition"]), (None, None))
         yield {

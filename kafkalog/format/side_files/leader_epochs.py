@@ -145,6 +145,8 @@ def _epoch_at(entries: Sequence[EpochStart], offset: int) -> int | None:
 
 def by_batches(entries: Sequence[EpochStart], carried: Sequence[CarriedEpoch]) -> list[EpochStart]:
     """Return the epochs that batches carry, and of the entries those that are later than all."""
+    if not carried:
+        return list(entries)
     found = [EpochStart(each.epoch, each.start_offset) for each in carried]
     last = carried[-1]
     later = [

@@ -11,7 +11,7 @@ from dataclasses import replace
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.log_lines import warn_once
 from kafkalog.storage.files.requests_at_once import answers
-from kafkalog.storage.partition_log import PartitionLog, topic_id
+from kafkalog.storage.partition_log import LogDir, PartitionLog, topic_id
 from kafkalog.words import first_names
 
 # Kafka allows no such character in the name of a topic.
@@ -34,7 +34,7 @@ def topics_apart(found: Sequence[PartitionLog], current_ids: CurrentIds) -> list
     A topic without a current id has no right to its name: all of that name are named so. Logs what
     was found. Opens partition.metadata of topics that are in several places.
     """
-    named: dict[int, PartitionLog] = {}
+    names: dict[int, tuple[str, bool]] = {}
     current: Mapping[tuple[str | None, str], str] | None = None
     for topic, logs in sorted(_in_several_places(found).items()):
         by_id = _by_id(logs)
@@ -46,8 +46,8 @@ def topics_apart(found: Sequence[PartitionLog], current_ids: CurrentIds) -> list
         warn_once(__name__, _words(topic, by_id, now))
         for each_id, of_id in by_id.items():
             for log in of_id if each_id != now else ():
-                named[id(log)] = _named(log, whole_name(topic, each_id), is_former=now is not None)
-    return [named.get(id(log), log) for log in found]
+                names[id(log)] = whole_name(topic, each_id), now is not None
+    return _named(found, names) if names else list(found)
 
 
 def whole_name(topic: str, each_id: str) -> str:
@@ -90,22 +90,44 @@ def _by_id(logs: Sequence[PartitionLog]) -> _ById:
     return by_id
 
 
-def _named(log: PartitionLog, name: str, *, is_former: bool) -> PartitionLog:
-    """Return the log under another name of its topic, with what the checkpoints say of it."""
-    partition = log.partition or 0
-    old, new = (log.topic or "", partition), (name, partition)
+def _named(
+    found: Sequence[PartitionLog], names: Mapping[int, tuple[str, bool]]
+) -> list[PartitionLog]:
+    """Return the logs, those with other names under these; `names` are by the ids of logs, with
+    whether another topic has the name now."""
+    by_dir: dict[int, dict[TopicPartition, TopicPartition]] = defaultdict(dict)
+    log_dirs = {id(log.log_dir): log.log_dir for log in found if id(log) in names}
+    for log in found:
+        if id(log) in names:
+            partition = log.partition or 0
+            old, new = (log.topic or "", partition), (names[id(log)][0], partition)
+            by_dir[id(log.log_dir)][old] = new
+    # One for all logs in it: a copy for each would be as many times the checkpoints.
+    known = {key: _knowing(log_dir, by_dir[key]) for key, log_dir in log_dirs.items()}
+
+    def named(log: PartitionLog) -> PartitionLog:
+        if id(log) not in names:
+            return log
+        topic, is_former = names[id(log)]
+        return replace(log, topic=topic, log_dir=known[id(log.log_dir)], is_former=is_former)
+
+    return [named(log) for log in found]
+
+
+def _knowing(log_dir: LogDir, names: Mapping[TopicPartition, TopicPartition]) -> LogDir:
+    """Return a log directory that has what its checkpoints say of partitions under other names
+    too."""
 
     def known(offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        return {**offsets, new: offsets[old]} if old in offsets else offsets
+        return {**offsets, **{new: offsets[old] for old, new in names.items() if old in offsets}}
 
-    log_dir = replace(
-        log.log_dir,
-        log_starts=known(log.log_dir.log_starts),
-        high_watermarks=known(log.log_dir.high_watermarks),
-        recovery_points=known(log.log_dir.recovery_points),
-        cleaner_checkpoints=known(log.log_dir.cleaner_checkpoints),
+    return replace(
+        log_dir,
+        log_starts=known(log_dir.log_starts),
+        high_watermarks=known(log_dir.high_watermarks),
+        recovery_points=known(log_dir.recovery_points),
+        cleaner_checkpoints=known(log_dir.cleaner_checkpoints),
     )
-    return replace(log, topic=name, log_dir=log_dir, is_former=is_former)
 
 
 def _words(topic: str, by_id: _ById, now: str | None) -> str:
