@@ -200,6 +200,18 @@ class PartitionLog:
         return self.log_dir.log_starts.get(key, 0) if key else 0
 
     @property
+    def recovery_point(self) -> int:
+        """The offset up to which the log was flushed, by the checkpoint, 0 without one."""
+        key = self.topic_partition
+        return self.log_dir.recovery_points.get(key, 0) if key else 0
+
+    @property
+    def is_recovered_at_start(self) -> bool:
+        """Whether a broker that starts recovers what is not flushed: after an unclean stop, and of
+        the cluster's metadata always (docs/format.md F121 and F920)."""
+        return not self.log_dir.is_clean_shutdown or self.topic == CLUSTER_METADATA
+
+    @property
     def is_compacted(self) -> bool:
         """Whether the cleaner has been in the log, by its checkpoint."""
         return self.topic_partition in self.log_dir.cleaner_checkpoints

@@ -79,8 +79,8 @@ def carried_epoch_findings(
     log: PartitionLog, text: str | None, carried: Sequence[CarriedEpoch]
 ) -> Iterator[IndexFinding]:
     """Yield where a broker that starts does not have the leader epochs that batches carry: by the
-    file, and after an unclean stop by what it recovers. A file that cannot be read or contradicts
-    itself is not compared. Rule: F929."""
+    file, and where it recovers the log by what it finds then. A file that cannot be read or
+    contradicts itself is not compared. Rule: F929."""
     try:
         entries = read_leader_epochs(text) if text else []
     except CorruptDataError:
@@ -88,7 +88,7 @@ def carried_epoch_findings(
     if rising(entries) != entries:
         return
     known, start = entries, log.log_start
-    if not log.log_dir.is_clean_shutdown:
+    if log.is_recovered_at_start:
         # The checkpoint of the log start can be older than the file.
         start = max(start, entries[0].start_offset if entries else 0)
         known = _recovered(log, entries, carried)
@@ -106,10 +106,8 @@ def _recovered(
 ) -> list[EpochStart]:
     """Return the epochs once a broker has recovered what is not flushed (F113): of batches there
     it takes over each epoch that is later than all."""
-    key = log.topic_partition
-    point = log.log_dir.recovery_points.get(key, 0) if key else 0
     bases = segment_base_offsets(log.segments)
-    number = bisect_right(bases, point)
+    number = bisect_right(bases, log.recovery_point)
     first = bases[number - 1] if number else 0
     known = list(entries)
     for each in carried:

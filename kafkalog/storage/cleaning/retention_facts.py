@@ -9,7 +9,6 @@ from enum import Enum
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.indexes import TIME_ENTRY, whole_entries
 from kafkalog.storage.files.files import list_directory, modified_ms, read_bytes
-from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 
 
@@ -48,18 +47,14 @@ def largest_timestamp(segment: SegmentFile) -> LargestTimestamp:
 
 
 def rebuilt_segments(log: PartitionLog) -> list[int]:
-    """Return the numbers of the segments whose indexes a broker recreates when it starts: after an
-    unclean stop those that reach beyond the recovery point, and at any start those without an
-    offset index (F121); of the cluster's metadata after any stop as after an unclean one. Raises
-    OSError."""
-    key, log_dir = log.topic_partition, log.log_dir
-    is_clean = log_dir.is_clean_shutdown and log.topic != CLUSTER_METADATA
-    point = log_dir.recovery_points.get(key, 0) if key else 0
+    """Return the numbers of the segments whose indexes a broker recreates when it starts: those
+    that it recovers, which reach beyond the recovery point, and those without an offset index
+    (F121). Raises OSError."""
     names = {entry.path for entry in list_directory(log.path)}
 
     def is_rebuilt(segment: SegmentFile) -> bool:
         end = segment.next_base_offset
-        is_recovered = not is_clean and (end is None or end > point)
+        is_recovered = log.is_recovered_at_start and (end is None or end > log.recovery_point)
         return is_recovered or segment.path.removesuffix(".log") + ".index" not in names
 
     return [number for number, segment in enumerate(log.segments) if is_rebuilt(segment)]

@@ -69,13 +69,12 @@ class RecoverySettings:
     ) -> RecoverySettings:
         """Return what the checkpoints beside a log say; how the broker stopped is as found, or as
         given."""
-        key = log.topic_partition
         as_found = log.log_dir.is_clean_shutdown
         is_clean = as_found if is_clean_shutdown is None else is_clean_shutdown
         return cls(
             # Brokers recover this one at each start.
             is_clean and log.topic != CLUSTER_METADATA,
-            log.log_dir.recovery_points.get(key, 0) if key else 0,
+            log.recovery_point,
             log.log_start,
             now_ms,
             index_interval_bytes,

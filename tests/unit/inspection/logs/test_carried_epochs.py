@@ -109,6 +109,14 @@ def test_what_a_broker_recovers_is_no_finding(tmp_path: Path) -> None:
     assert [kind for kind, _ in findings(tmp_path)] == ["leader_epochs"]
 
 
+def test_the_metadatas_log_is_recovered_after_a_clean_stop_too(tmp_path: Path) -> None:
+    # F113, F920
+    write_replica(tmp_path, 1, ALL, [(0, 0), (3, 10)])
+    assert [kind for kind, _ in findings(tmp_path)] == ["leader_epochs"]
+    (tmp_path / "1" / "orders-0").rename(tmp_path / "1" / "__cluster_metadata-0")
+    assert findings(tmp_path) == []
+
+
 def test_epochs_of_all_segments_are_found_by_few_headers(tmp_path: Path) -> None:
     log = write_replica(tmp_path, 1, ALL[:4], [])
     for base, end in ((4, 8), (8, 12), (12, 30)):
