@@ -29,14 +29,14 @@ def main(job: JobSettings, log_dirs: tuple[str, ...]) -> ExitCode:
     of ownership, and what is wrong with sessions, offsets, deletions of topics under way, broker
     ids and cluster ids. The job changes and deletes nothing."""
     from kafkalog.inspection.zookeeper.consumer_audit_rows import CONSUMER_FINDINGS
-    from kafkalog.questions.audit import AuditSettings, audit, given_log_dirs
+    from kafkalog.questions.audit import AuditSettings, audit, compared_log_dirs
     from kafkalog.spark.jobs.inputs import announced_data_dirs
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import show_rows
 
     data_dirs = announced_data_dirs(job)
-    compared = given_log_dirs(log_dirs, job.output_dir)
+    compared = compared_log_dirs(log_dirs, job.output_dir)
     inputs = [data_dir.path for data_dir in data_dirs]
     now_ms = time.time_ns() // 1_000_000
     found = audit(AuditSettings(data_dirs, compared, now_ms, Mode(job.mode)))

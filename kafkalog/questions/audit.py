@@ -120,7 +120,7 @@ def audit(settings: AuditSettings) -> Audit:
     )
 
 
-def given_log_dirs(paths: Sequence[str], output_dir: str = "") -> list[LogDirNames]:
+def compared_log_dirs(paths: Sequence[str], output_dir: str = "") -> list[LogDirNames]:
     """Return what is in log directories. Raises LogDirError for a path that is not a directory,
     OptionError for an output in one."""
     for path in paths:

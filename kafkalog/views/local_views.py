@@ -19,7 +19,7 @@ from kafkalog.views.view_reading import read_view
 _RECORD = ("key", "value", "timestampMs")
 
 
-def option_texts(view: str, options: Mapping[str, str | int | None]) -> dict[str, str]:
+def view_option_texts(view: str, options: Mapping[str, str | int | None]) -> dict[str, str]:
     """Return the source's options as texts, without those that are None: internal topics are
     included, damage is logged and skipped."""
     given = {"view": view, "mode": Mode.PERMISSIVE.value, "subscribe": "*", **options}
@@ -27,8 +27,8 @@ def option_texts(view: str, options: Mapping[str, str | int | None]) -> dict[str
 
 
 def view_options(log_dirs: Sequence[str], view: str, **options: str | int | None) -> ReadOptions:
-    """Return the source's options, as `option_texts` has them."""
-    return read_options({"paths": json.dumps(list(log_dirs)), **option_texts(view, options)})
+    """Return the source's options, as `view_option_texts` has them."""
+    return read_options({"paths": json.dumps(list(log_dirs)), **view_option_texts(view, options)})
 
 
 def view_batches(

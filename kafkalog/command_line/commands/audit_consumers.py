@@ -64,13 +64,13 @@ def audit_consumers(
     table_format: str,
 ) -> ExitCode:
     """Compare who owns partitions in ZooKeeper with what old consumers are assigned."""
-    from kafkalog.questions.audit import AuditSettings, audit, given_log_dirs
+    from kafkalog.questions.audit import AuditSettings, audit, compared_log_dirs
     from kafkalog.zookeeper.data_dir import find_data_dirs
 
     table = _TABLES[by]
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     data_dirs = find_data_dirs(paths)
-    settings = AuditSettings(data_dirs, given_log_dirs(log_dirs), time.time_ns() // 1_000_000)
+    settings = AuditSettings(data_dirs, compared_log_dirs(log_dirs), time.time_ns() // 1_000_000)
     found = audit(settings)
     write_answer(columns, found.tables[table], table_format, show=show, texts=_TEXTS)
     (print_text if table_format == "text" else print_note)("\n".join(found.words()))

@@ -116,7 +116,7 @@ def groups(
         table, groups = _WHY, why
     if verbose and table in (_LIST, _STATE, _WHY):
         raise ConflictingOptionsError("--verbose", f"--{table}")
-    printed_columns(group_tables.columns_of(table, verbose=verbose))
+    printed_columns(group_tables.group_columns(table, verbose=verbose))
     # Nothing that is read refers to itself, and to look for it takes a sixth of the time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)

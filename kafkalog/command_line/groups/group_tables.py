@@ -48,7 +48,7 @@ _NO_OFFSET = "{} without a committed offset or an assigned partition: --state sh
 _MOST_PARTITIONS = 5
 
 
-def columns_of(table: str, *, verbose: bool) -> tuple[str, ...]:
+def group_columns(table: str, *, verbose: bool) -> tuple[str, ...]:
     """Return the columns of a table by its option, such as `lagging`."""
     more = _VERBOSE if verbose else ()
     tables = {

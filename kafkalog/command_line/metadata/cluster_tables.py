@@ -158,7 +158,7 @@ def of_topics(
     return [row for row in rows if row[name] in topics]
 
 
-def columns_of(kind: str | None, table_format: str, *, is_diff: bool) -> tuple[str, ...]:
+def cluster_columns(kind: str | None, table_format: str, *, is_diff: bool) -> tuple[str, ...]:
     """Return the columns to print of a kind of rows, or of changes. Raises OptionError for a column
     of --columns that these do not have."""
     if not is_diff:

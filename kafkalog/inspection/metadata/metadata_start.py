@@ -21,7 +21,7 @@ from kafkalog.storage.log_dir.metadata_snapshots import (
     MetadataSnapshot,
     is_misnamed,
     metadata_snapshots,
-    newest_snapshot,
+    newest_metadata_snapshot,
     snapshot_files,
 )
 from kafkalog.storage.partition_log import PartitionLog
@@ -71,7 +71,7 @@ class SnapshotFault:
 def snapshot_faults(log: PartitionLog) -> Iterator[SnapshotFault]:
     """Yield what is wrong with `bootstrap.checkpoint` and with the snapshots beside a log of
     `__cluster_metadata`; each file is read as a whole."""
-    newest = newest_snapshot(log)
+    newest = newest_metadata_snapshot(log)
     snapshots = {snapshot.path: snapshot for snapshot in metadata_snapshots(log)}
     has_older = False
     for entry in snapshot_files(log):
@@ -124,7 +124,7 @@ def start_with_snapshots(log: PartitionLog, plan: RecoveryPlan) -> None:
     before the newest one is removed, and damage keeps a broker from starting."""
     if plan.start_error is None:
         plan.start_error = _start_error(log, plan)
-    newest = newest_snapshot(log)
+    newest = newest_metadata_snapshot(log)
     last_epoch = plan.leader_epochs[-1].epoch if plan.leader_epochs else 0
     if newest is None or plan.log_end_offset is None:
         return
@@ -145,7 +145,7 @@ def _start_error(log: PartitionLog, plan: RecoveryPlan) -> str | None:
     state = quorum_state_in(log.path)
     if isinstance(state, CorruptDataError):
         errors.append(f"{QUORUM_STATE}: {state.fault}: {state.detail}")
-    start, newest = plan.log_start_offset, newest_snapshot(log)
+    start, newest = plan.log_start_offset, newest_metadata_snapshot(log)
     if start and (newest is None or newest.end_offset < start):
         errors.append(
             f"the log begins at offset {start}, and no snapshot has the state up to there"

@@ -18,7 +18,7 @@ from kafkalog.spark.source.projection import view_schema
 from kafkalog.spark.tables import local_rows
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import AskedView, Options, is_of_absent_topic
-from kafkalog.views.local_views import option_texts, view_options
+from kafkalog.views.local_views import view_option_texts, view_options
 from kafkalog.views.planning.planning import Read, planned_groups
 
 # Each task gets the plan of all others too; Spark's own planning gives it its own alone.
@@ -57,7 +57,9 @@ class SparkViews:
         is_large = sum(len(log.segments) for log in logs) > _FEW_SEGMENTS
         if is_large and asked.logs is None:
             reader = self.spark.read.format("kafkalog")
-            rows = reader.options(**option_texts(asked.name, options)).load(list(self.log_dirs))
+            rows = reader.options(**view_option_texts(asked.name, options)).load(
+                list(self.log_dirs)
+            )
             return rows if asked.reduce is None else rows.mapInArrow(reduce, result)
         tasks = KafkaLogReader(parsed, tuple(schema.names))
 

@@ -40,7 +40,7 @@ def metadata_snapshots(log: PartitionLog) -> list[MetadataSnapshot]:
     return sorted(found)
 
 
-def newest_snapshot(log: PartitionLog) -> MetadataSnapshot | None:
+def newest_metadata_snapshot(log: PartitionLog) -> MetadataSnapshot | None:
     """Return the snapshot that a broker starts from: of the latest epoch the one that ends last.
     Rule: docs/format.md F920."""
     found = metadata_snapshots(log)

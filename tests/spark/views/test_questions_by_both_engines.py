@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.questions.compaction import CompactionSettings, compaction
+from kafkalog.questions.compaction import CompactionCheckSettings, compaction
 from kafkalog.questions.transactions import TransactionSettings, transactions
 from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -26,7 +26,7 @@ def of_transactions(views: Views) -> dict[str, Any]:
 
 
 def of_compaction(views: Views) -> dict[str, Any]:
-    found = compaction(views, CompactionSettings(AT_MS))
+    found = compaction(views, CompactionCheckSettings(AT_MS))
     assert not found.report.is_empty
     tables = {"report": found.report, "findings": found.findings}
     return {**{name: in_order(rows) for name, rows in tables.items()}, "words": found.words()}

@@ -95,7 +95,7 @@ def metadata(
     table_format: str,
 ) -> ExitCode:
     """Show a cluster's topics, configs, ACLs and the like as of any moment, without a broker."""
-    from kafkalog.command_line.metadata.cluster_tables import Request, columns_of
+    from kafkalog.command_line.metadata.cluster_tables import Request, cluster_columns
     from kafkalog.command_line.metadata.zookeeper_tables import ZooKeeperRequest
     from kafkalog.zookeeper.data_dir import is_of_zookeeper
 
@@ -106,7 +106,7 @@ def metadata(
         raise ConflictingOptionsError("--diff", "--commands" if commands else other)
     until = moment_of(as_of, as_of_offsets)
     if not commands:
-        columns_of(by, table_format, is_diff=diff is not None)
+        cluster_columns(by, table_format, is_diff=diff is not None)
     if is_of_zookeeper(paths):
         if diff or as_of_offsets:
             option = "--diff" if diff else AS_OF_OFFSET
