@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.questions.compaction import CompactionSettings, compaction
+from kafkalog.questions.retention import RetentionSettings, retention
 from kafkalog.questions.transactions import TransactionSettings, transactions
 from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -32,12 +33,18 @@ def of_compaction(views: Views) -> dict[str, Any]:
     return {**{name: in_order(rows) for name, rows in tables.items()}, "words": found.words()}
 
 
+def of_retention(views: Views) -> dict[str, Any]:
+    found = retention(views, RetentionSettings(AT_MS))
+    assert not found.rows.is_empty
+    return {"rows": in_order(found.rows), "topics": found.topics, "words": found.words()}
+
+
 def in_order(rows: Any) -> list[dict[str, Any]]:
     """Tasks of Spark end in any order."""
     return sorted(rows, key=lambda row: str([*row.values()]))
 
 
-@pytest.mark.parametrize("question", [of_transactions, of_compaction])
+@pytest.mark.parametrize("question", [of_transactions, of_compaction, of_retention])
 def test_both_engines_give_the_same_tables(
     spark: SparkSession, question: Callable[[Views], dict[str, Any]]
 ) -> None:
