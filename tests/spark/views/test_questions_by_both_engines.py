@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from kafkalog.questions.checks import checks
 from kafkalog.questions.compaction import CompactionSettings, compaction
 from kafkalog.questions.retention import RetentionSettings, retention
 from kafkalog.questions.transactions import TransactionSettings, transactions
@@ -33,6 +34,13 @@ def of_compaction(views: Views) -> dict[str, Any]:
     return {**{name: in_order(rows) for name, rows in tables.items()}, "words": found.words()}
 
 
+def of_checks(views: Views) -> dict[str, Any]:
+    found = checks(views, with_indexes=True, with_replicas=True)
+    tables = {"report": found.report, "faults": found.faults}
+    findings = sorted(found.findings, key=str)
+    return {**{name: in_order(rows) for name, rows in tables.items()}, "findings": findings}
+
+
 def of_retention(views: Views) -> dict[str, Any]:
     found = retention(views, RetentionSettings(AT_MS))
     assert not found.rows.is_empty
@@ -44,7 +52,7 @@ def in_order(rows: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: str([*row.values()]))
 
 
-@pytest.mark.parametrize("question", [of_transactions, of_compaction, of_retention])
+@pytest.mark.parametrize("question", [of_transactions, of_compaction, of_retention, of_checks])
 def test_both_engines_give_the_same_tables(
     spark: SparkSession, question: Callable[[Views], dict[str, Any]]
 ) -> None:
