@@ -123,8 +123,8 @@ def refuse_without_segments(log_dirs: Sequence[str], logs: Sequence[PartitionLog
 
 
 def checks(views: Views, *, with_indexes: bool, with_replicas: bool) -> Checks:
-    """Check each byte of the logs of the views; where that is wanted also the files beside them, and
-    whether replicas have the same records."""
+    """Check each byte of the logs of the views; where that is wanted also the files beside them,
+    and whether replicas have the same records."""
     logs = views.logs
     asked = [AskedView("byte_ranges", None, checked_segments, _CHECKED)]
     # View `segments` is about a broker's own disk: docs/remote.md F558.

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from kafkalog.questions.checks import checks
 from kafkalog.questions.compaction import CompactionSettings, compaction
+from kafkalog.questions.recovery import RecoveryRequest, recovery
 from kafkalog.questions.retention import RetentionSettings, retention
 from kafkalog.questions.transactions import TransactionSettings, transactions
 from kafkalog.spark.jobs.spark_views import SparkViews
@@ -41,6 +42,13 @@ def of_checks(views: Views) -> dict[str, Any]:
     return {**{name: in_order(rows) for name, rows in tables.items()}, "findings": findings}
 
 
+def of_recovery(views: Views) -> dict[str, Any]:
+    found, sequences = recovery(views, RecoveryRequest("unclean", 4096, AT_MS))
+    assert not found.plan.is_empty
+    plan = in_order(found.plan)
+    return {"plan": plan, "sequences": in_order(sequences), "words": found.totals.words()}
+
+
 def of_retention(views: Views) -> dict[str, Any]:
     found = retention(views, RetentionSettings(AT_MS))
     assert not found.rows.is_empty
@@ -52,7 +60,9 @@ def in_order(rows: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: str([*row.values()]))
 
 
-@pytest.mark.parametrize("question", [of_transactions, of_compaction, of_retention, of_checks])
+@pytest.mark.parametrize(
+    "question", [of_transactions, of_compaction, of_retention, of_checks, of_recovery]
+)
 def test_both_engines_give_the_same_tables(
     spark: SparkSession, question: Callable[[Views], dict[str, Any]]
 ) -> None:
