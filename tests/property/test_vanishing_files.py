@@ -110,7 +110,8 @@ def test_a_file_that_is_deleted_costs_this_file_alone(command: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("vanish", [delete_directory, mark_as_stray])
-@pytest.mark.parametrize("command", COMMANDS[:-1])
+# A group whose partition of __consumer_offsets is deleted is not known: --why cannot name it.
+@pytest.mark.parametrize("command", [each for each in COMMANDS[:-1] if "--why" not in each])
 def test_a_partition_that_is_deleted_costs_this_partition_alone(
     command: str, vanish: Callable[[Path], None], tmp_path: Path
 ) -> None:
