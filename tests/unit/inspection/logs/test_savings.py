@@ -82,7 +82,7 @@ def test_a_codec_that_does_not_exist_and_an_unreadable_block_stay(
 
     sound = segments(tmp_path / "sound", [write_batch([record(0, b"a" * 5_000)])])
     assert any(each.would_take < each.size for each in savings(sound, 1, "a"))
-    monkeypatch.setattr("kafkalog.inspection.logs.savings.InputFile.read", unreadable)
+    monkeypatch.setattr("kafkalog.storage.files.files.InputFile.read", unreadable)
     assert all(each.would_take == each.size for each in savings(sound, 1, "a"))
 
 
