@@ -32,7 +32,7 @@ def main(job: JobSettings) -> ExitCode:
         "kafkalog validate-checksums", with_delta=job.is_delta, compiles_less=True
     ) as spark:
         views = SparkViews(spark, inputs, logs, {"mode": job.mode})
-        checked = checks(views, with_indexes=False, with_replicas=False)
+        checked = checks(views, with_indexes=False)
         totals = checked.totals
         if job.mode == Mode.FAILFAST.value and totals.faults:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
@@ -42,9 +42,9 @@ def main(job: JobSettings) -> ExitCode:
         ]
         if not checked.faults.is_empty:
             show_rows(spark, FAULTS, checked.faults, _SHOWN, job.show)
-    print(totals.words())
+    print(checked.words())
     print("tables:", *paths)
-    return job.exit_code(has_findings=bool(totals.faults))
+    return job.exit_code(has_findings=bool(totals.faults or checked.others))
 
 
 if __name__ == "__main__":

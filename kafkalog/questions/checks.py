@@ -22,7 +22,7 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.byte_ranges import VALID, CheckTotals
 from kafkalog.columns.table_rows import ROWS_PER_BATCH, TableRow, table_batch
 from kafkalog.errors import LogDirError
-from kafkalog.inspection.logs.replica_facts import replica_differences
+from kafkalog.inspection.logs.replica_facts import replica_differences, replicated
 from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
 from kafkalog.storage.log_dir.other_entries import unread_entries
 from kafkalog.storage.names import segment_file_name
@@ -122,9 +122,9 @@ def refuse_without_segments(log_dirs: Sequence[str], logs: Sequence[PartitionLog
         raise LogDirError(f"{', '.join(log_dirs)}: there is no segment to check")
 
 
-def checks(views: Views, *, with_indexes: bool, with_replicas: bool) -> Checks:
-    """Check each byte of the logs of the views; where that is wanted also the files beside them,
-    and whether replicas have the same records."""
+def checks(views: Views, *, with_indexes: bool) -> Checks:
+    """Check each byte of the logs of the views, whether replicas have the same records, and the
+    files beside them if `with_indexes`."""
     logs = views.logs
     asked = [AskedView("byte_ranges", None, checked_segments, _CHECKED)]
     # View `segments` is about a broker's own disk: docs/remote.md F558.
@@ -139,7 +139,7 @@ def checks(views: Views, *, with_indexes: bool, with_replicas: bool) -> Checks:
         checked.of_table(FAULTS),
         check_totals(report),
         beside if with_indexes else None,
-        [*_unread(logs), *(_diverged(logs) if with_replicas else ())],
+        [*_unread(logs), *views.tasks(_diverged, replicated(logs))],
     )
 
 

@@ -30,7 +30,7 @@ from kafkalog.inspection.groups.transaction_states import (
     is_later,
     open_transaction_rule,
 )
-from kafkalog.inspection.logs.missing_records import MissingRecords
+from kafkalog.inspection.logs.missing_records import MissingRecords, note_missing_records
 from kafkalog.storage.log_dir.absent_coordinators import absent_coordinators
 from kafkalog.storage.names import TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
@@ -131,9 +131,13 @@ def transactions(views: Views, settings: TransactionSettings) -> Transactions:
     return Transactions(report, stable, outcomes, coordinators.ids, notes, missing)
 
 
-def transactional_ids(views: Views, as_of_ms: int | None = None) -> TransactionalIds:
-    """Return what coordinators know of transactional ids, now or as of a time."""
-    return _Coordinators.of(views.rows(_states(as_of_ms))[0], as_of_ms).ids
+def transactional_ids(
+    views: Views, as_of_ms: int | None = None
+) -> tuple[TransactionalIds, list[MissingRecords]]:
+    """Return what coordinators know of transactional ids, now or as of a time; and which of their
+    records the input lacks (F940), which is noted for the end of the run."""
+    missing = note_missing_records(views.logs, TRANSACTION_STATE)
+    return _Coordinators.of(views.rows(_states(as_of_ms))[0], as_of_ms).ids, missing
 
 
 def _states(as_of_ms: int | None) -> AskedView:

@@ -106,7 +106,7 @@ def check(
     with progress_bar(size * passes, "checking") as bar:
         options = {"maxPartitionBytes": _TASK_BYTES}
         views = LocalViews(paths, logs, processes_for(size, processes), options, bar.update)
-        checked = checks(views, with_indexes=not no_indexes, with_replicas=True)
+        checked = checks(views, with_indexes=not no_indexes)
     for line in absent:
         print_note(line)
     listed = _SEVERITIES[: _SEVERITIES.index(severity) + 1]

@@ -22,7 +22,7 @@ from kafkalog.errors import ConflictingOptionsError, LogDirError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.parameter_types import Size
-from kafkalog.views.parallel import processes_for
+from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted, size_text
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def ls(
     from kafkalog.command_line.ls.savings_table import SAVING_COLUMNS, saving_rows, write_savings
     from kafkalog.command_line.ls.storage_rows import storage_rows
     from kafkalog.command_line.ls.storage_tables import storage_columns, write_storage, write_usage
-    from kafkalog.inspection.logs.replica_facts import replica_differences
+    from kafkalog.inspection.logs.replica_facts import replica_differences, replicated
     from kafkalog.inspection.metadata.assigned_partitions import (
         assignments,
         cluster_images,
@@ -175,7 +175,11 @@ def ls(
     others = _other_lines(other_entries(logs)) if is_whole else ()
     totals = () if by == "kind" else _usage_lines(usages)
     absent = () if unread else absent_lines(paths, logs, topics, partitions)
-    differences = () if quick else map(str, replica_differences(logs))
+    differences = in_order(
+        lambda replicas: map(str, replica_differences(replicas)),
+        [] if quick else replicated(logs),
+        processes=processes_for(bytes_in(logs), processes),
+    )
     assigned = missing_replica_lines(paths, found, images, topics, partitions)
     for line in (*copies, *others, *totals, *absent, *assigned, *differences, *unread_lines):
         put(line)

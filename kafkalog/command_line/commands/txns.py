@@ -25,6 +25,7 @@ from kafkalog.views.parallel import processes_for
 from kafkalog.words import duration_text, name_suggestions, time_text
 
 if TYPE_CHECKING:
+    from kafkalog.inspection.logs.missing_records import MissingRecords
     from kafkalog.questions.transactions import Transactions, TransactionSettings
     from kafkalog.views.engine import LocalViews
 
@@ -165,8 +166,9 @@ def txns(
     now_ms, processes = time.time_ns() // 1_000_000, processes_for(bytes_in(found), processes)
     views = LocalViews(paths, found, processes)
     if table in (_LIST, _DESCRIBE):
-        states = transactional_ids(views, as_of).states()
-        _refuse_unknown(states, ids)
+        known, missing = transactional_ids(views, as_of)
+        states = known.states()
+        _refuse_unknown(states, ids, missing)
         listed = [row for row in _listed(views, states) if not ids or _id(row) in ids]
         values = [[row[name] for name in columns] for row in listed]
         write_table(columns, values, table_format, texts=_TEXTS, without_rows=_NO_ID)
@@ -178,7 +180,7 @@ def txns(
     answer = transactions(views, settings)
     for note in answer.notes:
         print_note(note)
-    _refuse_unknown(answer.ids.states(), ids)
+    _refuse_unknown(answer.ids.states(), ids, answer.missing)
     rows = [row for row in _rows(table, answer, views, settings) if not ids or _id(row) in ids]
     if rows or table_format != "text":
         values = [[row[name] for name in columns] for row in rows]
@@ -191,9 +193,21 @@ def _id(row: _Row) -> object:
     return row.get("transactional_id", row.get("holder_transactional_id"))
 
 
-def _refuse_unknown(states: Iterable[_Row], ids: Sequence[str]) -> None:
+def _refuse_unknown(
+    states: Iterable[_Row], ids: Sequence[str], missing: Sequence[MissingRecords]
+) -> None:
+    """Raise LogDirError for an unknown id where records are missing that may be about it, and else
+    OptionError."""
+    from kafkalog.inspection.logs.missing_records import missing_words
+
     known = {state["transactional_id"] for state in states}
     unknown = sorted(set(ids) - known)
+    if unknown and missing:
+        raise LogDirError(
+            f"nothing is known of transactional id {', '.join(unknown)}, but not all of it is "
+            f"here: {missing_words(missing)}: give the log directories of all brokers, or another "
+            "copy"
+        )
     if unknown:
         shown = name_suggestions(unknown, sorted(known))
         raise OptionError(

@@ -18,8 +18,8 @@ from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import MAGIC_POSITION, NO_VALUE, V2_HEADER, read_header
 from kafkalog.format.side_files.leader_epochs import CarriedEpoch, with_carried
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 
 def carried_epochs(log: PartitionLog) -> list[CarriedEpoch]:
@@ -60,7 +60,7 @@ def _first_epoch(segment: SegmentFile) -> int | None:
     """Return the epoch of the first batch, NO_VALUE for one of an old format; None where there is
     no header."""
     try:
-        with InputFile(segment.path) as file:
+        with opened_segment(segment) as file:
             data = file.read(0, V2_HEADER.size)
     except CorruptDataError:
         return None
@@ -71,7 +71,7 @@ def _first_epoch(segment: SegmentFile) -> int | None:
 
 def _walked(segment: SegmentFile) -> list[CarriedEpoch]:
     found: list[CarriedEpoch] = []
-    with InputFile(segment.path) as file:
+    with opened_segment(segment) as file:
         for chunk in SegmentHeaders(FileWindow(file), SegmentOptions.of(segment)).chunks():
             for each in table_epochs(chunk.table):
                 with_carried(found, each)

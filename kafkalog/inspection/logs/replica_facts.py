@@ -102,12 +102,17 @@ def _in_order(logs: Sequence[PartitionLog]) -> list[tuple[PartitionLog, ReplicaF
     return [(logs[number], facts[number]) for number in by_lineage(facts)]
 
 
+def replicated(logs: Sequence[PartitionLog]) -> list[list[PartitionLog]]:
+    """Return the logs of the partitions that have several replicas, by partition, in layouts with
+    batches."""
+    found = live_replicas([log for log in logs if not is_oldest_layout(log)])
+    return [replicas for replicas in found if len(replicas) > 1]
+
+
 def replica_differences(logs: Sequence[PartitionLog]) -> Iterator[Difference]:
     """Yield the first difference of each replica from the best one of its partition (F927), of
     layouts with batches. Logs which partitions cannot be compared."""
-    for found in live_replicas([log for log in logs if not is_oldest_layout(log)]):
-        if len(found) == 1:
-            continue
+    for found in replicated(logs):
         try:
             best, *others = _in_order(found)
             yield from filter(None, (difference(*each, *best) for each in others))
@@ -152,6 +157,8 @@ def difference(
     Where the ends of both logs agree nothing else is read; where they differ, the headers of
     earlier segments, from the end up to one that agrees.
     """
+    if facts.tail and facts.tail == best_facts.tail:
+        return None
     tails = compare(facts.tail, best_facts.tail)
     if tails.equal and not tails.different:
         return None
@@ -209,7 +216,7 @@ class _Headers:
 
     def is_sound(self, number: int) -> bool:
         segment, row = self._rows[number]
-        with InputFile(segment.path) as file:
+        with opened_segment(segment) as file:
             return is_sound(file, row)
 
     def difference(
@@ -233,7 +240,7 @@ def _uncleaned(segments: Sequence[SegmentFile], span: OffsetSpan) -> _Headers:
     their records, and no time when records are to be removed."""
     found = _Headers()
     for segment in segments:
-        with InputFile(segment.path) as file:
+        with opened_segment(segment) as file:
             rows, _ = _sound_and_damaged(file, segment)
         if not len(rows):
             continue
@@ -371,8 +378,9 @@ def sound_rows(segment: SegmentFile) -> Iterator[LongArray]:
 
 
 def is_sound(file: InputFile, row: LongArray) -> bool:
-    """Return whether the checksum of the batch of this row is right."""
-    data = file.read(int(row[column.POSITION]), int(row[column.SIZE]))
+    """Return whether the checksum of the batch of this row is right; it is wrong where bytes cannot
+    be read."""
+    data = file.read_around(int(row[column.POSITION]), int(row[column.SIZE]))
     if row[column.MAGIC] == 2:
         return crc32c(data[V2_CHECKSUM_START:]) == int(row[column.CRC])
     return crc32(data[LEGACY_CHECKSUM_START:]) == int(row[column.CRC])

@@ -21,9 +21,9 @@ from kafkalog.coordination.metadata.releases import (
 )
 from kafkalog.inspection.logs.replica_facts import live_replicas
 from kafkalog.messages.catalog import topic_family
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 # By the beginning of the names of a group coordinator's records.
 _OF_GROUPS = {
@@ -62,7 +62,7 @@ def _first_numbers(log: PartitionLog, column: str) -> set[int]:
     """Return the numbers, int16, that the keys or values of a log begin with."""
     found: set[int] = set()
     for segment in log.segments:
-        with InputFile(segment.path) as file:
+        with opened_segment(segment) as file:
             options = SegmentOptions.of(segment)
             records = SegmentRecords(FileWindow(file), options, (column,), {}, _passed)
             for batch in records.rows():

@@ -202,6 +202,23 @@ def test_what_a_coordinators_lost_end_may_know_does_not_hang(
     assert err.count("are missing: the checkpoints of ") == 3
 
 
+def test_ids_that_a_coordinators_lost_end_may_have_are_not_unknown(
+    unpacked: Unpacked, tmp_path: Path
+) -> None:
+    # F940
+    logs = tmp_path / "logs"
+    shutil.copytree(unpacked("kafka44.logs") / "log-dirs", logs)
+    assert run(logs, "--list")[0] == 0
+    for log in logs.glob("__transaction_state-*/*.log"):
+        log.write_bytes(b"")
+    code, out, err = run(logs, "--list")
+    assert (code, "no transactional id is known" in out) == (3, True)
+    assert err.count("are missing: the checkpoints of ") == 3
+    for table in ("--list", "--describe", "--open"):
+        code, _, err = run(logs, table, "--transactional-id", "shop.tid-hanging")
+        assert (code, "but not all of it is here: " in err) == (3, True)
+
+
 def test_a_log_directory_without_its_clusters_name_makes_nothing_hang(
     unpacked: Unpacked, tmp_path: Path
 ) -> None:

@@ -36,7 +36,7 @@ def of_compaction(views: Views) -> dict[str, Any]:
 
 
 def of_checks(views: Views) -> dict[str, Any]:
-    found = checks(views, with_indexes=True, with_replicas=True)
+    found = checks(views, with_indexes=True)
     tables = {"report": found.report, "faults": found.faults}
     findings = sorted(found.findings, key=str)
     return {**{name: in_order(rows) for name, rows in tables.items()}, "findings": findings}

@@ -13,6 +13,7 @@ from tests.support.repository import SHOP
 
 _REQUIRED = {
     "find": ("--key", "k"),
+    "migrate-offsets": ("--zookeeper", "/nowhere"),
     "quorum rebuild": ("--voter", "1@localhost:9093"),
     "salvage": ("--to", "new"),
     "undelete": ("--topic", "orders", "--to", "new"),

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,16 +15,13 @@ from kafkalog.command_line.findings_table import (
     write_findings,
     write_verdict,
 )
-from kafkalog.command_line.terminal import print_note, table_format_option
+from kafkalog.command_line.terminal import print_note, printed_columns, table_format_option
 from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.reading.log_bounds import EndRule
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import LOG_DIRS_VARIABLE, PATHS_MEANING
 from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import counted, time_text
-
-if TYPE_CHECKING:
-    pass
 
 _EPILOG = f"""\
 TABLE is the directory of a table that `kafkalog export` or job ingest-topics has written, of any
@@ -110,6 +106,7 @@ def status(
         verdict,
     )
 
+    printed_columns(PartitionStatus._fields)
     directory, paths = _places(places, catalog, table)
     recorded = recorded_positions(directory, catalog, table)
     given = {
