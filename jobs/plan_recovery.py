@@ -26,38 +26,30 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
     """Show what a broker would do to log directories at its next start, and what could be saved.
     Findings are partitions that lose or have lost records, that keep damage, or that keep the
     broker from starting."""
-    from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
+    from kafkalog.questions.recovery import PLAN, SEQUENCES, RecoveryRequest, recovery
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import show_rows
-    from kafkalog.views.engine import AskedView
 
     inputs, logs = announced_logs(job)
     with job_session(
         "kafkalog plan-recovery", with_delta=job.is_delta, compiles_less=True
     ) as spark:
-        options: dict[str, str | int] = {
-            "mode": job.mode,
-            "shutdown": shutdown,
-            "indexIntervalBytes": index_interval_bytes,
-            "asOf": time.time_ns() // 1_000_000,
-        }
-        views = SparkViews(spark, inputs, logs, options)
-        tables = ("recovery_plan", "producer_sequences")
-        plan, sequences = views.rows(*map(AskedView, tables))
-        totals = RecoveryTotals.of(plan)
+        settings = RecoveryRequest(shutdown, index_interval_bytes, time.time_ns() // 1_000_000)
+        views = SparkViews(spark, inputs, logs, {"mode": job.mode})
+        found, sequences = recovery(views, settings)
         paths = [
-            replace_rows(job, "recovery_plan", inputs, plan),
-            replace_rows(job, "producer_sequences", inputs, sequences),
+            replace_rows(job, PLAN, inputs, found.plan),
+            replace_rows(job, SEQUENCES, inputs, sequences),
         ]
-        if totals.findings:
-            show_rows(spark, "recovery_plan", filter(is_finding, plan), _SHOWN, job.show)
+        if found.totals.findings:
+            show_rows(spark, PLAN, found.findings(), _SHOWN, job.show)
     print_absent(inputs, logs)
-    print(totals.words())
+    print(found.totals.words())
     print("tables:", *paths)
-    return job.exit_code(has_findings=bool(totals.findings))
+    return job.exit_code(has_findings=bool(found.totals.findings))
 
 
 if __name__ == "__main__":

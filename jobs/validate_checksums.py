@@ -16,45 +16,35 @@ _SHOWN = ("file", "position", "length", "severity", "kind", "detail")
 def main(job: JobSettings) -> ExitCode:
     """Check every batch of every segment: checksums, framing, offsets, records. Findings are what
     is wrong with them."""
-    from kafkalog.errors import KafkaLogError, LogDirError
-    from kafkalog.inspection.partitions.segment_checks import (
-        CHECKED,
-        FAULTS,
-        REPORT,
-        check_totals,
-        checked_segments,
-    )
+    from kafkalog.errors import KafkaLogError
+    from kafkalog.questions.checks import FAULTS, REPORT, checks, refuse_without_segments
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import show_rows
-    from kafkalog.views.engine import rows_of_view
     from kafkalog.views.options.options import Mode
-    from kafkalog.views.planning.directory_reads import directory_reads
 
     inputs, logs = announced_logs(job)
     print_absent(inputs, logs)
-    if not any(log.segments for log in logs) and not directory_reads(logs):
-        raise LogDirError(f"{', '.join(inputs)}: there is no segment to check")
+    refuse_without_segments(inputs, logs)
     with job_session(
         "kafkalog validate-checksums", with_delta=job.is_delta, compiles_less=True
     ) as spark:
         views = SparkViews(spark, inputs, logs, {"mode": job.mode})
-        checks = rows_of_view(views, "byte_ranges", None, checked_segments, CHECKED)
-        report, found = checks.of_table(REPORT), checks.of_table(FAULTS)
-        totals = check_totals(report)
+        checked = checks(views, with_indexes=False)
+        totals = checked.totals
         if job.mode == Mode.FAILFAST.value and totals.faults:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
         paths = [
-            replace_rows(job, REPORT, inputs, report),
-            replace_rows(job, FAULTS, inputs, found),
+            replace_rows(job, REPORT, inputs, checked.report),
+            replace_rows(job, FAULTS, inputs, checked.faults),
         ]
-        if not found.is_empty:
-            show_rows(spark, FAULTS, found, _SHOWN, job.show)
-    print(totals.words())
+        if not checked.faults.is_empty:
+            show_rows(spark, FAULTS, checked.faults, _SHOWN, job.show)
+    print(checked.words())
     print("tables:", *paths)
-    return job.exit_code(has_findings=bool(totals.faults))
+    return job.exit_code(has_findings=bool(totals.faults or checked.others))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def main(
     """Show whether cleaned logs keep the cleaner's promises, and what a cleaning would free.
     Findings are keys and deletes for which it has not kept them."""
     from kafkalog.inspection.metadata.current_topics import find_logs
-    from kafkalog.questions.compaction import FINDINGS, REPORT, CompactionCheckSettings, compaction
+    from kafkalog.questions.compaction import FINDINGS, REPORT, CompactionRequest, compaction
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
@@ -46,7 +46,7 @@ def main(
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     if before is not None:
         find_logs([before], strict=job.mode == "FAILFAST")
-    settings = CompactionCheckSettings(as_of, config, before)
+    settings = CompactionRequest(as_of, config, before)
     with job_session(
         "kafkalog verify-compaction", with_delta=job.is_delta, compiles_less=True
     ) as spark:

@@ -8,7 +8,6 @@ from shlex import quote
 from typing import Any
 
 from kafkalog.errors import LogDirError, OptionError
-from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.storage.partition_log import PartitionLog, is_selected
 from kafkalog.words import first_names, name_suggestions
 
@@ -32,6 +31,8 @@ def logs_of_topics(
     OptionError for a topic or a partition that no log has.
     """
     if found is None:
+        from kafkalog.inspection.metadata.current_topics import find_logs
+
         found = find_logs(paths, strict=False)
     with missing_topics_explained(paths, found, topics, partitions):
         return with_topics(found, topics, partitions)

@@ -27,7 +27,7 @@ from kafkalog.views.options.contradictions import refuse_contradictions
 from kafkalog.words import name_suggestions
 
 # Each has a module in kafkalog.command_line.commands, with "_" for "-" and " ", and a function in
-# it; those of _OF_CLUSTERS in its folder cluster.
+# it, some in one of its folders.
 COMMANDS = {
     "groups": "Show consumer groups, their lag, and since when they lag.",
     "ls": "List topics, partitions or segments: sizes, offsets, times, codecs.",
@@ -45,6 +45,7 @@ COMMANDS = {
     "dump": "Show the batches or records of logs, and the contents of the files beside them.",
     "recover": "Show what a broker would do to its log directories at its next start.",
     "serve": "Serve log directories to Kafka's clients, read-only.",
+    "retention": "Show which segments a broker's retention deletes, when, and why.",
     "compaction": "Check whether cleaned logs keep the cleaner's guarantees.",
     "salvage": "Write a new log directory with everything that is intact in a damaged one.",
     "undelete": "Restore what a broker has deleted but not yet removed.",
@@ -56,7 +57,10 @@ COMMANDS = {
     "completion": "Print the script that completes kafkalog's commands in a shell.",
     "txns": "List transactions: open, hanging, and what they block.",
 }
-_OF_CLUSTERS = ("metadata", "quorum", "quorum rebuild", "replicas", "tier")
+_FOLDERS = {
+    **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
+    **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
+}
 
 # What other tools call them.
 _OTHER_NAMES = {
@@ -71,9 +75,8 @@ _OTHER_NAMES = {
     "list": "ls",
     "offsets": "get-offsets",
     "partitions": "ls --by partition",
-    "plan-retention": "job plan-retention",
+    "plan-retention": "retention",
     "restore": "salvage or undelete",
-    "retention": "job plan-retention",
     "segments": "ls --by segment",
     "topics": "ls",
     "transactions": "txns",
@@ -117,8 +120,8 @@ class LazyCommands(click.Group):
         if name not in COMMANDS:
             return None
         function = name.replace("-", "_").replace(" ", "_")
-        place = f"cluster.{function}" if name in _OF_CLUSTERS else function
-        module = import_module(f"kafkalog.command_line.commands.{place}")
+        folder = _FOLDERS.get(name, "")
+        module = import_module(f"kafkalog.command_line.commands.{folder}{function}")
         command: click.Command = getattr(module, function)
         return command
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import cast
 
-from kafkalog.errors import KafkaLogError, StatePositionError
+from kafkalog.errors import DataLossError, KafkaLogError, StatePositionError
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.decoded_columns import NO_COLUMNS, DecodedColumns
@@ -37,6 +37,7 @@ from kafkalog.storage.reading.read_plan import (
     read_cost,
     task_reads,
 )
+from kafkalog.storage.reading.relisted_logs import begins_after
 from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.options.topics import TopicChoice
@@ -92,14 +93,16 @@ class ExportPlan:
         """Commit the files of each table; return the runs, with the number of rows of each range.
 
         Raises what a target's `commit` raises: then the tables that are not committed are as they
-        were, and PartlyCommittedError says which are.
+        were, and PartlyCommittedError says which are. Raises DataLossError for a segment that is
+        missing and that retention has not deleted: no table is changed, and the next run reads it.
         """
         of_table = _by_table(files)
+        gaps = self._deleted(of_table)
         runs: list[IngestRun] = []
         committed: list[str] = []
         for number, table in enumerate(self.tables):
             own = of_table[table.name]
-            run = table.run.with_gaps(self._deleted())
+            run = table.run.with_gaps(gaps)
             runs.append(run.with_rows(rows_by_partition(own)))
             if table.output is None:
                 continue
@@ -116,12 +119,21 @@ class ExportPlan:
             committed.append(table.name)
         return tuple(runs)
 
-    def _deleted(self) -> dict[TopicPartition, list[OffsetSpan]]:
+    def _deleted(
+        self, of_table: Mapping[str, Sequence[WrittenFile]]
+    ) -> dict[TopicPartition, list[OffsetSpan]]:
         """Return the offsets of segments that were deleted before a task read them."""
         deleted = deleted_paths()
         found: defaultdict[TopicPartition, list[OffsetSpan]] = defaultdict(list)
         for read in chain.from_iterable(self.groups) if deleted else ():
             if read.path in deleted:
+                if not begins_after(read):
+                    for table in self.tables:
+                        _discard(table, of_table.get(table.name, ()))
+                    raise DataLossError(
+                        f"{read.path} is missing since the run began, and its log does not begin "
+                        "after it: no table was changed; run this again when it is back"
+                    )
                 start = max(read.first_offset, read.base_offset or 0)
                 end = min(read.end_offset, read.next_base_offset or LARGEST_OFFSET)
                 found[read.topic or "", read.partition or 0].append(OffsetSpan(start, end))
@@ -247,8 +259,6 @@ def _task_options(options: ReadOptions, ranges: Sequence[IngestRange], tasks: in
             ending=SpecificOffsets(ends),
             end_rule=EndRule.LOG_END,
         ),
-        # It is a gap, as where a segment was deleted before the run began (F531).
-        fails_on_deleted=False,
         max_partition_bytes=max(-(-size // tasks), 1),
     )
 

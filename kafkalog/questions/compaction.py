@@ -22,7 +22,7 @@ _SUMMED = ("errors", "warnings", "cleaned_records", "freeable_bytes", "unread_by
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionCheckSettings:
+class CompactionRequest:
     """The time that cleaning is judged at; options with the cluster's settings; an earlier copy to
     compare with; and the logs that are asked about, where these are not all."""
 
@@ -73,7 +73,7 @@ class Compaction:
     report: Rows
     findings: Rows
     totals: CompactionTotals
-    settings: CompactionCheckSettings
+    settings: CompactionRequest
 
     @property
     def has_findings(self) -> bool:
@@ -107,7 +107,7 @@ class Compaction:
             yield f"{counted(totals.unread_bytes, 'byte')} of damage not checked"
 
 
-def compaction(views: Views, settings: CompactionCheckSettings) -> Compaction:
+def compaction(views: Views, settings: CompactionRequest) -> Compaction:
     """Return what the cleaner has left, and what it has to do."""
     options = {"asOf": settings.at_ms, "before": settings.before, **settings.config}
     (report,) = views.rows(AskedView(REPORT, options=options, logs=settings.logs))

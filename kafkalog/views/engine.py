@@ -10,10 +10,10 @@ which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -27,6 +27,8 @@ from kafkalog.views.view_reading import read_view
 Batches = Iterator[pa.RecordBatch]
 Reduction = Callable[[Batches], Batches]
 Options = Mapping[str, str | int | None]
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 _NO_OPTIONS: Options = MappingProxyType({})
 
 
@@ -90,6 +92,13 @@ class Views(Protocol):
 
     def rows(self, *asked: AskedView) -> Sequence[Rows]:
         """Return the rows of each view. A view of a topic that no log is of has none."""
+        ...
+
+    def tasks(
+        self, run: Callable[[_Item], Iterable[_Result]], items: Sequence[_Item]
+    ) -> Iterator[_Result]:
+        """Yield what `run` gives of each item, in a task of its own, in the order of the items.
+        Results can be pickled."""
         ...
 
 
@@ -163,6 +172,12 @@ class LocalViews:
             RowsInMemory(pa.Table.from_batches(batches, each.rows_schema))
             for each, batches in zip(asked, found, strict=True)
         ]
+
+    def tasks(
+        self, run: Callable[[_Item], Iterable[_Result]], items: Sequence[_Item]
+    ) -> Iterator[_Result]:
+        """Yield what `run` gives of each item, in the order of the items."""
+        yield from in_order(run, items, processes=self.processes)
 
 
 def rows_of_view(

@@ -50,6 +50,7 @@ OWN = {
     "tier": set[str](),
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
     "report": {"--show-keys"},
+    "retention": set[str](),
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
     "serve": {
         *("--advertised-listener", "--deep", "--deleted", "--groups", "--insecure", "--listen"),

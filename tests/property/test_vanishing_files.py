@@ -71,7 +71,9 @@ def survived(result: Result, files: VanishingFiles) -> None:
     """The run went on without the file, and has said so if it was to read it."""
     said = f"{files.path}: exit code {result.exit_code}: {result.stderr[-2000:]}"
     assert isinstance(result.exception, SystemExit | None), said
-    assert "error: " not in result.stderr, said
+    # What retention cannot have deleted may come back: no table goes on without it.
+    is_refused = "no table was changed" in result.stderr
+    assert "error: " not in result.stderr or is_refused, said
     assert "[Errno" not in result.stderr, said
     assert result.exit_code in (ExitCode.DONE, ExitCode.FINDINGS, ExitCode.UNREADABLE_INPUT), said
 
@@ -108,7 +110,8 @@ def test_a_file_that_is_deleted_costs_this_file_alone(command: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("vanish", [delete_directory, mark_as_stray])
-@pytest.mark.parametrize("command", COMMANDS[:-1])
+# A group whose partition of __consumer_offsets is deleted is not known: --why cannot name it.
+@pytest.mark.parametrize("command", [each for each in COMMANDS[:-1] if "--why" not in each])
 def test_a_partition_that_is_deleted_costs_this_partition_alone(
     command: str, vanish: Callable[[Path], None], tmp_path: Path
 ) -> None:

@@ -7,9 +7,8 @@ the log had come, is a row of length 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -183,16 +182,6 @@ class CheckTotals:
     damaged_segments: int = 0
     lost_logs: int = 0
     damaged_snapshots: int = 0
-
-    def add_range(self, row: Mapping[str, Any]) -> None:
-        """Take a row of the view; segments, partitions and lost logs are the caller's to count."""
-        self.bytes += row["length"]
-        self.batches += row["batches"] or 0
-        self.records += row["records"] or 0
-        self.faulty_bytes += row["length"] * (row["verdict"] == FAULTY)
-        self.trailing_bytes += row["length"] * (row["verdict"] == TRAILING)
-        self.faults += row["severity"] == "error"
-        self.warnings += row["severity"] == "warning"
 
     def words(self) -> str:
         """Return one line: how much was checked, and whether it is sound."""

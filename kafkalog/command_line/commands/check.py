@@ -26,6 +26,8 @@ from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.parallel import processes_for
 from kafkalog.words import counted
 
+# The size of a task, after which progress is shown.
+_TASK_BYTES = 32 * 1024 * 1024
 _SEVERITIES = ("error", "warning", "information")
 _FINDING_COLUMNS = ("file", "position", "length", "severity", "kind", "detail")
 
@@ -72,14 +74,14 @@ def check(
     processes: int | None,
 ) -> ExitCode:
     """Check checksums, framing, offsets, records and indexes."""
-    from kafkalog.command_line.findings import check_logs
     from kafkalog.inspection.metadata.assigned_partitions import (
         cluster_images,
         missing_replica_lines,
     )
     from kafkalog.inspection.metadata.current_topics import find_logs
+    from kafkalog.questions.checks import checks, refuse_without_segments
     from kafkalog.storage.log_dir.other_entries import absent_lines
-    from kafkalog.views.planning.directory_reads import directory_reads
+    from kafkalog.views.engine import LocalViews
 
     printed_columns(_FINDING_COLUMNS)
     found = find_logs(paths, strict=False)
@@ -89,9 +91,10 @@ def check(
         *absent_lines(paths, logs, topics, partitions),
         *missing_replica_lines(paths, found, cluster_images(found), topics, partitions),
     ]
-    if not any(log.segments for log in logs) and not directory_reads(logs):
-        nothing = f"{', '.join(paths)}: there is no segment to check"
-        raise LogDirError("; ".join((nothing, *absent)))
+    try:
+        refuse_without_segments(paths, logs)
+    except LogDirError as error:
+        raise LogDirError("; ".join((str(error), *absent))) from None
     tiered = sum(log.tiered_topic_id is not None for log in logs)
     if tiered and not no_indexes:
         no_indexes = tiered == len(logs)
@@ -101,17 +104,13 @@ def check(
         )
     passes = 1 if no_indexes else 2
     with progress_bar(size * passes, "checking") as bar:
-        checked = check_logs(
-            paths,
-            logs,
-            with_indexes=not no_indexes,
-            processes=processes_for(size, processes),
-            on_done=bar.update,
-        )
+        options = {"maxPartitionBytes": _TASK_BYTES}
+        views = LocalViews(paths, logs, processes_for(size, processes), options, bar.update)
+        checked = checks(views, with_indexes=not no_indexes)
     for line in absent:
         print_note(line)
     listed = _SEVERITIES[: _SEVERITIES.index(severity) + 1]
-    findings = [finding for finding in checked.findings if finding.severity in listed]
+    findings = [each for each in checked.findings if each.severity in listed]
     write_findings(_FINDING_COLUMNS, findings, table_format, show=show, noun="finding")
     write_verdict(checked.words(), table_format, has_findings=bool(findings))
     return exit_code(has_findings=bool(findings), fails=fail_on_findings)

@@ -80,7 +80,7 @@ def compaction(
 ) -> ExitCode:
     """Check whether cleaned logs keep the cleaner's guarantees, and what a cleaning would free."""
     from kafkalog.inspection.metadata.current_topics import find_logs
-    from kafkalog.questions.compaction import CompactionCheckSettings
+    from kafkalog.questions.compaction import CompactionRequest
     from kafkalog.questions.compaction import compaction as answer
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.views.engine import LocalViews
@@ -91,7 +91,7 @@ def compaction(
     logs = logs_of_topics(paths, topics, partitions)
     if before is not None:
         find_logs([before], strict=False)
-    settings = CompactionCheckSettings(
+    settings = CompactionRequest(
         time.time_ns() // 1_000_000 if as_of is None else as_of, config, before
     )
     size = bytes_in(logs)

@@ -21,10 +21,9 @@ from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.parallel import processes_for
-from kafkalog.words import counted
 
 if TYPE_CHECKING:
-    from kafkalog.storage.partition_log import PartitionLog
+    pass
 
 _PLAN, _SEQUENCES = "recovery_plan", "producer_sequences"
 _TEXT_COLUMNS = {
@@ -89,46 +88,26 @@ def recover(
     processes: int | None,
 ) -> ExitCode:
     """Show what a broker would do to its log directories at its next start."""
+    from kafkalog.questions.recovery import RecoveryRequest, recovery_plan, sequence_words
     from kafkalog.storage.log_dir.other_entries import absent_lines
+    from kafkalog.views.engine import LocalViews
 
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     logs = logs_of_topics(paths, topics, partitions)
-    requested = {
-        "shutdown": shutdown,
-        "indexIntervalBytes": str(index_interval_bytes),
-        "asOf": str(time.time_ns() // 1_000_000),
-    }
-    rows = _rows(paths, logs, table, requested, processes)
+    settings = RecoveryRequest(shutdown, index_interval_bytes, time.time_ns() // 1_000_000)
+    size = bytes_in(logs)
+    with progress_bar(size, "reading") as bar:
+        views = LocalViews(paths, logs, processes_for(size, processes), on_done=bar.update)
+        if table == _PLAN:
+            plan = recovery_plan(views, settings)
+            rows, found, verdict = [*plan.plan], plan.findings(), plan.totals.words()
+        else:
+            (sequences,) = views.rows(settings.asked(table))
+            rows = found = [*sequences]
+            verdict = sequence_words(sequences)
     for line in absent_lines(paths, logs, topics, partitions):
         print_note(line)
-    found, verdict = _judged(rows, table)
     shown = found if table_format == "text" and not with_all else rows
     write_answer(columns, shown, table_format, show=show)
     write_verdict(verdict, table_format, has_findings=bool(found))
     return exit_code(has_findings=bool(found), fails=fail_on_findings)
-
-
-def _rows(
-    paths: Sequence[str],
-    logs: list[PartitionLog],
-    table: str,
-    requested: Mapping[str, str],
-    processes: int | None,
-) -> list[_Row]:
-    from kafkalog.views.engine import LocalViews, rows_of_view
-
-    size = bytes_in(logs)
-    with progress_bar(size, "reading") as bar:
-        views = LocalViews(paths, logs, processes_for(size, processes), on_done=bar.update)
-        return list(rows_of_view(views, table, options=requested))
-
-
-def _judged(rows: Sequence[_Row], table: str) -> tuple[list[_Row], str]:
-    """Return the rows that are findings, and the verdict."""
-    from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
-
-    if table == _PLAN:
-        return [row for row in rows if is_finding(row)], RecoveryTotals.of(rows).words()
-    if not rows:
-        return [], "no irregular sequence numbers"
-    return list(rows), f"{counted(len(rows), 'batch')} with irregular sequence numbers"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from kafkalog.command_line.export.progress import ExportProgress
@@ -53,6 +53,8 @@ def run_export(
     inputs, size = _inputs(settings)
     processes = processes_for(size, settings.processes)
     options = request.options(inputs, settings.mode, settings.place.output_dir, now_ms=now_ms)
+    # The processes are forks of this one, which so knows what they did not find: it is a gap.
+    options = replace(options, fails_on_deleted=False)
     with stopped_by_exceptions():
         plan = plan_export(
             options,

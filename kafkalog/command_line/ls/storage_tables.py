@@ -22,16 +22,16 @@ _HELD = (
     "max_timestamp_ms",
     "codecs",
 )
+# Of a topic, where partitions are there several times.
+_COPIES = ("copies",)
 _NAMES = {
-    "topic": ("topic", "partitions", "copies", "segments", "size", "side_bytes", "total_size"),
+    "topic": ("topic", "partitions", *_COPIES, "segments", "size", "side_bytes", "total_size"),
     "partition": (
         *("topic", "partition", "broker_id", "segments", "size", "side_bytes", "total_size"),
         *("start_offset", "end_offset"),
     ),
     "segment": ("topic", "partition", "base_offset", "size", "first_offset", "last_offset"),
 }
-# Printed where partitions are there several times.
-_COPIES = ("copies",)
 _USAGE = ("directory", "kind", "files", "size", "allocated")
 # Where the metadata says that a partition is.
 _ASSIGNED = ("leader", "replicas")

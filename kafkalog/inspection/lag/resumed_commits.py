@@ -45,8 +45,11 @@ def _resumed(rows: pa.Table, log: PartitionLog) -> list[int | None]:
         return [None] * len(rows)
     epochs = leader_epochs(log)
 
-    def of_commit(committed: int | None, epoch: int | None, start: int, end: int) -> int | None:
-        if committed is None or epoch is None:
+    def of_commit(
+        committed: int | None, epoch: int | None, start: int | None, end: int | None
+    ) -> int | None:
+        # A log that was deleted meanwhile has no bounds.
+        if committed is None or epoch is None or start is None or end is None:
             return None
         offset = resumed_offset(ReplicaLog(start, end, epochs), committed, epoch)
         return None if offset == committed else offset

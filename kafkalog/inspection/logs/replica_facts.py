@@ -341,7 +341,7 @@ def known_leader_epochs(log: PartitionLog) -> tuple[EpochStart, ...]:
     """Return a log's leader epochs by their starts: those of the file or, if it does not have those
     of the last segment's batches, those that all batches carry. Rule: F929."""
     epochs = leader_epochs(log)
-    if not log.segments:
+    if not any(segment.size for segment in log.segments):
         return epochs
     rows, _ = segment_tail(log.segments[-1])
     start = log_bounds(log, EndRule.LOG_END).start_offset

@@ -83,7 +83,7 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
         # Where every log file is lost, the last indexes have the row.
         if segment is (active or segments[-1]):
             found += texts.findings()
-            if log.is_live:
+            if log.is_live and texts.has_epochs:
                 found += carried_epoch_findings(log, texts.epochs, carried)
         yield {
             "topic_id": texts.topic_id,
@@ -122,6 +122,8 @@ class _Texts:
             for name in (LEADER_EPOCHS, PARTITION_METADATA, QUORUM_STATE)
         )
         self.epochs = epochs
+        # What could not be read is not compared.
+        self.has_epochs = not any(each.file == LEADER_EPOCHS for each in self._findings)
         self._findings += leader_epoch_findings(epochs or "")
         if metadata:
             self._findings += topic_id_findings(metadata)

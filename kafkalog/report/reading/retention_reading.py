@@ -6,16 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafkalog.inspection.partitions.retention_totals import (
-    TOTALS_COLUMNS,
-    is_past_time,
-    missing_settings,
-    topic_totals,
-)
+from kafkalog.questions.retention import RetentionRequest, is_past_time, missing_settings, retention
 from kafkalog.report.contents import RetentionSection, Row, as_rows
-from kafkalog.views.engine import Options, Views, rows_of_view
+from kafkalog.views.engine import Views
 
-_COLUMNS = (*TOTALS_COLUMNS, "cleanup_policy", "retention_ms", "retention_bytes")
 _LIMITS = ("cleanup_policy", "retention_ms", "retention_bytes")
 _DAY_MS = 86_400_000
 _WITHIN = (("day", _DAY_MS), ("week", 7 * _DAY_MS), ("month", 30 * _DAY_MS))
@@ -30,18 +24,16 @@ def read_retention(
     not known, next_ms, when the first of them goes, and the names of settings that are missing.
     Where some are, the limit in time that is known says when. And `most` topics each whose
     retention a timestamp in the future blocks, and which have segments that are taken for 1970."""
-    options: Options = {"asOf": at_ms, **config}
-    plan = as_rows(rows_of_view(views, "retention_plan", _COLUMNS, options=options))
+    plan = retention(views, RetentionRequest(at_ms, config))
     found: dict[tuple[str | None, str], list[Row]] = defaultdict(list)
-    for row in plan:
+    for row in as_rows(plan.rows):
         found[row.topic if row.topic in topics else None, _when(row)].append(row)
     times = [
         _sums(topic, when, found[topic, when])
         for topic, when in sorted(found, key=lambda key: (key[0] is not None, key[0] or "", key[1]))
     ]
-    totals = topic_totals(map(vars, plan))
-    blocked = [each for each in totals if each.blocked_partitions][:most]
-    padded = [each for each in totals if each.padded_segments][:most]
+    blocked = [each for each in plan.topics if each.blocked_partitions][:most]
+    padded = [each for each in plan.topics if each.padded_segments][:most]
     return RetentionSection(
         times,
         [

@@ -25,11 +25,14 @@ from kafkalog.inspection.groups.commits_in_effect import (
     CommitsInEffect,
     commits_that_count,
 )
+from kafkalog.inspection.logs.missing_records import missing_records, missing_words
+from kafkalog.log_lines import logger
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.local_views import view_batches, view_options
 
 NO_OFFSET = -1
+_logger = logger(__name__)
 
 
 class Commit(NamedTuple):
@@ -52,7 +55,12 @@ class StoredGroups:
 def stored_groups(
     log_dirs: Sequence[str], logs: Sequence[PartitionLog], at_ms: int | None
 ) -> StoredGroups:
-    """Read the groups; none without a partition of `__consumer_offsets`."""
+    """Read the groups; none without a partition of `__consumer_offsets`. Log which of its records
+    are missing (F940)."""
+    missing = missing_records(logs, CONSUMER_OFFSETS)
+    if missing:
+        words = missing_words(missing)
+        _logger.warning("commits of groups: %s: consumers may begin elsewhere", words)
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     if not offsets_logs:
         return StoredGroups()

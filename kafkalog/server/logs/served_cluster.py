@@ -18,7 +18,6 @@ from kafkalog.coordination.groups.transactional_ids import TransactionalIds
 from kafkalog.coordination.metadata.image import END, MetadataImage, Moment
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.offsets import OffsetSpan
-from kafkalog.inspection.logs.missing_records import missing_records, missing_words
 from kafkalog.inspection.metadata.copies import best_copy, copies_among
 from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.inspection.metadata.replay import image_at
@@ -254,9 +253,6 @@ class ServedCluster:
         topics = counted(len(self.topics), "topic")
         at = "" if self.as_of_ms is None else f" as of {time_text(self.as_of_ms)}"
         yield f"{topics} with {counted(partitions, 'partition')} of cluster {self.cluster_id}{at}"
-        missing = missing_records(self.logs, CONSUMER_OFFSETS)
-        if missing:
-            yield f"commits of groups: {missing_words(missing)}: consumers may begin elsewhere"
 
     def summary(self) -> Iterator[str]:
         """Yield a line for each damaged range that was met, at the end."""

@@ -4,15 +4,17 @@ them again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafkalog.spark.kept_rows import KeptRows, kept_rows, kept_together
-from kafkalog.spark.lake.task_groups import in_tasks
+from kafkalog.spark.lake.task_groups import in_tasks, pickled, results
 from kafkalog.spark.source.batch_reader import KafkaLogReader, ReadGroup
 from kafkalog.spark.source.projection import view_schema
 from kafkalog.spark.tables import local_rows
@@ -23,6 +25,9 @@ from kafkalog.views.planning.planning import Read, planned_groups
 
 # Each task gets the plan of all others too; Spark's own planning gives it its own alone.
 _FEW_SEGMENTS = 10_000
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,14 @@ class SparkViews:
         if len(frames) == 1:
             return [kept_rows(frame) for frame in frames.values()]
         return kept_together(frames)
+
+    def tasks(
+        self, run: Callable[[_Item], Iterable[_Result]], items: Sequence[_Item]
+    ) -> Iterator[_Result]:
+        """Yield what `run` gives of each item, in the order of the items."""
+        if items:
+            found = in_tasks(self.spark, items, lambda item: iter([pickled([*run(item)])]))
+            yield from chain.from_iterable(results(found))
 
     def frame(self, asked: AskedView) -> DataFrame:
         """Return the rows of a view as a DataFrame, which reads each time that it is used."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.log_lines import warn_once
 from kafkalog.storage.files.requests_at_once import answers
+from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.partition_log import LogDir, PartitionLog, topic_id
 from kafkalog.words import first_names
 
@@ -83,6 +84,12 @@ def _in_several_places(found: Iterable[PartitionLog]) -> dict[str, list[Partitio
 def _by_id(logs: Sequence[PartitionLog]) -> _ById:
     """Return the logs by the ids of their topics, without those that have none."""
     by_id: defaultdict[str, list[PartitionLog]] = defaultdict(list)
+    if any(is_remote(log.path) for log in logs):
+        # A request for each partition takes long: one of each directory shows whether they differ.
+        some = list({log.log_dir.path: log for log in logs}.values())
+        known = {*answers(topic_id, some, lambda log: log.path)} - {None}
+        if len(known) < 2:
+            return {each_id: list(logs) for each_id in known if each_id is not None}
     ids = answers(topic_id, logs, lambda log: log.path)
     for log, each_id in zip(logs, ids, strict=True):
         if each_id is not None:

@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import entries_left, list_directory
+from kafkalog.storage.files.files import entries_left
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 
@@ -52,9 +52,9 @@ def snapshot_files(log: PartitionLog) -> list[Entry]:
     `bootstrap.checkpoint`; none for another log, and for one that was given by its files."""
     if log.topic != CLUSTER_METADATA or log.given_files:
         return []
-    found = [entry for entry in list_directory(log.path) if is_snapshot_file(entry.name)]
+    found = [entry for entry in entries_left(log.path) if is_snapshot_file(entry.name)]
     if os.path.dirname(log.path) == log.log_dir.path:
-        found += [each for each in list_directory(log.log_dir.path) if each.name == BOOTSTRAP]
+        found += [each for each in entries_left(log.log_dir.path) if each.name == BOOTSTRAP]
     return sorted(found, key=lambda entry: entry.path)
 
 

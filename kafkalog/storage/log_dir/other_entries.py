@@ -107,7 +107,7 @@ def unread_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
             is_segment_file = segment_file_name(name) is not None
             if is_segment_file or partition_name(name) or name in OF_LOG_DIRS or _is_known(name):
                 yield entry
-        for file in readable_entries(path):
+        for file in readable_entries(path, entries_left):
             if _is_compressed(file.name):
                 yield OtherEntry(file.path, file.size, _COMPRESSED)
 

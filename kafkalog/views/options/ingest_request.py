@@ -16,7 +16,7 @@ from kafkalog.storage.log_dir.read_directories import refuse_inside
 from kafkalog.storage.reading.offset_ranges import LATEST, MAX_FUTURE_MS, TimeRule
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.contradictions import refuse_inverted_times
-from kafkalog.views.options.offset_options import by_topic
+from kafkalog.views.options.offset_options import FAIL_ON_DATA_LOSS, by_topic
 from kafkalog.views.options.options import ReadOptions, read_options
 from kafkalog.views.options.parameter_types import GivenOffsets, GivenPath
 from kafkalog.views.options.source_options import (
@@ -60,6 +60,8 @@ class IngestRequest:
             refuse_unwritable_file("--starting-offsets-out", self.starting_offsets_out, output_dir)
         given = source_options(self, inputs, mode)
         given["startingOffsetsByTimestampStrategy"] = "latest"
+        # In every mode: tasks on other machines do not say what was deleted before they read it.
+        given[FAIL_ON_DATA_LOSS] = "true"
         if self.from_ms is not None:
             given["startingTimestamp"] = str(self.from_ms)
         if self.until_ms is not None:

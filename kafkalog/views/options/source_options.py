@@ -11,7 +11,6 @@ import click
 
 from kafkalog.errors import RefusedOptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.storage.reading.log_bounds import EndRule
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.options import Isolation, ReadOptions
@@ -60,6 +59,8 @@ def source_options(request: Any, inputs: Sequence[str], mode: str) -> dict[str, 
 
 def partitions_read(options: ReadOptions) -> list[TopicPartition]:
     """Return the partitions that these options read, in order."""
+    from kafkalog.inspection.metadata.current_topics import find_logs
+
     logs = options.topics.chosen(find_logs(options.paths, strict=False))
     return sorted({log.topic_partition for log in logs if log.topic_partition is not None})
 

@@ -61,7 +61,7 @@ def run(paths: Sequence[str], command: str, *options: str) -> tuple[int, str, st
         ("quorum", 0),
         ("recover", 0),
         ("replicas", 0),
-        # The archive has no directory of __transaction_state: F940.
+        # The checkpoints name records of __transaction_state that are not there (F940).
         ("txns", 3),
     ],
 )

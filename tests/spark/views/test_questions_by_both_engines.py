@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.questions.compaction import CompactionCheckSettings, compaction
+from kafkalog.questions.checks import checks
+from kafkalog.questions.compaction import CompactionRequest, compaction
+from kafkalog.questions.recovery import RecoveryRequest, recovery
+from kafkalog.questions.retention import RetentionRequest, retention
 from kafkalog.questions.transactions import TransactionSettings, transactions
 from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -26,10 +29,30 @@ def of_transactions(views: Views) -> dict[str, Any]:
 
 
 def of_compaction(views: Views) -> dict[str, Any]:
-    found = compaction(views, CompactionCheckSettings(AT_MS))
+    found = compaction(views, CompactionRequest(AT_MS))
     assert not found.report.is_empty
     tables = {"report": found.report, "findings": found.findings}
     return {**{name: in_order(rows) for name, rows in tables.items()}, "words": found.words()}
+
+
+def of_checks(views: Views) -> dict[str, Any]:
+    found = checks(views, with_indexes=True)
+    tables = {"report": found.report, "faults": found.faults}
+    findings = sorted(found.findings, key=str)
+    return {**{name: in_order(rows) for name, rows in tables.items()}, "findings": findings}
+
+
+def of_recovery(views: Views) -> dict[str, Any]:
+    found, sequences = recovery(views, RecoveryRequest("unclean", 4096, AT_MS))
+    assert not found.plan.is_empty
+    plan = in_order(found.plan)
+    return {"plan": plan, "sequences": in_order(sequences), "words": found.totals.words()}
+
+
+def of_retention(views: Views) -> dict[str, Any]:
+    found = retention(views, RetentionRequest(AT_MS))
+    assert not found.rows.is_empty
+    return {"rows": in_order(found.rows), "topics": found.topics, "words": found.words()}
 
 
 def in_order(rows: Any) -> list[dict[str, Any]]:
@@ -37,7 +60,9 @@ def in_order(rows: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: str([*row.values()]))
 
 
-@pytest.mark.parametrize("question", [of_transactions, of_compaction])
+@pytest.mark.parametrize(
+    "question", [of_transactions, of_compaction, of_retention, of_checks, of_recovery]
+)
 def test_both_engines_give_the_same_tables(
     spark: SparkSession, question: Callable[[Views], dict[str, Any]]
 ) -> None:

@@ -165,8 +165,8 @@ def test_check_names_a_tiered_partition_without_a_segment(
         ("consume", "dump --deep"),
         ("topics", "ls"),
         ("offsets", "get-offsets"),
-        ("retention", "job plan-retention"),
-        ("migrate-offsets", "job migrate-offsets"),
+        ("plan-retention", "retention"),
+        ("verify-compaction", "compaction"),
     ],
 )
 def test_the_command_is_named_that_does_what_other_tools_call_otherwise(

@@ -1,6 +1,6 @@
 """The transactions of a log as of a time, by what coordinators knew then. Rule: F216."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -47,6 +47,10 @@ class MadeViews:
 
     def rows(self, *asked: AskedView) -> list[RowsInMemory]:
         return [RowsInMemory(self._table(each)) for each in asked]
+
+    def tasks(self, run: Any, items: Sequence[Any]) -> Iterator[Any]:
+        for item in items:
+            yield from run(item)
 
     def _table(self, asked: AskedView) -> pa.Table:
         batch = table_batch(asked.name, list(self._views.get(asked.name, ())), {}, asked.columns)

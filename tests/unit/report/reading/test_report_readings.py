@@ -34,6 +34,10 @@ class MadeViews:
     def rows(self, *asked: AskedView) -> list[RowsInMemory]:
         return [RowsInMemory(self._table(each)) for each in asked]
 
+    def tasks(self, run: Any, items: Sequence[Any]) -> Iterator[Any]:
+        for item in items:
+            yield from run(item)
+
     def _table(self, asked: AskedView) -> pa.Table:
         found = arrow_schema(asked.name, asked.columns)
 

@@ -78,10 +78,10 @@ def test_a_file_that_a_disk_does_not_keep_ends_the_run_and_is_named(
     failing: str, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
     done = run(failing, tmp_path, *arguments)
-    *_, last = done.stderr.splitlines()
     assert done.returncode == ExitCode.UNREADABLE_INPUT, done.stderr
-    assert last.startswith("error: [Errno 5] Input/output error: '"), last
-    assert failing.strip("/") in last.rpartition(": ")[2]
+    (error,) = (line for line in done.stderr.splitlines() if line.startswith("error: "))
+    assert error.startswith("error: [Errno 5] Input/output error: '")
+    assert failing.strip("/") in error.rpartition(": ")[2]
 
 
 @pytest.mark.parametrize(("failing", "arguments"), [(".parquet", ICEBERG), (".pending", PARQUET)])

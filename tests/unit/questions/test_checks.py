@@ -3,12 +3,7 @@
 from pathlib import Path
 
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.inspection.partitions.segment_checks import (
-    FAULTS,
-    REPORT,
-    check_totals,
-    checked_segments,
-)
+from kafkalog.questions.checks import FAULTS, REPORT, check_totals, checked_segments
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.local_views import view_batches, view_options
 from tests.support.repository import EXAMPLES

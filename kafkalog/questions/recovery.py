@@ -1,5 +1,7 @@
-"""What the plans for the partitions of a log directory come to, from the rows of view
-`recovery_plan`, and in one line.
+"""What does a broker do to its log directories at its next start, and what is lost then?
+
+Tables: recovery_plan, a row per partition; producer_sequences, a row per irregularity in the
+sequence numbers of idempotent producers. Rules: docs/format.md F113 to F124, docs/recovery.md.
 """
 
 from __future__ import annotations
@@ -8,10 +10,62 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafkalog.views.engine import AskedView, Options, Rows, Views
 from kafkalog.words import counted, first_names
 
+PLAN, SEQUENCES = "recovery_plan", "producer_sequences"
 # So many places are named at which consumers stop.
 _MOST_STOPS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryRequest:
+    """How the broker stopped (`shutdown`, as the source's option), `index.interval.bytes` of the
+    topics, and the present."""
+
+    shutdown: str
+    index_interval_bytes: int
+    now_ms: int
+
+    def asked(self, table: str) -> AskedView:
+        """Return the view with the rows of a table."""
+        options: Options = {
+            "shutdown": self.shutdown,
+            "indexIntervalBytes": self.index_interval_bytes,
+            "asOf": self.now_ms,
+        }
+        return AskedView(table, options=options)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """Rows of table `recovery_plan`, and what they come to."""
+
+    plan: Rows
+    totals: RecoveryTotals
+
+    def findings(self) -> list[Mapping[str, Any]]:
+        """Return the rows of partitions that lose something or keep a broker from starting."""
+        return [row for row in self.plan if is_finding(row)]
+
+
+def recovery(views: Views, settings: RecoveryRequest) -> tuple[Recovery, Rows]:
+    """Return the plan, and the rows of table `producer_sequences`, which come with it."""
+    plan, sequences = views.rows(settings.asked(PLAN), settings.asked(SEQUENCES))
+    return Recovery(plan, RecoveryTotals.of(plan)), sequences
+
+
+def recovery_plan(views: Views, settings: RecoveryRequest) -> Recovery:
+    """Return the plan alone."""
+    (plan,) = views.rows(settings.asked(PLAN))
+    return Recovery(plan, RecoveryTotals.of(plan))
+
+
+def sequence_words(sequences: Rows) -> str:
+    """Return a line about the rows of table `producer_sequences`."""
+    if sequences.is_empty:
+        return "no irregular sequence numbers"
+    return f"{counted(len(sequences.table), 'batch')} with irregular sequence numbers"
 
 
 def is_finding(row: Mapping[str, Any]) -> bool:

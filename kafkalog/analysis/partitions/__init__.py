@@ -1,1 +1,0 @@
-"""Reports about partitions as DataFrames."""

@@ -1,0 +1,113 @@
+"""`kafkalog retention`: which segments a broker's retention deletes, when, and why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from kafkalog.command_line.findings_table import (
+    answer_columns,
+    exit_code,
+    shown_rows_option,
+    write_answer,
+)
+from kafkalog.command_line.inputs import bytes_in, logs_of_topics
+from kafkalog.command_line.terminal import (
+    print_note,
+    print_text,
+    printed_columns,
+    progress_bar,
+    table_format_option,
+)
+from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.config_files import ConfigSources
+from kafkalog.views.parallel import processes_for
+from kafkalog.words import size_text, time_text
+
+_TABLE = "retention_plan"
+_SEGMENT_COLUMNS = (
+    *("topic", "partition", "segment_base_offset", "bytes", "goes", "reason", "expires_at_ms"),
+    *("largest_timestamp_ms", "cleanup_policy", "retention_ms", "retention_bytes"),
+)
+_TOPIC_COLUMNS = (
+    *("topic", "segments", "segments_going", "bytes", "bytes_freed", "bytes_unknown"),
+    *(
+        "bytes_past_time",
+        "blocked_partitions",
+        "blocked_by_ms",
+        "padded_segments",
+        "missing_settings",
+    ),
+)
+_TEXTS: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(("bytes", "bytes_freed", "bytes_unknown", "bytes_past_time"), size_text),
+    **dict.fromkeys(("expires_at_ms", "largest_timestamp_ms", "blocked_by_ms"), time_text),
+}
+
+_EPILOG = f"""\
+{PATHS_MEANING}
+The command changes and deletes nothing. The settings of topics come from __cluster_metadata in the
+input, or with --zookeeper from ZooKeeper; --server-properties has those that topics do not set.
+Settings that nothing gives are named. Findings are topics whose retention a timestamp in the future
+blocks, and segments that a broker takes to be of 1970 because their time index ends with zeros.
+
+\b
+Examples:
+  kafkalog retention /var/lib/kafka/data --server-properties server.properties
+  kafkalog retention /var/lib/kafka/data --by segment --topic orders --as-of 2026-12-01T00:00:00Z
+"""
+
+
+@click.command(epilog=_EPILOG)
+@shared.paths_argument
+@shared.topic_option()
+@shared.partition_option()
+@shared.config_options
+@shared.as_of_option("Plan as of this time instead of now")
+@shared.by_option(("topic", "segment"), "A row per topic, or per segment.")
+@shown_rows_option("rows")
+@shared.fail_on_findings_option(default=True)
+@table_format_option
+@shared.processes_option
+def retention(
+    paths: Sequence[str],
+    topics: Sequence[str],
+    partitions: Sequence[int],
+    configs: ConfigSources,
+    as_of: int | None,
+    by: str,
+    show: int,
+    fail_on_findings: bool,
+    table_format: str,
+    processes: int | None,
+) -> ExitCode:
+    """Show which segments a broker's retention deletes now or at a time, and why."""
+    from kafkalog.questions.retention import RetentionRequest
+    from kafkalog.questions.retention import retention as answer
+    from kafkalog.storage.log_dir.other_entries import absent_lines
+    from kafkalog.views.engine import LocalViews
+
+    columns = printed_columns(_TOPIC_COLUMNS)
+    if by == "segment":
+        columns = answer_columns(_TABLE, _SEGMENT_COLUMNS, table_format)
+    config = configs.options()
+    found = logs_of_topics(paths)
+    logs = logs_of_topics(paths, topics, partitions, found)
+    at_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
+    size = bytes_in(logs)
+    with progress_bar(size, "reading") as bar:
+        views = LocalViews(paths, found, processes_for(size, processes), on_done=bar.update)
+        plan = answer(views, RetentionRequest(at_ms, config, logs))
+    for line in absent_lines(paths, logs, topics, partitions):
+        print_note(line)
+    totals = ({**asdict(each), "missing_settings": each.missing} for each in plan.most_first())
+    rows = plan.rows if by == "segment" else totals
+    write_answer(columns, rows, table_format, show=show, texts=_TEXTS)
+    (print_text if table_format == "text" else print_note)("\n".join(plan.words()))
+    return exit_code(has_findings=plan.has_findings, fails=fail_on_findings)

@@ -1,0 +1,1 @@
+"""Commands about tables of records: writing, comparing, maintaining them."""

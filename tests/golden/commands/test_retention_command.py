@@ -1,0 +1,80 @@
+"""`kafkalog retention`, by the rules of a broker's retention. Rules: F160 to F168."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
+from kafkalog.schemas import table_fields
+from tests.support.logs.log_dirs import add_meta_properties
+from tests.support.logs.samples import batch
+from tests.support.spark.kafka_logs import write_log
+
+AT = "1970-01-01T00:00:01.004"
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    """orders-0 in two segments and users-0 in one; the timestamp of each record 1000 + offset."""
+    place = tmp_path / "logs"
+    add_meta_properties(place)
+    write_log(place, "orders-0", {0: [batch(0)], 3: [batch(3)]})
+    write_log(place, "users-0", {0: [batch(0)]})
+    return place
+
+
+@pytest.fixture
+def configs(tmp_path: Path) -> Path:
+    path = tmp_path / "topics.json"
+    limits = {"cleanup.policy": "delete", "retention.ms": 1, "retention.bytes": -1}
+    path.write_text(json.dumps({"orders": limits}))
+    return path
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    given = ["retention", *map(str, arguments), "--as-of", AT, "--processes", "1"]
+    result = CliRunner().invoke(kafkalog, given)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def rows(*arguments: object) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run(*arguments, "--format", "json")[1].splitlines()]
+
+
+def test_each_segment_has_its_reason_and_what_is_missing_is_named(
+    log_dir: Path, configs: Path
+) -> None:
+    # F162, F163, F168
+    given = (log_dir, "--topic-config", configs)
+    found = rows(*given, "--by", "segment")
+    assert list(found[0]) == [field["name"] for field in table_fields("retention_plan")]
+    assert [(row["topic"], row["goes"], row["reason"]) for row in found] == [
+        ("orders", True, "time"),
+        ("orders", False, "future_timestamp"),
+        ("users", None, "unknown_limits"),
+    ]
+    code, out, _ = run(*given)
+    assert code == ExitCode.FINDINGS
+    size = (log_dir / "orders-0" / f"{0:020d}.log").stat().st_size
+    assert f"1 of 3 segments would go, {size} bytes freed" in out
+    assert "blocked by a timestamp in the future: orders" in out
+    assert "users (cleanup.policy, retention.bytes, retention.ms)" in out
+
+
+def test_topics_come_with_what_they_free_most_first(log_dir: Path, configs: Path) -> None:
+    size = (log_dir / "orders-0" / f"{0:020d}.log").stat().st_size
+    orders, users = rows(log_dir, "--topic-config", configs)
+    assert (orders["topic"], orders["segments_going"], orders["bytes_freed"]) == ("orders", 1, size)
+    assert users["missing_settings"] == "cleanup.policy, retention.bytes, retention.ms"
+    (only,) = rows(log_dir, "--topic-config", configs, "--topic", "users")
+    assert only == users
+
+
+def test_columns_are_checked_before_anything_is_read(log_dir: Path) -> None:
+    code, _, error = run(log_dir / "nowhere", "--columns", "nope")
+    assert code == ExitCode.WRONG_ARGUMENTS
+    assert "nope" in error
