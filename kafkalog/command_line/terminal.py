@@ -76,8 +76,7 @@ def printed_columns(
     context = click.get_current_context(silent=True)
     chosen = None if context is None else context.meta.get(_COLUMNS)
     if chosen is None:
-        is_short = table_format == "text" and in_text is not None
-        return tuple(in_text if is_short and in_text is not None else every)
+        return tuple(every if in_text is None or table_format != "text" else in_text)
     named = _by_given_name(every)
     unknown = [name for name in chosen if name not in named]
     if unknown:

@@ -74,8 +74,8 @@ class CheckFinding(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Checks:
     """Rows of tables `checksum_report` and `faults`; what the segments come to; and the findings in
-    files beside logs, None where these were not checked, in entries that are no files, and in
-    replicas that have other records."""
+    files beside logs, None where these were not checked, in what is named like a file and cannot be
+    read as one, and in replicas that have other records."""
 
     report: Rows
     faults: Rows

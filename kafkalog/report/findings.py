@@ -68,7 +68,10 @@ def judged_at(report: Report) -> str:
     if not report.at.is_now or report.batches.grid is None or at_ms - latest_ms < _LONG_AGO_MS:
         return words
     latest = time_text(latest_ms)
-    return f"{words}; 99 % of the batches are not later than {latest}: a copy of then needs --as-of"
+    return (
+        f"{words}; 99 % of the batches are not later than {latest}: give --as-of for a copy of "
+        "that time"
+    )
 
 
 def _damage(damage: DamageSection) -> Iterator[str]:

@@ -158,8 +158,8 @@ def transaction_section(transactions: TransactionsSection) -> Section:
     missing = (
         [
             paragraph(
-                f"Of their coordinators, {transactions.missing}: transactions of which "
-                "they may know are not called hanging."
+                f"Records of their coordinators are missing ({transactions.missing}), so "
+                "transactions that these may be about are not called hanging."
             )
         ]
         if transactions.missing

@@ -213,7 +213,7 @@ def _unread(
         read, lines = read_topics(reading, found, zookeeper)
     unread = [log for log in own if log.topic not in read]
     whole = counted(len({log.topic for log in own}), "topic")
-    here = " in what is here, where not all commits are" if lines else ""
+    here = " by those commits that are here" if lines else ""
     lines.append(
         f"of {whole} {len({log.topic for log in unread}):,} have no commit of a group{here}; "
         "consumers that do not commit, or whose commits have expired, leave no trace"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import click
 
@@ -22,9 +21,6 @@ from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.parallel import processes_for
 
-if TYPE_CHECKING:
-    pass
-
 _PLAN, _SEQUENCES = "recovery_plan", "producer_sequences"
 _TEXT_COLUMNS = {
     _PLAN: (
@@ -38,7 +34,6 @@ _TEXT_COLUMNS = {
         *("first_sequence", "expected_sequence", "file", "position"),
     ),
 }
-_Row = Mapping[str, Any]
 
 _EPILOG = f"""\
 {PATHS_MEANING}

@@ -93,9 +93,11 @@ def retention(
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.views.engine import LocalViews
 
-    columns = printed_columns(_TOPIC_COLUMNS)
-    if by == "segment":
-        columns = answer_columns(_TABLE, _SEGMENT_COLUMNS, table_format)
+    columns = (
+        answer_columns(_TABLE, _SEGMENT_COLUMNS, table_format)
+        if by == "segment"
+        else printed_columns(_TOPIC_COLUMNS)
+    )
     config = configs.options()
     found = logs_of_topics(paths)
     logs = logs_of_topics(paths, topics, partitions, found)

@@ -33,8 +33,7 @@ class PartitionRows(NamedTuple):
     """The rows about a partition; `differs` is True where something is lost with some choice, or a
     replica is damaged. `is_lost` is True where no replica can lead (F928). `has_clean_choice` is
     None without the cluster's metadata. `unchecked` is how many replicas were not read as a whole.
-    `leader` is the choice whose loss was kept as `tails`, None
-    without any."""
+    `leader` is the choice whose loss was kept as `tails`, None without any."""
 
     name: str
     replicas: list[dict[str, Any]]

@@ -280,7 +280,7 @@ def test_unread_is_not_claimed_while_commits_are_missing(
         log.write_bytes(b"")
     code, out, err = run(copy, "--unread")
     assert code == 3
-    assert "have no commit of a group in what is here, where not all commits are; " in out + err
+    assert "have no commit of a group by those commits that are here; " in out + err
     assert "offsets are missing: " in out + err
 
 

@@ -76,6 +76,11 @@ def test_a_column_that_is_misspelled_is_guessed() -> None:
     )
 
 
+def test_a_column_of_the_other_table_of_a_command_is_not_refused() -> None:
+    code, said = run("retention", str(SHOP), "--by", "segment", "--columns", "reason,goes")
+    assert (code, "--columns" in said) == (ExitCode.DONE, False)
+
+
 def test_sound_logs_refuse_what_damaged_ones_do() -> None:
     assert run("check", str(SHOP), "--columns", "nope")[0] == ExitCode.WRONG_ARGUMENTS
     assert run("check", str(SHOP), "--columns", "kind")[0] == ExitCode.DONE
