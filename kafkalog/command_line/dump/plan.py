@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from kafkalog.storage.files.files import InputFile, entries_left, matching_entri
 from kafkalog.storage.files.uris import absolute_path
 from kafkalog.storage.log_dir.former_topics import topics_apart
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.log_dir.metadata_snapshots import BOOTSTRAP
+from kafkalog.storage.log_dir.metadata_snapshots import BOOTSTRAP, is_metadata_snapshot, snapshot_in
 from kafkalog.storage.log_dir.other_entries import OF_LOG_DIRS
 from kafkalog.storage.log_dir.read_directories import refuse_inputs, refuse_inside
 from kafkalog.storage.names import CLUSTER_METADATA, any_base_offset, partition_name
@@ -32,7 +31,6 @@ from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.read_plan import SegmentRead, segment_reads
 from kafkalog.views.parallel import processes_for
 
-_SNAPSHOT = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})\.checkpoint")
 # What one process dumps at a time: its text is mostly less than a process holds until its turn,
 # even if the records are compressed to a fifth.
 _PART_BYTES = 4 * 1024 * 1024
@@ -266,7 +264,7 @@ def _is_requested_beside(path: str, request: DumpRequest) -> bool:
 
 
 def _is_snapshot(name: str) -> bool:
-    return name == BOOTSTRAP or _SNAPSHOT.fullmatch(name) is not None
+    return name == BOOTSTRAP or is_metadata_snapshot(name)
 
 
 def log_items(log: PartitionLog, request: DumpRequest) -> Iterator[LogItem]:
@@ -315,9 +313,9 @@ def _parts_of(read: SegmentRead) -> Iterator[LogItem]:
 
 
 def _heading(name: str) -> str:
-    snapshot = _SNAPSHOT.fullmatch(name)
+    snapshot = snapshot_in(name)
     if snapshot is not None:
-        return f"Snapshot end offset: {int(snapshot['offset'])}, epoch: {int(snapshot['epoch'])}"
+        return f"Snapshot end offset: {snapshot.end_offset}, epoch: {snapshot.leader_epoch}"
     if name == BOOTSTRAP:
         return "KRaft bootstrap snapshot"
     base_offset = any_base_offset(name)

@@ -32,12 +32,8 @@ class MetadataSnapshot(NamedTuple):
 def metadata_snapshots(log: PartitionLog) -> list[MetadataSnapshot]:
     """Return the finished snapshots beside a log of `__cluster_metadata`, in the order of their
     ends. Raises OSError for a directory that cannot be read."""
-    found = (
-        MetadataSnapshot(int(match["end_offset"]), int(match["leader_epoch"]), entry.path)
-        for entry in entries_left(log.path)
-        if (match := _SNAPSHOT.fullmatch(entry.name)) is not None
-    )
-    return sorted(found)
+    found = (snapshot_in(entry.path) for entry in entries_left(log.path))
+    return sorted(each for each in found if each is not None)
 
 
 def newest_metadata_snapshot(log: PartitionLog) -> MetadataSnapshot | None:
@@ -83,12 +79,14 @@ def snapshot_before(log: PartitionLog) -> str | None:
     )
 
 
-def snapshot_end_offset(file_name: str) -> int | None:
-    """Return where the records end that a snapshot has, by its name; None for another file."""
-    match = _SNAPSHOT.fullmatch(file_name)
-    return None if match is None else int(match["end_offset"])
+def snapshot_in(path: str) -> MetadataSnapshot | None:
+    """Return the snapshot that a file is by its name; None for another file."""
+    match = _SNAPSHOT.fullmatch(os.path.basename(path))
+    if match is None:
+        return None
+    return MetadataSnapshot(int(match["end_offset"]), int(match["leader_epoch"]), path)
 
 
 def is_metadata_snapshot(file_name: str) -> bool:
     """Return whether a file is a snapshot by its name."""
-    return _SNAPSHOT.fullmatch(file_name) is not None
+    return snapshot_in(file_name) is not None

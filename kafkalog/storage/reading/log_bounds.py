@@ -12,7 +12,7 @@ from enum import Enum
 
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import list_directory
-from kafkalog.storage.log_dir.metadata_snapshots import snapshot_end_offset
+from kafkalog.storage.log_dir.metadata_snapshots import snapshot_in
 from kafkalog.storage.names import CLUSTER_METADATA, segment_file_name, snapshot_offset
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.index_lookup import last_indexed_offset
@@ -96,8 +96,8 @@ def with_files(recorded: RecordedEnd, log_end: int) -> RecordedEnd:
 
 
 def _snapshot_end(entries: Sequence[Entry]) -> int:
-    ends = (snapshot_end_offset(entry.name) for entry in entries)
-    return max((end for end in ends if end is not None), default=0)
+    found = (snapshot_in(entry.path) for entry in entries)
+    return max((each.end_offset for each in found if each is not None), default=0)
 
 
 def _end_by_files(entries: Sequence[Entry], log_end: int) -> int:
