@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import list_directory
+from kafkalog.storage.files.files import entries_left
 from kafkalog.storage.log_dir.metadata_snapshots import snapshot_in
 from kafkalog.storage.names import CLUSTER_METADATA, segment_file_name, snapshot_offset
 from kafkalog.storage.partition_log import PartitionLog
@@ -59,21 +59,23 @@ def recorded_end(log: PartitionLog) -> RecordedEnd:
     key, log_dir = log.topic_partition, log.log_dir
     checkpoints = (log_dir.high_watermarks, log_dir.recovery_points)
     # No checkpoint names the log of the metadata.
-    is_lost, is_named = not log.segments, log.topic != CLUSTER_METADATA
+    is_lost, has_checkpoints = not log.segments, log.topic != CLUSTER_METADATA
     return RecordedEnd(
         max(0 if key is None else checkpoint.get(key, 0) for checkpoint in checkpoints),
         log_dir.is_clean_shutdown,
         None if is_lost else log.segments[-1].path,
         is_lost or log.is_trimmed,
-        directory=None if log.given_files or (is_named and not is_lost) else log.path,
+        directory=None if log.given_files or (has_checkpoints and not is_lost) else log.path,
     )
 
 
 def with_files(recorded: RecordedEnd, log_end: int) -> RecordedEnd:
     """Return the end that the files beside a log name which ends at `log_end`, where that is later:
     the indexes of the last segment, if it has no batch; indexes that have lost their log; and, with
-    either of them or without any segment, producer snapshots."""
+    either of them or without any segment, producer snapshots. What this has returned stays."""
     directory, last_log = recorded.directory, recorded.last_log
+    if directory is None and last_log is None:
+        return recorded
     last_offset = None
     if last_log is not None:
         last_offset = last_indexed_offset(last_log, log_end)
@@ -85,7 +87,7 @@ def with_files(recorded: RecordedEnd, log_end: int) -> RecordedEnd:
     end = 0 if last_offset is None else last_offset + 1
     known = replace(recorded, last_log=None, directory=None)
     if directory is not None:
-        entries = list_directory(directory)
+        entries = entries_left(directory)
         known = replace(known, snapshot_end=_snapshot_end(entries))
         end = max(end, _end_by_files(entries, max(log_end, known.snapshot_end)))
     # Either of the two shows a loss that no copy of a running broker explains.
