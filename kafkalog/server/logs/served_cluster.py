@@ -18,6 +18,7 @@ from kafkalog.coordination.groups.transactional_ids import TransactionalIds
 from kafkalog.coordination.metadata.image import END, MetadataImage, Moment
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.offsets import OffsetSpan
+from kafkalog.inspection.logs.missing_records import missing_records, missing_words
 from kafkalog.inspection.metadata.copies import best_copy, copies_among
 from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.inspection.metadata.replay import image_at
@@ -180,7 +181,12 @@ class ServedCluster:
 
     @cached_property
     def transactional_ids(self) -> dict[str, Mapping[str, Any]]:
-        """The last record of `__transaction_state` about each transactional id, by the ids."""
+        """The last record of `__transaction_state` about each transactional id, by the ids. Logs
+        which of its records are missing (F940)."""
+        missing = missing_records(self.logs, TRANSACTION_STATE)
+        if missing:
+            words = missing_words(missing)
+            _logger.warning("transactional ids: %s: ids that these are about are not known", words)
         known = TransactionalIds()
         logs = [log for log in self.logs if log.topic == TRANSACTION_STATE]
         if logs:
