@@ -11,7 +11,7 @@ import click
 
 from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.terminal import printed_columns, progress_bar, table_format_option
-from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError
+from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.options import Isolation
@@ -197,16 +197,12 @@ def _requested(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
     """Return the groups with these names, or all groups if no name is given. Raises LogDirError for
     an unknown one where records are missing that may be about it, and else OptionError."""
     from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER
-    from kafkalog.inspection.logs.missing_records import missing_words
+    from kafkalog.inspection.logs.missing_records import unknown_name
 
     known = {key: group for key, group in sources.groups.items() if group.state != "Dead"}
     missing = set(names) - {key.group_id for key in known}
     if missing and sources.missing:
-        raise LogDirError(
-            f"nothing is known of group {', '.join(sorted(missing))}, but not all of it is here: "
-            f"{missing_words(sources.missing)}: give the log directories of all brokers, or "
-            "another copy"
-        )
+        raise unknown_name(f"group {', '.join(sorted(missing))}", sources.missing)
     if missing:
         shown = name_suggestions(missing, {key.group_id for key in known})
         raise OptionError(

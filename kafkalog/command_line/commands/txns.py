@@ -198,16 +198,12 @@ def _refuse_unknown(
 ) -> None:
     """Raise LogDirError for an unknown id where records are missing that may be about it, and else
     OptionError."""
-    from kafkalog.inspection.logs.missing_records import missing_words
+    from kafkalog.inspection.logs.missing_records import unknown_name
 
     known = {state["transactional_id"] for state in states}
     unknown = sorted(set(ids) - known)
     if unknown and missing:
-        raise LogDirError(
-            f"nothing is known of transactional id {', '.join(unknown)}, but not all of it is "
-            f"here: {missing_words(missing)}: give the log directories of all brokers, or another "
-            "copy"
-        )
+        raise unknown_name(f"transactional id {', '.join(unknown)}", missing)
     if unknown:
         shown = name_suggestions(unknown, sorted(known))
         raise OptionError(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kafkalog.columns.batches.fault_details import missing_end
+from kafkalog.errors import LogDirError
 from kafkalog.inspection.logs.log_offsets import log_end_offset
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.files.unreadable_input import note_missing
@@ -99,3 +100,12 @@ def missing_words(missing: Sequence[MissingRecords]) -> str:
     offsets = sum(each.offsets for each in missing)
     verb = "is" if offsets == 1 else "are"
     return f"{counted(offsets, 'offset')} {verb} missing: {first_names(places, _MOST_NAMED)}"
+
+
+def unknown_name(what: str, missing: Sequence[MissingRecords]) -> LogDirError:
+    """Return the error for what nothing is known of, such as `group billing`, while records that
+    may be about it are missing."""
+    return LogDirError(
+        f"the records that are here say nothing of {what}, and others may: "
+        f"{missing_words(missing)}; give the log directories of all brokers, or another copy"
+    )
