@@ -13,7 +13,7 @@ GAP = "  "
 # Texts keep at least so many characters, those of an answer more as long as others can go, and the
 # ends of paths up to so many.
 _NARROWEST, _NARROWEST_ANSWER, _NARROWEST_PATH = 16, 32, 40
-# What a row is about, and then what commands answer: the most important first. All other
+# The columns that a row is about, then those that answer, the most important first. All other
 # columns go before these, the last ones of the table first.
 _SUBJECTS = ("topic", "partition", "group", "node_id", "broker_id", "transactional_id")
 _ANSWERS = (

@@ -83,6 +83,6 @@ def _hide_properties(config: dict[str, Any]) -> bool:
 def _is_secret(name: str, value: Any) -> bool:
     if not isinstance(value, str):
         return False
-    # Of a connector's properties these say how keys are written.
+    # These properties of a connector say how keys are written.
     plain = name.replace("key.converter", "converter")
     return shown_config(plain, value) == HIDDEN != value

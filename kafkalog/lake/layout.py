@@ -14,7 +14,7 @@ RECORDS = "ingested_records"
 TARGET_FILE_BYTES = 256 * 1024 * 1024
 # The catalog of Iceberg tables in --output-dir, where no other is named.
 CATALOG_FILE = "catalog.db"
-# Of Iceberg tables whose name has none.
+# The namespace of Iceberg tables whose name has none.
 DEFAULT_NAMESPACE = "kafkalog"
 
 

@@ -22,7 +22,7 @@ _HELD = (
     "max_timestamp_ms",
     "codecs",
 )
-# Of a topic, where partitions are there several times.
+# A topic has it where partitions are there several times.
 _COPIES = ("copies",)
 _NAMES = {
     "topic": ("topic", "partitions", *_COPIES, "segments", "size", "side_bytes", "total_size"),

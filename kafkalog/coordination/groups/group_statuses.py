@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kafkalog.coordination.groups.burrow import BURROW_GROUP_RANKS, BURROW_GROUP_STATUSES
 from kafkalog.coordination.groups.lag_status import GROUP_RANKS, GROUP_STATUSES, LAG_ERRORS
 
-# What a status is made of: columns of table `lag_history`.
+# The columns of table `lag_history` that a status is made of.
 PARTITION_COLUMNS = (
     *("cluster_id", "internal_partition", "group_id", "topic", "partition", "status"),
     *("burrow_status", "reason", "readable_records", "next_timestamp_ms", "commit_timestamp_ms"),
@@ -45,7 +45,7 @@ class GroupStatus(NamedTuple):
 
 def group_statuses(partitions: Iterable[Mapping[str, Any]]) -> list[GroupStatus]:
     """Return the status of each group, the worst first, from rows of its partitions with
-    PARTITION_COLUMNS, of which internal_partition and burrow_status may be left out."""
+    PARTITION_COLUMNS; internal_partition and burrow_status may be left out."""
     by_group: dict[tuple[object, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for row in partitions:
         by_group[tuple(row.get(name) for name in _GROUP)].append(row)

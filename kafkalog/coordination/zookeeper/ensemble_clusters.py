@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kafkalog.errors import LogDirError, OptionError, RefusedOptionError
 
-# What to do about files without a cluster.
+# The advice where files have no cluster.
 NEWER_FILES = (
     "give a newer snapshot, and also the transaction logs, which a server can have in another "
     "directory, dataLogDir"

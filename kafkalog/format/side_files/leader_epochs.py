@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kafkalog.format.side_files.checkpoints import int64, read_checkpoint, write_checkpoint
 
-# So many epochs are named in a message.
+# A message names at most this many epochs.
 _MOST_NAMED = 10
 
 

@@ -18,7 +18,7 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import recorded_end
 from kafkalog.words import counted, first_names, printable
 
-# So many partitions are named in a sentence.
+# A sentence names at most this many partitions.
 _MOST_NAMED = 5
 # A partition of one cluster.
 _Place = tuple[str | None, int]

@@ -165,7 +165,7 @@ def difference(
     by_epoch = epoch_divergence(facts, best_facts)
     end = min(facts.log_end, best_facts.log_end, *([] if by_epoch is None else [by_epoch]))
     key = log.topic_partition or ("", -1)
-    # What a cleaner has been over is written again, by each broker for itself.
+    # Each broker cleans its own replica, and writes other batches then.
     start = max(each.log_dir.cleaner_checkpoints.get(key, 0) for each in (log, best))
     found: Difference | None = None
     for segment in reversed(log.segments):

@@ -110,7 +110,7 @@ class Replica:
             facts = replica_facts(log)
             start, end, epochs = facts.log_start, facts.log_end, list(facts.epochs)
         epochs, carried = rising(epochs), carried_epochs(log)
-        # What a broker takes for the log's epochs, where its batches have others.
+        # The epochs by the file, which a broker goes by, where the batches have others.
         self.other_epochs: Sequence[EpochStart] | None = None
         if first_contradiction(epochs, carried_below(carried, end), start) is not None:
             self.other_epochs, epochs = epochs, without_end(by_batches(epochs, carried), end)

@@ -24,7 +24,7 @@ MOST_LIVE_GROUPS = 10_000
 # All groups and their members in memory, and a group beside its id.
 _MOST_MEMBER_BYTES = 64 * 1024 * 1024
 _GROUP_BYTES = 2000
-# So many items are handled before others get the event loop.
+# Others get the event loop after this many items.
 _ITEMS_AT_ONCE = 64
 
 LiveGroup = ClassicGroup | ConsumerGroup

@@ -34,7 +34,7 @@ Steps = Generator[Pause, None, _Result]
 _TURN_SECONDS = 0.02
 # A turn that has not ended by then makes room for another one.
 _LONG_SECONDS = 0.05
-# So many turns may be longer than that at a time.
+# At most this many turns may be longer than that at a time.
 _MOST_LONG = 32
 # When to look again for a partition that another request reads.
 _BUSY_SECONDS = 0.01

@@ -262,7 +262,7 @@ class InputFile:
 
 
 class DeletedFile(InputFile):
-    """A file that was deleted before it was opened: of `size` bytes, of which none can be read."""
+    """A file that was deleted before it was opened: it has `size` bytes, and none can be read."""
 
     def __init__(self, path: str, size: int) -> None:
         self.path = path

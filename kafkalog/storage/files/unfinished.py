@@ -33,7 +33,8 @@ _NAME = re.compile(
     rf"({re.escape(DIRECTORY)}|{re.escape(FILE)})",
     re.DOTALL,
 )
-# Of /proc/PID/stat after the name of the process, which may have any characters: the state first.
+# The fields of /proc/PID/stat after the name of the process, in which any character can be, begin
+# with the state; this one is when the process began.
 _START_FIELD = 19
 _DEAD = (b"Z", b"X")  # its parent has not asked yet how it ended
 # Tasks on other machines may continue to write for a moment after a job has ended.

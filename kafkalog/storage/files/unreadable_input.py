@@ -22,11 +22,11 @@ _COMPLETE = (ExitCode.DONE, ExitCode.FINDINGS)
 _VARIABLE = "KAFKALOG_UNREADABLE_INPUT"
 # Why the bytes of a file are unreadable that was deleted since it was listed.
 DELETED = "the file was deleted while it was read"
-# In place of the position of a file that was deleted.
+# The position that a note about a deleted file has.
 _DELETED = -1
 # So many places are named one by one.
 _MOST_NAMED = 100
-# In place of a length, for what is not there.
+# The length that a note about missing input has.
 _MISSING = -1
 
 

@@ -90,7 +90,7 @@ def opened_segment(segment: ListedSegment) -> InputFile:
 
 @contextmanager
 def deletions_raised() -> Iterator[None]:
-    """Let `opened_segment` raise FileNotFoundError in a block, for who lists the log again."""
+    """Let `opened_segment` raise FileNotFoundError in a block whose caller lists the log again."""
     before = _is_relisted.set(True)
     try:
         yield

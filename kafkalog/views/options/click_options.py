@@ -41,7 +41,7 @@ PATH is a broker's log directory, a partition directory, a .log file, or a glob
 of these: a local path, or a URI such as s3://bucket/path with credentials in the
 environment. Without PATH, KAFKALOG_LOG_DIRS has them, separated by commas.
 """
-# What a PATH of ZooKeeper's is.
+# The meaning of PATH where ZooKeeper's files are read.
 ZOOKEEPER_PATHS_MEANING = """\
 \b
 PATH is a ZooKeeper server's dataDir, its folder version-2, or a glob of these; give dataDir and

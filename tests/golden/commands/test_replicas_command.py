@@ -228,7 +228,7 @@ def test_partitions_without_any_replica_under_the_paths_are_named(
     log_dirs: list[Path], tmp_path: Path
 ) -> None:
     copies = only_on_13(log_dirs, tmp_path)
-    named = "without a replica under the paths, of which nothing is said here: "
+    named = "without a replica under the paths, which are not in the rows: "
     # The archive does not have the coordinators' partition.
     _, _, err = run([*copies[:2], copies[3]])
     assert f"{named}__transaction_state-0, orders-0\n" in err

@@ -210,8 +210,8 @@ def replicas(
     ]
     if absent:
         print_note(
-            f"partitions of the cluster's metadata without a replica under the paths, of which "
-            f"nothing is said here: {first_names(absent, _MOST_NAMES)}"
+            "the cluster's metadata has partitions without a replica under the paths, which are "
+            f"not in the rows: {first_names(absent, _MOST_NAMES)}"
         )
     if by == _REPLICA and found and not image:
         print_note(_NO_METADATA)
