@@ -78,10 +78,13 @@ def own_paths(unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory) -> Cal
         partition.rename(f"{partition}.{UNIQUE}-delete")
     ensemble = unpacked("kafka39zk.zookeeper") / "zookeeper-live"
     # Clusters are never mixed: with ZooKeeper's files go the logs of the same.
-    logs_with = {True: unpacked("kafka39zk.logs") / "log-dirs" / "*", False: week}
+    of_ensemble = unpacked("kafka39zk.logs") / "log-dirs"
+    logs_with = {True: of_ensemble / "*", False: week}
+    each_log_dir = " ".join(f"--log-dir {each}" for each in sorted(of_ensemble.iterdir()))
 
     def replaced(line: str) -> str:
         stands_for = {
+            "--log-dir /var/lib/kafka/data": each_log_dir,
             "/var/lib/zookeeper": ensemble,
             "/backup/zookeeper": ensemble,
             "/var/lib/kafka/data": logs_with["zookeeper" in line],

@@ -30,17 +30,23 @@ def test_tables_are_the_same_where_there_is_much(
 
 @pytest.mark.deep
 @pytest.mark.parametrize(
-    ("job", "tables"),
+    ("job", "tables", "code"),
     [
-        ("plan_recovery", ("recovery_plan", "producer_sequences")),
-        ("plan_retention", ("retention_plan",)),
-        ("verify_compaction", ("compaction_report", "compaction_findings")),
-        ("report_transactions", ("transaction_report", "stable_offsets")),
+        ("plan_recovery", ("recovery_plan", "producer_sequences"), ExitCode.DONE),
+        ("plan_retention", ("retention_plan",), ExitCode.DONE),
+        ("verify_compaction", ("compaction_report", "compaction_findings"), ExitCode.DONE),
+        # F940: the checkpoints of kafka-4.4 name logs of __transaction_state that it lacks.
+        (
+            "report_transactions",
+            ("transaction_report", "stable_offsets"),
+            ExitCode.UNREADABLE_INPUT,
+        ),
     ],
 )
 def test_what_is_much_is_left_to_spark(
     job: str,
     tables: tuple[str, ...],
+    code: ExitCode,
     spark: SparkSession,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -51,7 +57,7 @@ def test_what_is_much_is_left_to_spark(
     said = []
     for output in (few, many):
         main = import_module(f"jobs.{job}").main
-        assert main([*arguments, "--output-dir", str(output)]) == ExitCode.DONE
+        assert main([*arguments, "--output-dir", str(output)]) == code
         said.append(capsys.readouterr().out.splitlines()[-2])
         monkeypatch.setattr("kafkalog.spark.jobs.spark_views._FEW_SEGMENTS", 0)
         monkeypatch.setattr("kafkalog.spark.kept_rows._FEW_ROWS", 0)
