@@ -39,10 +39,11 @@ def contents(output: Any) -> dict[str, str]:
 
 
 def shown(notebook: Path) -> list[list[tuple[str, str]]]:
-    """What each code cell shows: texts and tables as they are, and that there is a picture."""
+    """What each code cell shows: texts and tables as they are, and that there is a picture. How
+    wide a table of plain text is follows the length of the directory, which is left out."""
     return [
         [
-            (media, "" if media.startswith("image/") else text)
+            (media, "" if media.startswith("image/") else re.sub("---+|  +", "  ", text))
             for output in cell.outputs
             for media, text in sorted(contents(output).items())
         ]
