@@ -31,9 +31,11 @@ from kafkalog.inspection.groups.transaction_states import (
     open_transaction_rule,
 )
 from kafkalog.inspection.logs.missing_records import MissingRecords, note_missing_records
+from kafkalog.inspection.logs.replica_facts import replica_sets
 from kafkalog.storage.log_dir.absent_coordinators import absent_coordinators
 from kafkalog.storage.names import TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.views.engine import AskedView, Batches, Rows, RowsInMemory, Views
 from kafkalog.words import first_names
 
@@ -111,24 +113,37 @@ class Transactions:
 def transactions(views: Views, settings: TransactionSettings) -> Transactions:
     """Return the transactions of logs, judged by what coordinators' logs say, which are among those
     of the views: if not all of their partitions are, none is called hanging because no coordinator
-    knows it."""
+    knows it. Of several replicas of a partition the best one counts."""
     as_of = {"asOf": settings.at_ms}
+    logs = _counted_logs(views.logs, settings.logs)
     stable, states = views.rows(
-        AskedView(STABLE_OFFSETS, options=as_of, logs=settings.logs), _states(settings.as_of_ms)
+        AskedView(STABLE_OFFSETS, options=as_of, logs=logs), _states(settings.as_of_ms)
     )
     coordinators = _Coordinators.of(states, settings.as_of_ms)
     rule, missing = open_transaction_rule(views.logs, settings.at_ms, settings.longest_ms)
     judging = _Judging(rule, coordinators, {_log(row): row["holder_producer_id"] for row in stable})
     if settings.has_ended_rows:
-        asked = AskedView("transactions", None, judging, arrow_schema(REPORT), as_of, settings.logs)
+        asked = AskedView("transactions", None, judging, arrow_schema(REPORT), as_of, logs)
         (report,) = views.rows(asked)
         outcomes = _outcomes(report)
     else:
         counting = _EndedCounted(judging)
-        asked = AskedView("transactions", None, counting, _OPEN_AND_ENDED, as_of, settings.logs)
+        asked = AskedView("transactions", None, counting, _OPEN_AND_ENDED, as_of, logs)
         report, outcomes = _open_and_ended(views.rows(asked)[0].table)
     notes = _absent_notes(absent_coordinators(views.logs))
     return Transactions(report, stable, outcomes, coordinators.ids, notes, missing)
+
+
+def _counted_logs(
+    logs: Sequence[PartitionLog], asked: Sequence[PartitionLog] | None
+) -> Sequence[PartitionLog] | None:
+    """Return the logs that are read, None for all: those that are asked for, of several replicas
+    the best one. In one that is behind, transactions are open that have ended."""
+    given = logs if asked is None else asked
+    oldest = {id(log) for log in given if is_oldest_layout(log)}
+    replicas = replica_sets([log for log in given if id(log) not in oldest])
+    counted = oldest | {id(each.best) for each in replicas}
+    return asked if len(counted) == len(given) else [log for log in given if id(log) in counted]
 
 
 def transactional_ids(

@@ -249,3 +249,19 @@ def test_of_one_topic_only_its_transactions_are_reported(unpacked: Unpacked) -> 
 def test_an_unknown_id_is_a_wrong_argument(unpacked: Unpacked) -> None:
     code, _, err = run(*log_dirs(unpacked("kafka44.logs")), "--list", "--transactional-id", "x")
     assert (code, "ids of the log directories: shop." in err) == (2, True)
+
+
+def test_a_replica_that_is_behind_makes_nothing_hang(unpacked: Unpacked, tmp_path: Path) -> None:
+    # F216: another broker's disk, copied before the last marker of shop.tx-0 was there.
+    (whole,) = log_dirs(unpacked("kafka44.logs"))
+    behind = tmp_path / "behind"
+    shutil.copytree(Path(whole) / "shop.tx-0", behind / "shop.tx-0")
+    properties = (Path(whole) / "meta.properties").read_text()
+    (behind / "meta.properties").write_text(re.sub("node.id=.*", "node.id=9", properties))
+    log = max((behind / "shop.tx-0").glob("*.log"))
+    log.write_bytes(log.read_bytes()[:-78])
+    assert [row["outcome"] for row in rows(behind)] == ["open"]
+    at = "--as-of", "2026-11-22T00:00:00Z"
+    for table in ((), ("--all",), ("--stable-offsets",)):
+        assert rows(whole, behind, *at, *table) == rows(whole, *at, *table)
+    assert run(whole, behind, *at)[:2] == run(whole, *at)[:2]
