@@ -24,6 +24,7 @@ from kafkalog.storage.cleaning.retention_facts import (
     largest_timestamp,
     rebuilt_segments,
 )
+from kafkalog.storage.files.files import modified_ms
 from kafkalog.storage.log_dir.topic_configs import RetentionSettings
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
@@ -83,6 +84,10 @@ def _largest_timestamps(log: PartitionLog, latest_ms: int) -> list[LargestTimest
             found = latest_ms if number == last else _walked(log.segments[number])[1]
             if found != NO_VALUE:
                 times[number] = LargestTimestamp(found, TimestampFrom.BATCHES)
+            elif times[number].source is TimestampFrom.ZEROS:
+                # The index that a broker recreates of no batch has no entry.
+                written_ms = modified_ms(log.segments[number].path)
+                times[number] = LargestTimestamp(written_ms, TimestampFrom.FILE)
     return times
 
 

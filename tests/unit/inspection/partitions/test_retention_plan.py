@@ -153,3 +153,15 @@ def test_a_partition_without_a_segment_has_no_row(tmp_path: Path) -> None:
     (tmp_path / "orders-0").mkdir()
     (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_text("0\n0\n")
     assert rows(tmp_path) == []
+
+
+def test_zeros_of_an_index_that_a_broker_recreates_are_not_of_1970(log_dir: Path) -> None:
+    # F121, F941: copied from a running broker, with room in the index for entries to come.
+    last = log_dir / "orders-0" / f"{3:020d}"
+    last.with_suffix(".log").write_bytes(b"")
+    last.with_suffix(".timeindex").write_bytes(bytes(4092))
+    os.utime(last.with_suffix(".log"), ns=(0, WRITTEN_MS * 1_000_000))
+    assert ages(log_dir)[-1] == (WRITTEN_MS, "mtime")
+    # It is not recreated after a clean stop.
+    (log_dir / ".kafka_cleanshutdown").touch()
+    assert ages(log_dir)[-1] == (0, "timeindex_zeros")
