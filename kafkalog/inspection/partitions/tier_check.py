@@ -25,8 +25,8 @@ from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog, topic_id
 
 _LOG = "log"
 _MANIFEST = "rsm-manifest"
-ERRORS = ("missing_object", "size_differs", "hole")
-ORPHAN = "orphan"
+HOLE, ORPHAN = "hole", "orphan"
+ERRORS = ("missing_object", "size_differs", HOLE)
 # Findings that a later record about the segment would end.
 UNFINISHED = (ORPHAN, "unfinished_copy", "unfinished_deletion")
 UNKNOWN = "unknown"
@@ -66,12 +66,13 @@ def tier_rows(
     local logs of the same topics, and for each hole. `stored` is None where the tier was not given:
     nothing is said of its objects then.
 
-    Where the metadata is not `is_whole`, no object is called left over: the record that names it
-    may be in what is missing. Where it `hides_changes`, no local segment is called safe either, and
-    nothing unfinished: the last record about a segment may be missing (F953).
+    Where the metadata is not `is_whole`, no object is called left over, and no offsets a hole: the
+    record that names the object may be in what is missing. Where it `hides_changes`, no local
+    segment is called safe either, and nothing unfinished: the last record about a segment may be
+    missing (F953).
     """
     objects = {each.segment_id: each for each in stored or ()}
-    withheld = () if is_whole else UNFINISHED if hides_changes else (ORPHAN,)
+    withheld = () if is_whole else (*(UNFINISHED if hides_changes else (ORPHAN,)), HOLE)
     rows = [
         _withheld(_of_metadata(each, objects.get(each.segment_id), stored is not None), withheld)
         for each in segments
@@ -93,7 +94,8 @@ def tier_rows(
             local = _local(log, key, usable[key])
             rows += [_not_safe(row) for row in local] if hides_changes else local
     for key in sorted(tiered):
-        rows += _holes(key, usable[key], by_key[key])
+        holes = _holes(key, usable[key], by_key[key])
+        rows += [_withheld(row, withheld) for row in holes]
     return sorted(rows, key=lambda row: (row.topic, row.partition, row.start_offset))
 
 
@@ -101,7 +103,8 @@ def _withheld(row: TierRow, withheld: Sequence[str]) -> TierRow:
     """Return a row without a finding that the missing records may refute."""
     if row.finding not in withheld:
         return row
-    detail = f"not known to be left over: {REMOTE_LOG_METADATA} is not whole"
+    claim = "lost" if row.finding == HOLE else "left over"
+    detail = f"not known to be {claim}: {REMOTE_LOG_METADATA} is not whole"
     return row._replace(state=row.state or UNKNOWN, finding=None, detail=detail)
 
 
@@ -243,7 +246,7 @@ def _holes(
             state=None,
             start_offset=position,
             end_offset=end - 1,
-            finding="hole",
+            finding=HOLE,
             detail="neither the tier nor a log directory of the input has these offsets",
             topic_id=key[1],
         )

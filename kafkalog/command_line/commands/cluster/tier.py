@@ -173,5 +173,8 @@ def _verdict(rows: Sequence[TierRow], *, is_whole: bool) -> str:
     if others:
         said += f"; {counted(others, 'finding')} of what is left over"
     if not is_whole:
-        return f"{said}; what is left over is NOT KNOWN: give the log directories of all brokers"
+        return (
+            f"{said}; what else is lost or left over is NOT KNOWN: give the log directories of all "
+            "brokers"
+        )
     return said if errors or others else f"{said}; sound"
