@@ -20,6 +20,7 @@ from kafkalog.errors import LogDirError
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.inspection.metadata.current_topics import find_logs
+from kafkalog.inspection.zookeeper.cluster_trees import refuse_without_cluster
 from kafkalog.inspection.zookeeper.consumer_audit_rows import (
     AUDIT_TABLES,
     CONSUMER_FINDINGS,
@@ -37,6 +38,8 @@ from kafkalog.views.options.options import Mode
 from kafkalog.views.reading.zookeeper_damage import reported_damage
 from kafkalog.words import counted
 from kafkalog.zookeeper.data_dir import DataDir
+from kafkalog.zookeeper.faults import ZooKeeperFinding
+from kafkalog.zookeeper.replay import tree_at
 
 _logger = logger(__name__)
 
@@ -97,9 +100,12 @@ def audit(settings: AuditSettings) -> Audit:
     """Return the audit of each cluster as the member of its ensemble has it that has come furthest.
 
     Raises CorruptDataError for damage with mode FAILFAST, DataLossError for a file that was purged
-    meanwhile.
+    meanwhile, LogDirError where no cluster is in any of the data directories.
     """
     every = [*_all_rows(settings)]
+    if not every:
+        dirs = settings.data_dirs
+        refuse_without_cluster({each.path: tree_at(each, None, _passed_over) for each in dirs})
     clusters = members_by_cluster({_cluster(path, row) for path, row in every})
     newest = {(members[0].input_path, members[0].chroot) for members in clusters}
     chosen = [each for each in every if (each[0], each[1].place.chroot) in newest]
@@ -137,6 +143,10 @@ def _all_rows(settings: AuditSettings) -> Iterator[tuple[str, AuditRow]]:
         with reported_damage(data_dir, settings.mode, _ADVICE) as report:
             for row in audit_rows(data_dir, settings.log_dirs, report):
                 yield data_dir.path, row
+
+
+def _passed_over(_: ZooKeeperFinding) -> None:
+    """Say nothing of damage, which has been reported before."""
 
 
 def _cluster(path: str, row: AuditRow) -> EnsembleCluster:

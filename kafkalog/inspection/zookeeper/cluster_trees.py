@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple, NoReturn
 
 from kafkalog.coordination.zookeeper.ensemble_clusters import (
     NEWER_FILES,
@@ -85,11 +85,15 @@ def newest_tree(
         for place in cluster_places(tree).values()
     }
     if not places:
-        words = "; ".join(_without_cluster(path, tree) for path, tree in trees.items())
-        advice = NEWER_FILES if time_ms is None else f"{NEWER_FILES}, or a later time"
-        raise LogDirError(f"{words}: {advice}")
+        refuse_without_cluster(trees, has_time=time_ms is not None)
     cluster = cluster_of_log_dirs(list(places), cluster_ids, chroot=chroot, allow_unknown=True)
     return ClusterTree(cluster.input_path, trees[cluster.input_path], places[cluster])
+
+
+def refuse_without_cluster(trees: Mapping[str, TreeAt], *, has_time: bool = False) -> NoReturn:
+    """Raise LogDirError for the trees of data directories, by path, in which no cluster is."""
+    words = "; ".join(_without_cluster(path, tree) for path, tree in trees.items())
+    raise LogDirError(f"{words}: {NEWER_FILES}{', or a later time' * has_time}")
 
 
 def _without_cluster(path: str, tree: TreeAt) -> str:

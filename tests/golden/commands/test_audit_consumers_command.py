@@ -51,3 +51,13 @@ def test_what_is_no_data_directory_is_unreadable_input(tmp_path: Path, data_dir:
     assert code == ExitCode.UNREADABLE_INPUT
     assert "holds no snapshot.* and no log.* of ZooKeeper" in error
     assert run(data_dir, "--log-dir", tmp_path / "nowhere")[0] == ExitCode.UNREADABLE_INPUT
+
+
+def test_without_a_cluster_nothing_is_audited(unpacked: Unpack, tmp_path: Path) -> None:
+    # A server's first snapshot, before a broker has written to it.
+    empty = unpacked("kafka39zk.zookeeper") / "zookeeper-live" / "version-2" / "snapshot.0"
+    (tmp_path / "version-2").mkdir()
+    (tmp_path / "version-2" / empty.name).write_bytes(empty.read_bytes())
+    code, out, error = run(tmp_path)
+    assert (code, out) == (ExitCode.UNREADABLE_INPUT, "")
+    assert f"{tmp_path}: no Kafka cluster as of zxid 0x0" in error and "newer snapshot" in error
