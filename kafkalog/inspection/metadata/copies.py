@@ -135,7 +135,9 @@ def directory_id_of(path: str) -> str | None:
 def metadata_copies(paths: Sequence[str]) -> list[MetadataCopy]:
     """Return the copies under the paths. Raises LogDirError if there is none, and for copies that
     are not of different nodes of one cluster."""
-    found = copies_among(find_partitions(paths, strict=False, current_ids=None))
+    found = copies_among(
+        find_partitions(paths, strict=False, current_ids=None, needed=CLUSTER_METADATA)
+    )
     if not found:
         raise LogDirError(
             f"{', '.join(paths)}: there is no {CLUSTER_METADATA}-0: give the log directories, or "

@@ -75,7 +75,11 @@ def with_segments_of_now(log: PartitionLog) -> PartitionLog:
 
 
 def find_partitions(
-    paths: Sequence[str], *, strict: bool = True, current_ids: CurrentIds | None = no_ids_known
+    paths: Sequence[str],
+    *,
+    strict: bool = True,
+    current_ids: CurrentIds | None = no_ids_known,
+    needed: str | None = None,
 ) -> list[PartitionLog]:
     """Return the partitions under the paths, sorted by topic and partition.
 
@@ -84,7 +88,8 @@ def find_partitions(
     `strict`, a checkpoint file that cannot be read is an error; otherwise it is logged and ignored,
     as by brokers. Of several topics with one name those that do not have it by `current_ids` are
     named TOPIC@ID (docs/format.md F925); with None nothing tells their logs apart. Raises
-    LogDirError if a path is none of these, or if a partition is found twice.
+    LogDirError if a path is none of these, or if a partition is found twice, one of topic `needed`
+    where that is given.
     """
     files: dict[str, list[str]] = {}
     found = {entry.path: entry for pattern in paths for entry in input_entries(pattern)}
@@ -109,7 +114,7 @@ def find_partitions(
     if current_ids is not None:
         logs = topics_apart(logs, current_ids)
     logs = with_tiered_beginnings(logs)
-    refuse_doubles(logs)
+    refuse_doubles([log for log in logs if needed in (None, log.topic)])
     return sorted(logs, key=lambda log: (log.topic or "", log.partition or 0, log.path))
 
 

@@ -162,3 +162,16 @@ def test_what_checkpoints_say_of_a_former_topic_holds_for_it(nodes: Path) -> Non
     marks = former.log_dir.high_watermarks
     assert marks[FORMER, 0] == marks[TOPIC, 0]
     assert former.is_former and not any(log.is_former for log in logs if log.topic == TOPIC)
+
+
+def test_what_needs_the_metadata_only_does_not_stop_for_a_partition_that_is_there_twice(
+    nodes: Path,
+) -> None:
+    # As after a disk was copied: two directories of broker 12 have orders-0.
+    shutil.copytree(nodes / "node-12/data/orders-0", nodes / "copied/orders-0")
+    shutil.copy(nodes / "node-12/data/meta.properties", nodes / "copied")
+    paths = log_dirs(nodes)
+    for command in ("quorum", "metadata"):
+        assert run([*paths, str(nodes / "copied")], command) == run(paths, command)
+    code, _, err = run([*paths, str(nodes / "copied")], "check")
+    assert (code, "partition orders-0 is there twice" in err) == (3, True)
