@@ -58,7 +58,11 @@ def group_columns(table: str, *, verbose: bool) -> tuple[str, ...]:
         "why": WHY_COLUMNS,
         "lagging": _LAGGING_VERBOSE if verbose else _LAGGING,
     }
-    return tables.get(table, (*_OFFSETS, *more))
+    return tables.get(table, (*_with_resumed(RESUME_COLUMNS), *more))
+
+
+def _with_resumed(resumed: Sequence[str]) -> tuple[str, ...]:
+    return (*_OFFSETS[:_LAG_END], *resumed, *_OFFSETS[_LAG_END:])
 
 
 def write_names(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
@@ -133,10 +137,14 @@ def write_offsets(
 ) -> None:
     """Write a row per group, topic and partition, also where a commit only waits for the end of its
     transaction, of which the tool shows nothing. `groups` are the requested ones."""
-    # As text, where any commit is resumed elsewhere.
-    is_shown = table_format != "text" or any(row.resumes_at is not None for row in rows)
+    # As text, where any commit is resumed elsewhere, or where they are asked for.
+    is_shown = (
+        table_format != "text"
+        or has_chosen_columns()
+        or any(row.resumes_at is not None for row in rows)
+    )
     resumed = RESUME_COLUMNS if is_shown else ()
-    names = (*_OFFSETS[:_LAG_END], *resumed, *_OFFSETS[_LAG_END:], *(_VERBOSE if verbose else ()))
+    names = (*_with_resumed(resumed), *(_VERBOSE if verbose else ()))
     values = []
     for row in rows:
         offsets = _offsets(row)

@@ -484,6 +484,9 @@ def test_where_a_consumer_does_not_continue_at_its_commit_is_shown(resumed: str)
     assert "librdkafka's that are given their partitions by assign continue at the commit" in err
     _, out, err = run(resumed, "--group", "g2")
     assert ("RESUMES-AT" in out, "continues" in err) == (False, False)
+    # It is a column of the table, whatever the rows have.
+    _, out, _ = run(resumed, "--group", "g2", "--columns", "group,resumes_at")
+    assert [line.split() for line in out.splitlines()] == [["GROUP", "RESUMES-AT"], ["g2", "-"]]
     # The epochs of a past time are not known.
     assert rows(resumed, "--group", "g0", "--as-of", "2026-01-02")[0]["resumes_at"] is None
 
