@@ -28,11 +28,21 @@ _ANSWERS = (
         "visibility",
     ),
     *("lost_records", "lag", "to_read", "offset", "behind", "diverges_at", "what"),
+    *("start_error", "waiting_offsets", "value_size"),
     *("waiting_groups", "detail", "change", "stuck_since_ms", "behind_since_ms"),
     *("offsets_held_back", "last_stable_offset", "holder_transactional_id"),
-    *("total_size", "size", "saved", "salvageable_records", "consumers_stop_at", "start_error"),
+    *("total_size", "size", "saved", "salvageable_records", "padded_time_indexes"),
+    *("missing_offsets", "consumers_stop_at"),
     *("under_replicated_partitions", "leaderless_partitions", "leader", "isr", "state"),
-    *("position", "is_elected", "keep_stopped", "commit_status", "end_offset", "records"),
+    *(
+        "timestamp_ms",
+        "position",
+        "is_elected",
+        "keep_stopped",
+        "commit_status",
+        "end_offset",
+        "records",
+    ),
 )
 _RANKS = {name: rank for rank, name in enumerate((*_SUBJECTS, *_ANSWERS))}
 _PATHS = frozenset(("file", "path", "directory", "source", "cut_file"))
@@ -53,8 +63,9 @@ class Column(NamedTuple):
         return max(map(len, self.cells))
 
     def least(self, narrowest: int) -> int:
-        """Return the width below which the column is left out; `narrowest` is that of texts."""
-        if self.is_number:
+        """Return the width below which the column is left out; `narrowest` is that of texts, times
+        apart, which are whole."""
+        if self.is_number or self.name.endswith("_ms"):
             return self.width
         readable = 0
         if self.name in _PATHS:

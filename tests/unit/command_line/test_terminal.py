@@ -127,6 +127,33 @@ def test_the_columns_with_the_answer_are_the_last_to_go(
         assert lines[1].endswith("billing-service-of-the-shop")
 
 
+RECOVERY = (
+    *("topic", "partition", "broker_starts", "log_end_offset", "lost_records"),
+    *("salvageable_records", "missing_offsets", "cut_position", "start_error"),
+)
+RECOVERY_ROW = ("orders", 1, False, None, 0, 0, None, None, "leader-epoch-checkpoint: version 7")
+MATCH = ("topic", "partition", "offset", "timestamp_ms", "value_size", "visibility", "position")
+MATCH_ROW = ("orders", 0, 10, "2025-12-31T23:59:41.000Z", "tombstone", "visible", 144)
+STATUS = ("topic", "partition", "status", "next_offset", "log_start_offset", "waiting_offsets")
+STATUS_ROW = ("orders-of-the-shop-abroad", 0, "future_time", 12, 0, 29)
+
+
+@pytest.mark.parametrize(
+    ("names", "row", "stays"),
+    [
+        (RECOVERY, RECOVERY_ROW, "START-ERROR"),
+        (MATCH, MATCH_ROW, "VALUE-SIZE"),
+        (STATUS, STATUS_ROW, "WAITING-OFFSETS"),
+    ],
+)
+def test_why_a_broker_does_not_start_what_is_deleted_and_what_waits_are_answers(
+    names: Sequence[str], row: Sequence[object], stays: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header, _ = on_terminal(monkeypatch, 80, names=names, rows=[row])
+    assert stays in header.split()
+    assert len(header.split()) < len(names)
+
+
 @pytest.mark.parametrize(
     ("columns", "file"),
     [
