@@ -171,6 +171,9 @@ class PartitionLog:
 
     @property
     def name(self) -> str:
+        """TOPIC-PARTITION; of a log that is outside such a directory, that directory's name."""
+        if self.topic is None:
+            return os.path.basename(self.path)
         return f"{self.topic}-{self.partition}"
 
     @property

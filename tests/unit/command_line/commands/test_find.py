@@ -293,3 +293,10 @@ def test_of_two_partitions_the_later_record_comes_first_and_a_tombstone_says_so(
     table = [line.split() for line in result.stdout.splitlines()[1:]]
     assert [row[1:3] for row in table] == [[p, o] for o in "210" for p in "10"]
     assert [row[4] for row in table] == ["tombstone"] * 2 + ["10"] * 4
+
+
+def test_a_log_outside_a_partitions_directory_has_the_name_of_its_own(log_dir: Path) -> None:
+    log = log_dir / "elsewhere" / f"{0:020d}.log"
+    log.parent.mkdir()
+    log.write_bytes((log_dir / "orders-0" / log.name).read_bytes())
+    assert f"searched elsewhere in {log.parent}: " in find("--key", "a", log).stderr
