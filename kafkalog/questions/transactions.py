@@ -137,7 +137,7 @@ def transactions(views: Views, settings: TransactionSettings) -> Transactions:
 def _counted_logs(
     logs: Sequence[PartitionLog], asked: Sequence[PartitionLog] | None
 ) -> Sequence[PartitionLog] | None:
-    """Return the logs that are read, None for all: those that are asked for, of several replicas
+    """Return the logs that are read, None for all: those that are requested, of several replicas
     the best one. In one that is behind, transactions are open that have ended."""
     given = logs if asked is None else asked
     oldest = {id(log) for log in given if is_oldest_layout(log)}

@@ -137,7 +137,7 @@ def write_offsets(
 ) -> None:
     """Write a row per group, topic and partition, also where a commit only waits for the end of its
     transaction, of which the tool shows nothing. `groups` are the requested ones."""
-    # As text, where any commit is resumed elsewhere, or where they are asked for.
+    # As text, where any commit is resumed elsewhere, or where they are requested.
     is_shown = (
         table_format != "text"
         or has_chosen_columns()
