@@ -1,10 +1,10 @@
-"""Rows that were made one by one as an Arrow record batch of a view or table."""
+"""Rows that were made one by one as an Arrow record batch of a view or table, and sums of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -15,6 +15,27 @@ TableRow = Mapping[str, object]
 ROWS_PER_BATCH = 8192
 # Types whose columns are not texts, bytes or numbers.
 _NOT_FIXED_WIDTH = (pa.types.is_nested, pa.types.is_boolean, pa.types.is_timestamp)
+
+
+class RowTotals:
+    """What the rows of a table come to: a dataclass of sums, to which rows are added."""
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Self:
+        """Return what the rows come to."""
+        totals = cls()
+        for row in rows:
+            totals.add(row)
+        return totals
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row."""
+        raise NotImplementedError
+
+    def add_values(self, row: Mapping[str, Any], *names: str) -> None:
+        """Add the row's values of these columns to the sums of the same names; null is 0."""
+        for name in names:
+            setattr(self, name, getattr(self, name) + (row[name] or 0))
 
 
 def table_batch(

@@ -9,7 +9,14 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.terminal import print_note, printed_columns, styled, write_table
+from kafkalog.command_line.terminal import (
+    print_note,
+    print_text,
+    printed_columns,
+    styled,
+    table_format_option,
+    write_table,
+)
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import Decorator
@@ -19,6 +26,24 @@ from kafkalog.words import counted, printable_lines
 def shown_rows_option(noun: str) -> Decorator:
     """Add --show, received as `show`, for the table that `write_findings` writes."""
     return shared.show_option(f"{noun} as text; JSON and CSV have all", default=100)
+
+
+def answer_options(kinds: Sequence[str], meaning: str) -> Decorator:
+    """Add --by, and the options of every command that shows rows by it and can end with findings:
+    --show, --fail-on-findings and --format."""
+    added = (
+        shared.by_option(kinds, meaning),
+        shown_rows_option("rows"),
+        shared.fail_on_findings_option(default=True),
+        table_format_option,
+    )
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(added):
+            function = option(function)
+        return function
+
+    return decorated
 
 
 def write_findings(
@@ -68,6 +93,11 @@ def write_verdict(verdict: str, table_format: str, *, has_findings: bool) -> Non
         click.echo(styled(printable_lines(verdict), fg="red" if has_findings else "green"))
     else:
         print_note(verdict)
+
+
+def write_words(lines: Iterable[str], table_format: str) -> None:
+    """Write the last lines, to stderr if stdout has rows for programs."""
+    (print_text if table_format == "text" else print_note)("\n".join(lines))
 
 
 def exit_code(*, has_findings: bool, fails: bool) -> ExitCode:

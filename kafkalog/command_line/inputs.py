@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kafkalog.command_line.terminal import progress_bar
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.storage.partition_log import PartitionLog, is_selected
 from kafkalog.words import first_names, name_suggestions
+
+if TYPE_CHECKING:
+    from kafkalog.views.engine import LocalViews
 
 
 def bytes_in(logs: Sequence[PartitionLog]) -> int:
     """Return the size of all log files of the logs."""
     return sum(segment.size for log in logs for segment in log.segments)
+
+
+@contextmanager
+def views_with_progress(
+    paths: Sequence[str],
+    logs: Sequence[PartitionLog],
+    processes: int | None,
+    label: str = "reading",
+    *,
+    reads: int = 1,
+    selected: Sequence[PartitionLog] | None = None,
+    options: Mapping[str, str | int | None] | None = None,
+) -> Iterator[LocalViews]:
+    """Read views of the logs under the paths, and show a progress bar meanwhile. `processes` is
+    --processes. The bar expects `reads` times the bytes of the `selected` logs, or of all;
+    `options` are the source's."""
+    from kafkalog.views.engine import LocalViews
+    from kafkalog.views.parallel import processes_for
+
+    size = bytes_in(logs if selected is None else selected)
+    with progress_bar(reads * size, label) as bar:
+        yield LocalViews(paths, logs, processes_for(size, processes), options or {}, bar.update)
 
 
 def logs_of_topics(

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.table_rows import RowTotals
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import AskedView, Rows, RowsInMemory, Views
 from kafkalog.words import counted
@@ -33,7 +34,7 @@ class CompactionRequest:
 
 
 @dataclass
-class CompactionTotals:
+class CompactionTotals(RowTotals):
     """How many partitions there are, have findings, are due for cleaning, are possibly due, and
     were compared with an earlier copy; and the sums of their findings, records and bytes."""
 
@@ -48,22 +49,14 @@ class CompactionTotals:
     freeable_bytes: int = 0
     unread_bytes: int = 0
 
-    @classmethod
-    def of(cls, report: Iterable[Mapping[str, Any]]) -> CompactionTotals:
-        """Return what rows of table `compaction_report` come to."""
-        totals = cls()
-        for row in report:
-            totals._add(row)
-        return totals
-
-    def _add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row of table `compaction_report`."""
         self.partitions += 1
         self.faulty_partitions += bool(row["errors"] or row["warnings"])
         self.due_partitions += bool(row["is_due"])
         self.unknown_partitions += row["is_due"] is None and row["dirty_bytes"] is not None
         self.compared += row["before_directory"] is not None
-        for name in _SUMMED:
-            setattr(self, name, getattr(self, name) + (row[name] or 0))
+        self.add_values(row, *_SUMMED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ sequence numbers of idempotent producers. Rules: docs/format.md F113 to F124, do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafkalog.columns.table_rows import RowTotals
 from kafkalog.views.engine import AskedView, Options, Rows, Views
 from kafkalog.words import counted, first_names
 
@@ -76,7 +77,7 @@ def is_finding(row: Mapping[str, Any]) -> bool:
 
 
 @dataclass
-class RecoveryTotals:
+class RecoveryTotals(RowTotals):
     """How many partitions there are, what is lost of them, and what could be saved."""
 
     partitions: int = 0
@@ -92,23 +93,14 @@ class RecoveryTotals:
     stops: list[str] = field(default_factory=list)
     findings: int = 0
 
-    @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]]) -> RecoveryTotals:
-        """Return what the rows come to."""
-        totals = cls()
-        for row in rows:
-            totals._add(row)
-        return totals
-
-    def _add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row of table `recovery_plan`."""
         self.partitions += 1
         self.start_errors += not row["broker_starts"]
         self.cut_partitions += bool(row["lost_bytes"])
         self.short_partitions += bool(row["missing_offsets"])
-        for name in ("lost_bytes", "salvageable_bytes", "salvageable_records"):
-            setattr(self, name, getattr(self, name) + row[name])
-        for name in ("missing_offsets", "remaining_faults", "padded_time_indexes"):
-            setattr(self, name, getattr(self, name) + (row[name] or 0))
+        self.add_values(row, "lost_bytes", "salvageable_bytes", "salvageable_records")
+        self.add_values(row, "missing_offsets", "remaining_faults", "padded_time_indexes")
         if row["consumers_stop_at"] is not None:
             self.stops.append(f"{row['topic']}-{row['partition']}@{row['consumers_stop_at']}")
         self.findings += is_finding(row)

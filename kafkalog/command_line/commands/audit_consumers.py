@@ -10,11 +10,11 @@ import click
 
 from kafkalog.command_line.findings_table import (
     answer_columns,
+    answer_options,
     exit_code,
-    shown_rows_option,
     write_answer,
+    write_words,
 )
-from kafkalog.command_line.terminal import print_note, print_text, table_format_option
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.words import time_text
@@ -51,10 +51,7 @@ Examples:
 @click.command("audit-consumers", epilog=_EPILOG)
 @shared.paths_argument
 @shared.audited_log_dir_option
-@shared.by_option(tuple(_TABLES), "A row per finding, per partition of a group, or per claim.")
-@shown_rows_option("rows")
-@shared.fail_on_findings_option(default=True)
-@table_format_option
+@answer_options(tuple(_TABLES), "A row per finding, per partition of a group, or per claim.")
 def audit_consumers(
     paths: Sequence[str],
     log_dirs: tuple[str, ...],
@@ -73,5 +70,5 @@ def audit_consumers(
     settings = AuditSettings(data_dirs, compared_log_dirs(log_dirs), time.time_ns() // 1_000_000)
     found = audit(settings)
     write_answer(columns, found.tables[table], table_format, show=show, texts=_TEXTS)
-    (print_text if table_format == "text" else print_note)("\n".join(found.words()))
+    write_words(found.words(), table_format)
     return exit_code(has_findings=found.has_findings, fails=fail_on_findings)

@@ -12,18 +12,12 @@ from kafkalog.command_line.findings_table import (
     write_findings,
     write_verdict,
 )
-from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.terminal import (
-    print_note,
-    printed_columns,
-    progress_bar,
-    table_format_option,
-)
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
+from kafkalog.command_line.terminal import print_note, printed_columns, table_format_option
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
-from kafkalog.views.parallel import processes_for
 from kafkalog.words import counted
 
 # The size of a task, after which progress is shown.
@@ -81,12 +75,10 @@ def check(
     from kafkalog.inspection.metadata.current_topics import find_logs
     from kafkalog.questions.checks import checks, refuse_without_segments
     from kafkalog.storage.log_dir.other_entries import absent_lines
-    from kafkalog.views.engine import LocalViews
 
     printed_columns(_FINDING_COLUMNS)
     found = find_logs(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
-    size = bytes_in(logs)
     absent = [
         *absent_lines(paths, logs, topics, partitions),
         *missing_replica_lines(paths, found, cluster_images(found), topics, partitions),
@@ -103,9 +95,10 @@ def check(
             "not checked"
         )
     passes = 1 if no_indexes else 2
-    with progress_bar(size * passes, "checking") as bar:
-        options = {"maxPartitionBytes": _TASK_BYTES}
-        views = LocalViews(paths, logs, processes_for(size, processes), options, bar.update)
+    options = {"maxPartitionBytes": _TASK_BYTES}
+    with views_with_progress(
+        paths, logs, processes, "checking", reads=passes, options=options
+    ) as views:
         checked = checks(views, with_indexes=not no_indexes)
     for line in absent:
         print_note(line)

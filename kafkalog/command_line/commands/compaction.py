@@ -10,19 +10,18 @@ import click
 
 from kafkalog.command_line.findings_table import (
     answer_columns,
+    answer_options,
     exit_code,
-    shown_rows_option,
     write_answer,
     write_verdict,
 )
-from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
+from kafkalog.command_line.terminal import print_note
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.config_files import ConfigSources
 from kafkalog.views.options.parameter_types import GivenPath
-from kafkalog.views.parallel import processes_for
 
 _PARTITIONS, _FINDINGS = "compaction_report", "compaction_findings"
 _TEXT_COLUMNS = {
@@ -60,10 +59,7 @@ Examples:
 )
 @shared.config_options
 @shared.as_of_option("Check as of this time instead of now")
-@shared.by_option(tuple(_TABLES), "A row per finding, or per compacted partition.")
-@shown_rows_option("rows")
-@shared.fail_on_findings_option(default=True)
-@table_format_option
+@answer_options(tuple(_TABLES), "A row per finding, or per compacted partition.")
 @shared.processes_option
 def compaction(
     paths: Sequence[str],
@@ -83,7 +79,6 @@ def compaction(
     from kafkalog.questions.compaction import CompactionRequest
     from kafkalog.questions.compaction import compaction as answer
     from kafkalog.storage.log_dir.other_entries import absent_lines
-    from kafkalog.views.engine import LocalViews
 
     table = _TABLES[by]
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
@@ -94,9 +89,7 @@ def compaction(
     settings = CompactionRequest(
         time.time_ns() // 1_000_000 if as_of is None else as_of, config, before
     )
-    size = bytes_in(logs)
-    with progress_bar(size, "reading") as bar:
-        views = LocalViews(paths, logs, processes_for(size, processes), on_done=bar.update)
+    with views_with_progress(paths, logs, processes) as views:
         found = answer(views, settings)
     for line in absent_lines(paths, logs, topics, partitions):
         print_note(line)

@@ -10,17 +10,16 @@ import click
 
 from kafkalog.command_line.findings_table import (
     answer_columns,
+    answer_options,
     exit_code,
-    shown_rows_option,
     write_answer,
+    write_words,
 )
-from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.terminal import print_note, print_text, progress_bar, table_format_option
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.migration_options import MigrationRequest, migration_options
-from kafkalog.views.parallel import processes_for
 
 _OFFSETS, _PHASES = "offset_migration", "migration_phases"
 _TABLES = {"group": _PHASES, "partition": _OFFSETS}
@@ -53,10 +52,7 @@ Examples:
 @click.command("migrate-offsets", epilog=_EPILOG)
 @shared.paths_argument
 @migration_options
-@shared.by_option(tuple(_TABLES), "A row per group, or per partition of a group.")
-@shown_rows_option("rows")
-@shared.fail_on_findings_option(default=True)
-@table_format_option
+@answer_options(tuple(_TABLES), "A row per group, or per partition of a group.")
 @shared.processes_option
 def migrate_offsets(
     paths: Sequence[str],
@@ -73,7 +69,6 @@ def migrate_offsets(
     from kafkalog.questions.zookeeper_cluster import ZookeeperCluster, zookeeper_input
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.storage.log_dir.read_directories import directories_read
-    from kafkalog.views.engine import LocalViews
     from kafkalog.views.options.options import Mode
 
     table = _TABLES[by]
@@ -86,13 +81,11 @@ def migrate_offsets(
     output.refuse_places([*given.paths, *directories_read(entries, logs)])
     ids = {log.log_dir.cluster_id for log in logs}
     zookeeper = ZookeeperCluster(given, ids, allow_unknown=request.allow_unknown_cluster)
-    size = bytes_in(logs)
-    with progress_bar(size, "reading") as bar:
-        views = LocalViews(paths, logs, processes_for(size, processes), on_done=bar.update)
+    with views_with_progress(paths, logs, processes) as views:
         found = migration(views, zookeeper, MigrationSettings.of(request, now_ms))
     write_answer(columns, found.tables[table], table_format, show=show)
     findings = found.findings()
     lines = [*found.words(), *write_moves(output, found, logs, zookeeper, now_ms)]
     lines.append(f"findings: {', '.join(findings) or 'none'}")
-    (print_text if table_format == "text" else print_note)("\n".join(lines))
+    write_words(lines, table_format)
     return exit_code(has_findings=bool(findings), fails=fail_on_findings)

@@ -14,12 +14,11 @@ from kafkalog.command_line.findings_table import (
     write_answer,
     write_verdict,
 )
-from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
+from kafkalog.command_line.terminal import print_note, table_format_option
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
-from kafkalog.views.parallel import processes_for
 
 _PLAN, _SEQUENCES = "recovery_plan", "producer_sequences"
 _TEXT_COLUMNS = {
@@ -85,14 +84,11 @@ def recover(
     """Show what a broker would do to its log directories at its next start."""
     from kafkalog.questions.recovery import RecoveryRequest, recovery_plan, sequence_words
     from kafkalog.storage.log_dir.other_entries import absent_lines
-    from kafkalog.views.engine import LocalViews
 
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     logs = logs_of_topics(paths, topics, partitions)
     settings = RecoveryRequest(shutdown, index_interval_bytes, time.time_ns() // 1_000_000)
-    size = bytes_in(logs)
-    with progress_bar(size, "reading") as bar:
-        views = LocalViews(paths, logs, processes_for(size, processes), on_done=bar.update)
+    with views_with_progress(paths, logs, processes) as views:
         if table == _PLAN:
             plan = recovery_plan(views, settings)
             rows, found, verdict = [*plan.plan], plan.findings(), plan.totals.words()

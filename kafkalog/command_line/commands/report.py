@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import click
 
 from kafkalog.command_line.findings_table import exit_code
-from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.terminal import print_text, progress_bar
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
+from kafkalog.command_line.terminal import print_text
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.config_files import ConfigSources
-from kafkalog.views.parallel import processes_for
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -65,7 +64,6 @@ def report(
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.storage.log_dir.read_directories import directories_read, refuse_inside
-    from kafkalog.views.engine import LocalViews
 
     config = configs.options()
     logs = logs_of_topics(paths)
@@ -78,9 +76,7 @@ def report(
         *missing_replica_lines(log_dirs, logs, cluster_images(logs)),
     ]
     request = ReportRequest(log_dirs, logs, ReportMoment.of(as_of), config, show_keys, absent)
-    size = bytes_in(logs)
-    with progress_bar(_READS * size, "reading") as bar:
-        views = LocalViews(log_dirs, logs, processes_for(size, processes), on_done=bar.update)
+    with views_with_progress(log_dirs, logs, processes, reads=_READS) as views:
         found = read_report(views, request)
     lines, has_findings = spoken(found)
     print_text("\n".join((*lines, f"report: {write_report(found, output_dir)}")))

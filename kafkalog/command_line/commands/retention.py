@@ -11,23 +11,17 @@ import click
 
 from kafkalog.command_line.findings_table import (
     answer_columns,
+    answer_options,
     exit_code,
-    shown_rows_option,
     write_answer,
+    write_words,
 )
-from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.terminal import (
-    print_note,
-    print_text,
-    printed_columns,
-    progress_bar,
-    table_format_option,
-)
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
+from kafkalog.command_line.terminal import print_note, printed_columns
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.config_files import ConfigSources
-from kafkalog.views.parallel import processes_for
 from kafkalog.words import size_text, time_text
 
 _TABLE = "retention_plan"
@@ -70,10 +64,7 @@ Examples:
 @shared.partition_option()
 @shared.config_options
 @shared.as_of_option("Plan as of this time instead of now")
-@shared.by_option(("topic", "segment"), "A row per topic, or per segment.")
-@shown_rows_option("rows")
-@shared.fail_on_findings_option(default=True)
-@table_format_option
+@answer_options(("topic", "segment"), "A row per topic, or per segment.")
 @shared.processes_option
 def retention(
     paths: Sequence[str],
@@ -91,7 +82,6 @@ def retention(
     from kafkalog.questions.retention import RetentionRequest
     from kafkalog.questions.retention import retention as answer
     from kafkalog.storage.log_dir.other_entries import absent_lines
-    from kafkalog.views.engine import LocalViews
 
     columns = (
         answer_columns(_TABLE, _SEGMENT_COLUMNS, table_format)
@@ -102,14 +92,12 @@ def retention(
     found = logs_of_topics(paths)
     logs = logs_of_topics(paths, topics, partitions, found)
     at_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
-    size = bytes_in(logs)
-    with progress_bar(size, "reading") as bar:
-        views = LocalViews(paths, found, processes_for(size, processes), on_done=bar.update)
+    with views_with_progress(paths, found, processes, selected=logs) as views:
         plan = answer(views, RetentionRequest(at_ms, config, logs))
     for line in absent_lines(paths, logs, topics, partitions):
         print_note(line)
     totals = ({**asdict(each), "missing_settings": each.missing} for each in plan.most_first())
     rows = plan.rows if by == "segment" else totals
     write_answer(columns, rows, table_format, show=show, texts=_TEXTS)
-    (print_text if table_format == "text" else print_note)("\n".join(plan.words()))
+    write_words(plan.words(), table_format)
     return exit_code(has_findings=plan.has_findings, fails=fail_on_findings)

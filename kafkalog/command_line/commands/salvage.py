@@ -12,13 +12,13 @@ import click
 
 from kafkalog.command_line.findings_table import (
     answer_columns,
+    answer_options,
     exit_code,
-    shown_rows_option,
     write_answer,
     write_verdict,
 )
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
+from kafkalog.command_line.terminal import print_note, progress_bar
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -71,13 +71,10 @@ Examples:
 @shared.topic_option()
 @shared.partition_option()
 @salvage_options
-@shared.by_option(
+@answer_options(
     tuple(_TABLES),
     "Print a row per range that is not in the new directory, or a row per partition.",
 )
-@shown_rows_option("rows")
-@shared.fail_on_findings_option(default=True)
-@table_format_option
 @shared.processes_option
 def salvage(
     paths: Sequence[str],

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.findings_table import exit_code
+from kafkalog.command_line.findings_table import exit_code, write_words
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.terminal import (
     print_note,
-    print_text,
     printed_columns,
     table_format_option,
     write_table,
@@ -185,7 +184,7 @@ def txns(
     if rows or table_format != "text":
         values = [[row[name] for name in columns] for row in rows]
         write_table(columns, values, table_format, texts=_TEXTS)
-    (print_text if table_format == "text" else print_note)(answer.words())
+    write_words([answer.words()], table_format)
     return exit_code(has_findings=answer.has_findings, fails=fail_on_findings)
 
 

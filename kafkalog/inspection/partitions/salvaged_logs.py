@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkalog.columns.table_rows import TableRow
+from kafkalog.columns.table_rows import RowTotals, TableRow
 from kafkalog.inspection.partitions.salvage import SalvageSettings, salvage_partition
 from kafkalog.storage.partition_log import PartitionLog, log_columns, topic_id
 from kafkalog.storage.writing.salvaged_log_dir import finish_log_dir
@@ -71,7 +71,7 @@ def _absent_offsets(lost: Mapping[str, Any]) -> int:
 
 
 @dataclass
-class SalvageTotals:
+class SalvageTotals(RowTotals):
     """What was written and what was lost, from the rows of table `salvage`."""
 
     partitions: int = 0
@@ -87,18 +87,10 @@ class SalvageTotals:
     start_errors: int = 0
     without_topic_id: int = 0
 
-    @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]]) -> SalvageTotals:
-        """Return what the rows come to."""
-        totals = cls()
-        for row in rows:
-            totals._add(row)
-        return totals
-
-    def _add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row of table `salvage`."""
         self.partitions += 1
-        for name in ("batches", "records", "kept_bytes", "lost_bytes", "doubtful_batches"):
-            setattr(self, name, getattr(self, name) + row[name])
+        self.add_values(row, "batches", "records", "kept_bytes", "lost_bytes", "doubtful_batches")
         self.lost_ranges += len(row["lost_ranges"])
         self.absent_offsets += sum(_absent_offsets(lost) for lost in row["lost_ranges"])
         self.start_errors += not row["broker_starts"]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkalog.command_line.findings_table import (
+    answer_options,
     exit_code,
-    shown_rows_option,
     write_findings,
     write_verdict,
 )
 from kafkalog.command_line.inputs import refuse_missing
-from kafkalog.command_line.terminal import print_note, printed_columns, table_format_option
+from kafkalog.command_line.terminal import print_note, printed_columns
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -66,12 +66,9 @@ Examples:
 @shared.paths_argument
 @shared.topic_option()
 @shared.partition_option()
-@shared.by_option(
+@answer_options(
     (_FINDING, _SEGMENT), "Print a row per finding, or per segment in the tier and on the disks."
 )
-@shown_rows_option("rows")
-@shared.fail_on_findings_option(default=True)
-@table_format_option
 def tier(
     paths: Sequence[str],
     topics: Sequence[str],
