@@ -18,19 +18,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 from benchmarks.measuring.report import load, machine, progress, table
+from benchmarks.measuring.served import served
 from tests.support.broker.class_paths import class_path
 from tests.support.broker.kafka_server import KafkaServer
 from tests.support.broker.producer_perf import produce
 
 _PARTITIONS = 4
 _RECORD_BYTES = 1000
-_READY_SECONDS, _READ_SECONDS = 60, 300
+_READ_SECONDS = 300
 # The consumer's rate without the time in which it joined, in the tool's row of numbers.
 _RATE_COLUMN = 8
 _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
@@ -68,8 +68,8 @@ def _rows(directory: Path, options: argparse.Namespace) -> Iterator[tuple[str, .
             progress(f"{options.records:,} records, {codec}")
             broker.create_topic(f"perf-{codec}", _PARTITIONS)
             produce(broker, f"perf-{codec}", _RECORD_BYTES, options.records, codec)
-        with _served(broker.log_dir, directory / "ready") as ours:
-            peers = [Peer("broker", broker.bootstrap, broker.pid), ours]
+        with served(broker.log_dir, directory / "ready") as ours:
+            peers = [Peer("broker", broker.bootstrap, broker.pid), Peer("kafkalog", *ours)]
             for codec in options.codecs.split(","):
                 for consumers in map(int, options.consumers.split(",")):
                     yield from _measured(peers, f"perf-{codec}", consumers, options)
@@ -116,23 +116,6 @@ def _rate(printed: str, records: int) -> float:
     if int(row[4]) < records:
         raise RuntimeError(f"{row[4]} of {records} records came:\n{printed}")
     return float(row[_RATE_COLUMN])
-
-
-@contextmanager
-def _served(log_dir: Path, ready: Path) -> Iterator[Peer]:
-    command = [sys.executable, "-m", "kafkalog", "serve", str(log_dir)]
-    command += ["--listen", "127.0.0.1:0", "--ready-file", str(ready)]
-    process = subprocess.Popen(command)
-    try:
-        end = time.monotonic() + _READY_SECONDS
-        while not ready.exists():
-            if process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError("kafkalog serve did not start")
-            time.sleep(0.1)
-        yield Peer("kafkalog", ready.read_text().strip(), process.pid)
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def _processor_seconds(pid: int) -> float:

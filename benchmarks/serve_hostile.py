@@ -15,22 +15,21 @@ import os
 import re
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.measuring.report import load, machine, progress, table
+from benchmarks.measuring.served import served
 from kafkalog.testing import LogDirectory
 from tests.support.serve.raw_client import request_bytes
 
 _MIB = 1024 * 1024
-_READY_SECONDS = 60
 _BETWEEN_SECONDS = 0.02
 _LARGEST = 4 * _MIB
 _TOPIC = "orders"
@@ -95,8 +94,9 @@ def _written(path: Path) -> Path:
 
 def _row(case: Case, log_dir: Path, ready: Path, options: argparse.Namespace) -> Sequence[str]:
     progress(case.name)
-    with _served(log_dir, ready, options.root) as (address, pid):
-        delays = _delays(case, address, options.seconds)
+    with served(log_dir, ready, options.root) as (address, pid):
+        host, _, port = address.rpartition(":")
+        delays = _delays(case, (host, int(port)), options.seconds)
         found = _PEAK.search(Path(f"/proc/{pid}/status").read_text())
     peak = int(found[1]) // 1024 if found else 0
     return case.name, f"{max(delays):.2f}", str(len(delays)), str(peak)
@@ -151,26 +151,6 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
             raise RuntimeError("the server has disconnected the other client")
         data += more
     return data
-
-
-@contextmanager
-def _served(log_dir: Path, ready: Path, root: str) -> Iterator[tuple[tuple[str, int], int]]:
-    ready.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "kafkalog", "serve", str(log_dir)]
-    command += ["--listen", "127.0.0.1:0", "--ready-file", str(ready)]
-    environment = {**os.environ, "PYTHONPATH": root}
-    process = subprocess.Popen(command, env=environment, cwd=root, stderr=subprocess.DEVNULL)
-    try:
-        end = time.monotonic() + _READY_SECONDS
-        while not ready.exists():
-            if process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError("kafkalog serve did not start")
-            time.sleep(0.1)
-        host, _, port = ready.read_text().strip().rpartition(":")
-        yield (host, int(port)), process.pid
-    finally:
-        process.kill()
-        process.wait()
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -10,19 +10,13 @@ from jobs.plan_retention import main
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options.parameter_types import Time
 from tests.support.jobs.job_runs import table, written_schema
-from tests.support.logs.log_dirs import add_meta_properties
-from tests.support.logs.samples import batch
-from tests.support.spark.kafka_logs import write_log
+from tests.support.spark.kafka_logs import write_orders_and_users
 
 
 @pytest.fixture
 def log_dir(tmp_path: Path) -> Path:
     """orders-0 in two segments and users-0 in one; the timestamp of each record 1000 + offset."""
-    place = tmp_path / "logs"
-    add_meta_properties(place)
-    write_log(place, "orders-0", {0: [batch(0)], 3: [batch(3)]})
-    write_log(place, "users-0", {0: [batch(0)]})
-    return place
+    return write_orders_and_users(tmp_path / "logs")
 
 
 def run(log_dir: Path, *arguments: object) -> int:

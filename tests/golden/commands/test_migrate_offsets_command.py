@@ -12,6 +12,7 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.support.repository import Unpack
+from tests.support.zookeeper.checked_offsets import checked_offsets
 
 # The broker 0.10.2.2 did not write the cluster's id into its log directory yet.
 VOUCHED = "--allow-unknown-cluster"
@@ -32,15 +33,6 @@ def run(*arguments: object) -> tuple[int, str, str]:
 
 def rows(*arguments: object) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run(*arguments, "--format", "json")[1].splitlines()]
-
-
-def checked_offsets(golden: Path) -> dict[tuple[str, str, int], int]:
-    found = {}
-    for path in golden.rglob("offset_checker_*.txt"):
-        for line in path.read_text().splitlines()[1:]:
-            group, topic, partition, offset, *_ = line.split()
-            found[group, topic, int(partition)] = int(offset)
-    return found
 
 
 def test_both_stores_are_what_the_tools_of_that_time_printed(

@@ -19,6 +19,7 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.support.jobs.job_runs import table, written_schema
 from tests.support.logs.plain_reader import read_ranges, read_segment_records
 from tests.support.repository import Unpack
+from tests.support.zookeeper.checked_offsets import checked_offsets
 
 Run = Callable[..., int]
 CLUSTER_ID = "9HNcCqYpTZmkPoFfSKvi0A"
@@ -26,16 +27,6 @@ CLUSTER_ID = "9HNcCqYpTZmkPoFfSKvi0A"
 VOUCHED = "--allow-unknown-cluster"
 PARTITIONS = 3
 OFFSETS = {"zk": 4, "filter": 4, "gone": 1, "dual": 1, "kafka": 1}
-
-
-def checked_offsets(golden: Path) -> dict[tuple[str, str, int], int]:
-    """What ConsumerOffsetChecker printed: by group, topic and partition."""
-    found = {}
-    for path in golden.rglob("offset_checker_*.txt"):
-        for line in path.read_text().splitlines()[1:]:
-            group, topic, partition, offset, *_ = line.split()
-            found[group, topic, int(partition)] = int(offset)
-    return found
 
 
 @pytest.fixture(scope="module")

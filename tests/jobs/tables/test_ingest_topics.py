@@ -19,7 +19,6 @@ from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.lake.delta_table import DeltaTarget
 from kafkalog.spark.lake.task_files import written_by_tasks
 from kafkalog.testing import LogDirectory, ProducerRecord
-from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.planning.ingest_positions import ingest_positions_from_json
 from tests.support.golden.answered_offsets import printed_offsets
 from tests.support.jobs.ingest_runs import (
@@ -32,6 +31,7 @@ from tests.support.jobs.ingest_runs import (
     run_ingest,
 )
 from tests.support.jobs.job_runs import needs_delta, written_schema
+from tests.support.lake.ingest_requests import EVERY_RECORD
 from tests.support.logs.growing_logs import GrowingLog, write_logs
 from tests.support.logs.streamed_logs import StreamedLog
 from tests.support.repository import Unpack
@@ -39,25 +39,16 @@ from tests.support.repository import Unpack
 pytestmark = needs_delta
 
 YEAR_2099_MS = 4_070_908_800_000
-REQUEST = IngestRequest(
-    topics=(),
-    topic_pattern=None,
-    isolation_level="read_committed",
-    stop_at="highWatermark",
-    from_ms=None,
-    until_ms=None,
-    offsets=(),
-    full_refresh=False,
-    starting_offsets_out=None,
-)
 
 
 def planned(spark: SparkSession, log_dir: Path, output: Path) -> ExportPlan:
     manifest = DeltaManifest(spark, str(output / "ingest_manifest"))
-    options = REQUEST.options([str(log_dir)], "FAILFAST", str(output), now_ms=1_795_000_000_000)
+    options = EVERY_RECORD.options(
+        [str(log_dir)], "FAILFAST", str(output), now_ms=1_795_000_000_000
+    )
     return plan_export(
         options,
-        REQUEST,
+        EVERY_RECORD,
         lambda name: DeltaTarget(spark, str(output / name), manifest, TableLayout()),
     )
 

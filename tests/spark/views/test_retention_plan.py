@@ -7,10 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from tests.support.logs.log_dirs import add_meta_properties
-from tests.support.logs.samples import batch
 from tests.support.repository import ROOT
-from tests.support.spark.kafka_logs import kafkalog_read, said_by_error, write_log
+from tests.support.spark.kafka_logs import kafkalog_read, said_by_error, write_orders_and_users
 
 SCHEMA = ROOT / "schemas" / "tables" / "retention_plan.json"
 
@@ -18,10 +16,7 @@ SCHEMA = ROOT / "schemas" / "tables" / "retention_plan.json"
 @pytest.fixture
 def log_dir(tmp_path: Path) -> Path:
     """orders-0 in two segments, the timestamp of each record 1000 + offset; users-0 in one."""
-    place = tmp_path / "logs"
-    add_meta_properties(place)
-    write_log(place, "orders-0", {0: [batch(0)], 3: [batch(3)]})
-    write_log(place, "users-0", {0: [batch(0)]})
+    place = write_orders_and_users(tmp_path / "logs")
     (place / ".kafka_cleanshutdown").touch()
     return place
 

@@ -13,7 +13,8 @@ from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
 from tests.support.golden.fixture_sets import consumed, topics
-from tests.support.logs.log_dirs import add_partition
+from tests.support.logs.log_dirs import add_meta_properties, add_partition
+from tests.support.logs.samples import batch
 
 # What Spark can hold: microseconds in 64 bits.
 FIRST_MS, LAST_MS = -(2**63 // 1000), (2**63 - 1) // 1000
@@ -29,6 +30,15 @@ def write_log(log_dir: Path, name: str, segments: Mapping[int, Sequence[bytes]])
         for file, content in write_segment(batches, base_offset).by_name.items():
             (partition / file).write_bytes(content)
     return partition
+
+
+def write_orders_and_users(log_dir: Path) -> Path:
+    """A log directory with orders-0 in two segments, and users-0 in one; the timestamp of each
+    record is 1000 + offset."""
+    add_meta_properties(log_dir)
+    write_log(log_dir, "orders-0", {0: [batch(0)], 3: [batch(3)]})
+    write_log(log_dir, "users-0", {0: [batch(0)]})
+    return log_dir
 
 
 def write_records(

@@ -23,19 +23,9 @@ from kafkalog.testing import LogDirectory
 from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.options.options import Isolation
 from kafkalog.views.planning.ingest_positions import IngestRun
+from tests.support.lake.ingest_requests import EVERY_RECORD
 from tests.support.lake.kept_target import KeptTarget
 
-REQUEST = IngestRequest(
-    topics=(),
-    topic_pattern=None,
-    isolation_level=Isolation.READ_COMMITTED.value,
-    stop_at="highWatermark",
-    from_ms=None,
-    until_ms=None,
-    offsets=(),
-    full_refresh=False,
-    starting_offsets_out=None,
-)
 NOW_MS = 1_795_000_000_000
 Rows = list[tuple[str, int, int]]
 
@@ -83,7 +73,7 @@ def send(logs: LogDirectory, topic: str, count: int) -> None:
 def planned(
     logs: LogDirectory,
     tables: Callable[[str], KeptTarget],
-    request: IngestRequest = REQUEST,
+    request: IngestRequest = EVERY_RECORD,
     *,
     table_per_topic: bool = False,
     processes: int = 1,
@@ -135,7 +125,7 @@ def test_where_nothing_is_new_nothing_is_read_or_committed(
 def test_a_table_for_each_topic_has_positions_of_its_own(
     logs: LogDirectory, tables: Tables
 ) -> None:
-    exported(planned(logs, tables, replace(REQUEST, topics=("users",)), table_per_topic=True))
+    exported(planned(logs, tables, replace(EVERY_RECORD, topics=("users",)), table_per_topic=True))
     assert [*tables.targets] == ["users"]
     runs = exported(planned(logs, tables, table_per_topic=True))
     assert tables.rows("orders_eu") == offsets("orders.eu", 0, 1, 2)
@@ -163,7 +153,7 @@ def test_another_isolation_level_than_the_tables_is_refused(
     logs: LogDirectory, tables: Tables
 ) -> None:
     exported(planned(logs, tables))
-    other = replace(REQUEST, isolation_level=Isolation.READ_UNCOMMITTED.value)
+    other = replace(EVERY_RECORD, isolation_level=Isolation.READ_UNCOMMITTED.value)
     with pytest.raises(StatePositionError, match="written with --isolation-level read_committed"):
         planned(logs, tables, other)
 
@@ -185,7 +175,7 @@ def test_topics_that_would_share_a_table_are_refused() -> None:
 def test_a_topic_is_not_added_to_the_table_of_another(logs: LogDirectory, tables: Tables) -> None:
     exported(planned(logs, tables, table_per_topic=True))
     logs.topic("orders-eu", partitions=2)
-    request = replace(REQUEST, topics=("orders-eu",))
+    request = replace(EVERY_RECORD, topics=("orders-eu",))
     with pytest.raises(StatePositionError, match=r"table orders_eu holds topic orders\.eu"):
         planned(logs, tables, request, table_per_topic=True)
 

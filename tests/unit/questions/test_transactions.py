@@ -1,15 +1,11 @@
 """The transactions of a log as of a time, by what coordinators knew then. Rule: F216."""
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from kafkalog.columns.table_rows import table_batch
 from kafkalog.questions.transactions import Transactions, TransactionSettings, transactions
-from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.engine import AskedView, RowsInMemory
+from tests.support.made_views import MadeViews
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
@@ -36,31 +32,9 @@ ONGOING = state(0, "Ongoing", NOW_MS - 9 * HOUR_MS, takes_part=True)
 COMPLETE = state(1, "CompleteAbort", NOW_MS - HOUR_MS, takes_part=False)
 
 
-class MadeViews:
-    """Views with these rows, read in one task."""
-
-    log_dirs: Sequence[str] = ()
-    logs: Sequence[PartitionLog] = ()
-
-    def __init__(self, **views: Sequence[dict[str, Any]]) -> None:
-        self._views = views
-
-    def rows(self, *asked: AskedView) -> list[RowsInMemory]:
-        return [RowsInMemory(self._table(each)) for each in asked]
-
-    def tasks(self, run: Any, items: Sequence[Any]) -> Iterator[Any]:
-        for item in items:
-            yield from run(item)
-
-    def _table(self, asked: AskedView) -> pa.Table:
-        batch = table_batch(asked.name, list(self._views.get(asked.name, ())), {}, asked.columns)
-        made = (asked.reduce or iter)(iter([batch]))
-        return pa.Table.from_batches(made, asked.rows_schema)
-
-
 def asked(as_of_ms: int | None, *states: dict[str, Any], is_whole: bool = True) -> Transactions:
     ended = {**OPEN, "producer_id": 8, "outcome": "committed"}
-    views = MadeViews(transactions=[OPEN, ended, ended], transaction_states=states)
+    views = MadeViews(transactions=[[OPEN, ended, ended]], transaction_states=[states])
     return transactions(views, TransactionSettings(NOW_MS, as_of_ms, has_ended_rows=is_whole))
 
 

@@ -12,23 +12,12 @@ from kafkalog.command_line.export.run import ExportSettings, run_export
 from kafkalog.lake.formats.targets import TablePlace
 from kafkalog.lake.table_options import TableRequest
 from kafkalog.testing import LogDirectory, ProducerRecord
-from kafkalog.views.options.ingest_request import IngestRequest
+from tests.support.lake.ingest_requests import EVERY_RECORD
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
 FIRST = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 DAYS = 5
-REQUEST = IngestRequest(
-    topics=(),
-    topic_pattern=None,
-    isolation_level="read_committed",
-    stop_at="highWatermark",
-    from_ms=None,
-    until_ms=None,
-    offsets=(),
-    full_refresh=False,
-    starting_offsets_out=None,
-)
 
 
 class Day(NamedTuple):
@@ -47,7 +36,7 @@ class Lake:
     def export(self, times: Sequence[int], *, now_ms: int, **given: object) -> str:
         """Export logs of records with these times, by these options; return what is printed, with
         a line for the findings."""
-        request = replace(REQUEST, **given)  # type: ignore[arg-type]
+        request = replace(EVERY_RECORD, **given)  # type: ignore[arg-type]
         place = TablePlace("parquet", str(self._folder / "tables"))
         settings = ExportSettings((self._logs(times),), place, "FAILFAST", 1, 0)
         has_findings = run_export(settings, request, TableRequest(), now_ms=now_ms)

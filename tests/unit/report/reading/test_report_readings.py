@@ -1,14 +1,11 @@
 """From the rows of views to those of a report. Rules: docs/report.md F600, F602, F637, F645."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.report.contents import TRACKED_KEYS, ReportMoment
 from kafkalog.report.reading.batch_reading import read_batches
 from kafkalog.report.reading.damage_reading import read_damage
@@ -17,41 +14,9 @@ from kafkalog.report.reading.key_sketch import KeySketch, sketch_of
 from kafkalog.report.reading.retention_reading import read_retention
 from kafkalog.report.reading.storage_reading import longest_copies, read_segments, storage_section
 from kafkalog.report.reading.transaction_reading import read_transactions
-from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.engine import AskedView, RowsInMemory
+from tests.support.made_views import MadeViews
 
 AT_MS = 1_700_000_000_000
-
-
-class MadeViews:
-    """Views with these rows, of each task a list; columns that a row leaves out are null."""
-
-    def __init__(self, **tasks: Sequence[Sequence[dict[str, Any]]]) -> None:
-        self._tasks = tasks
-        self.log_dirs: Sequence[str] = ()
-        self.logs: Sequence[PartitionLog] = ()
-
-    def rows(self, *asked: AskedView) -> list[RowsInMemory]:
-        return [RowsInMemory(self._table(each)) for each in asked]
-
-    def tasks(self, run: Any, items: Sequence[Any]) -> Iterator[Any]:
-        for item in items:
-            yield from run(item)
-
-    def _table(self, asked: AskedView) -> pa.Table:
-        found = arrow_schema(asked.name, asked.columns)
-
-        def batches(rows: Sequence[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
-            whole = [{name: row.get(name) for name in found.names} for row in rows]
-            # Batches end anywhere.
-            for part in (whole[:2], whole[2:]):
-                if part:
-                    yield pa.RecordBatch.from_pylist(part, schema=found)
-
-        reduce = asked.reduce or iter
-        tasks = self._tasks.get(asked.name, ())
-        made = [batch for rows in tasks for batch in reduce(batches(rows))]
-        return pa.Table.from_batches(made, asked.rows_schema)
 
 
 def test_segments_count_that_a_broker_serves_and_others_are_told_apart() -> None:
