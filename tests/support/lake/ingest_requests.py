@@ -1,4 +1,4 @@
-"""What an ingest or an export is asked for, where a test does not care."""
+"""A request for every record, for tests of ingests and exports."""
 
 from kafkalog.views.options.ingest_request import IngestRequest
 
