@@ -45,7 +45,7 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
             replace_rows(job, SEQUENCES, inputs, sequences),
         ]
         if found.totals.findings:
-            show_rows(spark, PLAN, found.findings(), _SHOWN, job.show)
+            show_rows(spark, PLAN, found.findings, _SHOWN, job.show)
     print_absent(inputs, logs)
     print(found.totals.words())
     print("tables:", *paths)

@@ -6,7 +6,7 @@ sequence numbers of idempotent producers. Rules: docs/format.md F113 to F124, do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,22 +44,30 @@ class Recovery:
 
     plan: Rows
     totals: RecoveryTotals
+    findings: Sequence[Mapping[str, Any]]
 
-    def findings(self) -> list[Mapping[str, Any]]:
-        """Return the rows of partitions that lose something or keep a broker from starting."""
-        return [row for row in self.plan if is_finding(row)]
+    @classmethod
+    def of(cls, plan: Rows) -> Recovery:
+        """Return the plan with its totals and findings, from one pass over its rows."""
+        totals = RecoveryTotals()
+        findings = []
+        for row in plan:
+            totals.add(row)
+            if is_finding(row):
+                findings.append(row)
+        return cls(plan, totals, findings)
 
 
 def recovery(views: Views, settings: RecoveryRequest) -> tuple[Recovery, Rows]:
     """Return the plan, and the rows of table `producer_sequences`, which come with it."""
     plan, sequences = views.rows(settings.asked(PLAN), settings.asked(SEQUENCES))
-    return Recovery(plan, RecoveryTotals.of(plan)), sequences
+    return Recovery.of(plan), sequences
 
 
 def recovery_plan(views: Views, settings: RecoveryRequest) -> Recovery:
     """Return the plan alone."""
     (plan,) = views.rows(settings.asked(PLAN))
-    return Recovery(plan, RecoveryTotals.of(plan))
+    return Recovery.of(plan)
 
 
 def sequence_words(sequences: Rows) -> str:

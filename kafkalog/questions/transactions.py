@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import of_values
+from kafkalog.columns.arrays import of_values, record_batch
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.transactional_ids import (
     OpenTransaction,
@@ -246,11 +246,17 @@ class _EndedCounted:
                 yield pa.RecordBatch.from_arrays([*found.columns, none], schema=_OPEN_AND_ENDED)
             rest = batch.filter(pc.invert(is_open))
             ended.update(zip(rest["topic"].to_pylist(), rest["outcome"].to_pylist(), strict=True))
-        counts = [
-            {"topic": topic, "outcome": outcome, _ENDED: count}
-            for (topic, outcome), count in ended.items()
-        ]
-        yield pa.RecordBatch.from_pylist(counts, schema=_OPEN_AND_ENDED)
+        if ended:
+            topics, outcomes = zip(*ended, strict=True)
+            known = {"topic": topics, "outcome": outcomes, _ENDED: [*ended.values()]}
+            # `RecordBatch.from_pylist` would import pandas.
+            columns = {
+                field.name: of_values(known[field.name], field.type)
+                if field.name in known
+                else pa.nulls(len(ended), field.type)
+                for field in _OPEN_AND_ENDED
+            }
+            yield record_batch(columns, _OPEN_AND_ENDED, len(ended))
 
 
 def _open_and_ended(found: pa.Table) -> tuple[RowsInMemory, Outcomes]:

@@ -91,10 +91,10 @@ def recover(
     with views_with_progress(paths, logs, processes) as views:
         if table == _PLAN:
             plan = recovery_plan(views, settings)
-            rows, found, verdict = [*plan.plan], plan.findings(), plan.totals.words()
+            rows, found, verdict = plan.plan, plan.findings, plan.totals.words()
         else:
             (sequences,) = views.rows(settings.asked(table))
-            rows = found = [*sequences]
+            rows, found = sequences, [*sequences]
             verdict = sequence_words(sequences)
     for line in absent_lines(paths, logs, topics, partitions):
         print_note(line)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import chain
 from typing import Protocol
 
 from kafkalog.storage.files.files import DeletedFile, InputFile, list_directory
@@ -47,7 +48,7 @@ def current_path(path: str) -> str | None:
     """Return where the file is now: under its name, marked as deleted, or in a directory that is;
     None if it was deleted."""
     directory, name = os.path.split(path)
-    for place in (directory, *_marked_directories(directory)):
+    for place in chain([directory], _marked_directories(directory)):
         for now in (name, name + _DELETED, name.removesuffix(_SWAP)):
             if os.path.isfile(candidate := os.path.join(place, now)):
                 return candidate
@@ -115,18 +116,16 @@ def _offsets(segment: ListedSegment) -> str:
     return f"offsets {segment.base_offset} to {last}"
 
 
-def _marked_directories(directory: str) -> list[str]:
+def _marked_directories(directory: str) -> Iterator[str]:
     parent, name = os.path.split(os.path.abspath(directory))
     live = partition_name(name)
     if live is None or os.path.isdir(directory) or not os.path.isdir(parent):
-        return []
+        return
     partition = name.removeprefix(live.topic)
-    found = []
     for entry in list_directory(parent):
         marked = partition_name(entry.name) if entry.is_directory else None
         if marked is None or marked.mark not in _MARKS:
             continue
         ending = entry.name.removeprefix(marked.topic)
         if ending.startswith(f"{partition}.") and marked.topic == cut_topic(live.topic, ending):
-            found.append(entry.path)
-    return found
+            yield entry.path
