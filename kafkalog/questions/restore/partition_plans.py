@@ -29,7 +29,7 @@ from kafkalog.inspection.metadata.data_facts import log_facts
 from kafkalog.questions.restore.sources import Copy
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
-from kafkalog.storage.reading.replicas import by_lineage
+from kafkalog.storage.reading.replicas import ReplicaFacts, by_lineage, epoch_divergence
 from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.recovery.framing import Frame
 from kafkalog.storage.recovery.producer_state import BrokerStartError, ProducerState
@@ -147,27 +147,52 @@ def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
     logs = [copy.log for copy in task.copies]
     facts = [replica_facts(log) for log in logs]
     order = by_lineage(facts)
-    best = logs[order[0]]
     others = [log_facts(log) for log in logs]
-    plan = PartitionPlan(
-        task.topic,
-        task.partition,
-        task.topic_id,
-        best,
-        facts[order[0]].log_start,
-        0,
-        max(each.log_end for each in facts),
-        max((copy.covered_ms for copy in task.copies if copy.covered_ms is not None), default=None),
-        max_epoch=max(each.last_epoch for each in others),
-        max_producer_id=max(each.producer_id for each in others),
-        other_copies=[logs[number].path for number in order[1:]],
+    plan = _walked(task, facts, order[0])
+    if logs[order[0]].is_compacted:
+        number = _least_cleaned(task, facts, order, plan)
+        if number != order[0]:
+            plan = _walked(task, facts, number)
+    plan.covered_ms = max(
+        (copy.covered_ms for copy in task.copies if copy.covered_ms is not None), default=None
     )
-    walk = _Walk(plan, task)
-    for segment in best.segments:
-        walk.add(segment)
-    walk.finish()
+    plan.max_epoch = max(plan.max_epoch, *(each.last_epoch for each in others))
+    plan.max_producer_id = max(plan.max_producer_id, *(each.producer_id for each in others))
+    plan.other_copies = [log.path for log in logs if log is not plan.log]
     _follow_producers(plan, task.as_of_ms)
     yield plan
+
+
+def _walked(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> PartitionPlan:
+    """Return the plan from one of the copies."""
+    log = task.copies[number].log
+    plan = PartitionPlan(
+        *(task.topic, task.partition, task.topic_id, log, facts[number].log_start, 0),
+        max(each.log_end for each in facts),
+        None,
+    )
+    walk = _Walk(plan, task)
+    for segment in log.segments:
+        walk.add(segment)
+    walk.finish()
+    return plan
+
+
+def _least_cleaned(
+    task: PlanTask, facts: Sequence[ReplicaFacts], order: Sequence[int], best: PartitionPlan
+) -> int:
+    """Return the copy that was made first of those that have all of the best one up to the moment:
+    later ones can lack what the cleaner has removed since."""
+    kept = max((each.next_offset for each in best.segments), default=0)
+    chosen = order[0]
+    for number in order[1:]:
+        covered, least = task.copies[number].covered_ms, task.copies[chosen].covered_ms
+        if covered is None or covered < task.as_of_ms or (least is not None and covered >= least):
+            continue
+        divergence = epoch_divergence(facts[number], facts[order[0]])
+        if facts[number].log_end >= kept and (divergence is None or divergence >= kept):
+            chosen = number
+    return chosen
 
 
 @dataclass

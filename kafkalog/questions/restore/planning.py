@@ -134,9 +134,11 @@ def plan_restore(views: Views, sources: Sources, request: RestoreRequest) -> Res
     plans = list(views.tasks(plan_partition, wanted))
     rewritten = [plan for plan in plans if plan.topic in REWRITTEN_TOPICS]
     records = _records(sources, rewritten)
+    _cut_by_records(rewritten, records, request)
     ids = _transactional_ids(records, rewritten)
     plans = _with_limits(views, plans, wanted, decided_after(ids.values(), plans))
     rewritten = [plan for plan in plans if plan.topic in REWRITTEN_TOPICS]
+    _cut_by_records(rewritten, records, request)
     copied = [plan for plan in plans if plan.topic not in REWRITTEN_TOPICS]
     epochs = leader_epochs(sources, plans, image)
     coordinators = [
@@ -205,9 +207,12 @@ def _wanted(
     for topic_id, topic in others.items():
         if topic_id in topics:
             continue
-        is_later = topic_id in known
-        why = "not there at the moment" if is_later else "not in the metadata that was given"
-        left_out.append(LeftOut(topic, topic_id, why, is_chosen=is_later))
+        is_known = topic_id in known
+        is_deleted = not any(each.log.is_live for each in sources.copies_of(topic_id))
+        why = "not in the metadata that was given"
+        if is_known or is_deleted:
+            why = "deleted before the moment" if is_deleted else "created after the moment"
+        left_out.append(LeftOut(topic, topic_id, why, is_chosen=is_known or is_deleted))
     left_out += [
         LeftOut(log.path, None, "no file says of which topic the directory is")
         for log in sources.unidentified
@@ -230,6 +235,20 @@ def _records(
         for plan in rewritten
         if plan.topic != REMOTE_LOG_METADATA
     }
+
+
+def _cut_by_records(
+    rewritten: Sequence[PartitionPlan],
+    records: Mapping[tuple[str, int], list[CoordinatorRecord]],
+    request: RestoreRequest,
+) -> None:
+    """Cut coordinators' logs at the first record after the moment that any copy has: the cleaner
+    can have removed it from the copy that was walked."""
+    for plan in rewritten:
+        for record in records.get(plan.key, []):
+            if record.time_ms > request.as_of_ms or record.offset >= plan.cut:
+                plan.cut = min(plan.cut, record.offset)
+                break
 
 
 def _transactional_ids(

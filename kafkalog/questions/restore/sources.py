@@ -84,6 +84,10 @@ class Sources:
         """The image of each copy at its end."""
         return [image_at(copy.log, END).image for copy in self.metadata]
 
+    def copies_of(self, wanted: str) -> list[Copy]:
+        """Return the copies of a topic's partitions."""
+        return [each for key, copies in self.copies.items() if key[0] == wanted for each in copies]
+
     @cached_property
     def directory_ids(self) -> set[str | None]:
         """The ids of the log directories that were given."""
