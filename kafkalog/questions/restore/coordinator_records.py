@@ -4,15 +4,18 @@ broker has not been as far as that of another. Rules: docs/restore.md R19, R23 a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError, OffsetOutOfRangeError
 from kafkalog.format.batch_header import NO_VALUE, read_header
 from kafkalog.format.record_batch import read_batch
 from kafkalog.format.transaction_marker import COMMIT, read_marker
+from kafkalog.questions.restore.partition_plans import replaced_segments
+from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_reader import LogReader
+from kafkalog.storage.recovery.framing import check_sum, frames
 
 _CHUNK_BYTES = 4 * 1024 * 1024
 
@@ -35,7 +38,7 @@ def coordinator_records(logs: Sequence[PartitionLog]) -> list[CoordinatorRecord]
     damage in one copy is taken from the others."""
     found: dict[int, CoordinatorRecord] = {}
     for log in logs:
-        for record in _records(log):
+        for record in (*_records(log), *_replaced_records(log)):
             found.setdefault(record.offset, record)
     return [found[offset] for offset in sorted(found)]
 
@@ -49,6 +52,18 @@ def _records(log: PartitionLog) -> Iterator[CoordinatorRecord]:
                 yield from _of_batch(batch)
     except (CorruptDataError, OffsetOutOfRangeError):
         return
+
+
+def _replaced_records(log: PartitionLog) -> Iterator[CoordinatorRecord]:
+    """Yield what is in files that the cleaner has replaced, and not yet removed."""
+    for segment in replaced_segments(log):
+        with InputFile(segment.path) as file:
+            try:
+                for frame in frames(file):
+                    check_sum(file, frame)
+                    yield from _of_batch(file.read(frame.position, frame.header.size))
+            except CorruptDataError:
+                continue
 
 
 def _of_batch(batch: bytes) -> Iterator[CoordinatorRecord]:
@@ -67,14 +82,3 @@ def _of_batch(batch: bytes) -> Iterator[CoordinatorRecord]:
             yield CoordinatorRecord(
                 record.offset, record.timestamp_ms, record.key, record.value, *producer
             )
-
-
-def latest_by_key(
-    records: Iterable[CoordinatorRecord], end_offset: int
-) -> dict[bytes, CoordinatorRecord]:
-    """Return the last record below an offset of each key, outside of transactions."""
-    found = {}
-    for record in records:
-        if record.offset < end_offset and record.is_commit is None:
-            found[record.key] = record
-    return found

@@ -36,7 +36,12 @@ from kafkalog.format.side_files.producer_snapshot import (
     write_producer_snapshot,
 )
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, write_marker
-from kafkalog.questions.restore.partition_plans import PartitionPlan, SegmentPlan, kept_rows
+from kafkalog.questions.restore.partition_plans import (
+    PartitionPlan,
+    Piece,
+    SegmentPlan,
+    kept_rows,
+)
 from kafkalog.storage.files.files import read_bytes
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, SegmentFile
 from kafkalog.storage.recovery.framing import Frame
@@ -94,7 +99,8 @@ def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
     for number, segment in enumerate(segments):
         is_last = number == len(segments) - 1
         _copy_segment(directory, segment, task, is_last=is_last)
-        _copy_producers(directory, plan, segment.base_offset)
+        if not plan.is_united:
+            _copy_producers(directory, plan, segment.base_offset)
         _write_aborted(directory, segment, plan)
     recovery_point = segments[-1].base_offset if segments else plan.start
     end.write(directory, has_segments=bool(segments))
@@ -110,7 +116,7 @@ def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
         plan.start,
         end.next_offset,
         recovery_point,
-        None if cleaned is None else min(cleaned, plan.cut),
+        None if cleaned is None or plan.is_united else min(cleaned, plan.cut),
         plan.bytes,
     )
 
@@ -121,25 +127,28 @@ def _copy_segment(
     stem = os.path.join(directory, f"{segment.base_offset:020d}")
     target = f"{stem}.log"
     # A broker appends to the last segment: a link would change the input.
-    if task.links and segment.is_whole and not is_last:
-        os.link(segment.path, target)
+    whole = segment.whole_path
+    if task.links and whole is not None and not is_last:
+        os.link(whole, target)
     else:
-        copy_ranges(segment.path, target, segment.ranges)
-        found = os.stat(segment.path)
-        os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
-    if is_last or not segment.is_whole or not _copied_indexes(segment, stem):
+        copy_pieces(segment.pieces, target)
+    if is_last or whole is None or not _copied_indexes(whole, segment, stem):
         _write_indexes(segment, stem)
 
 
-def copy_ranges(source: str, target: str, ranges: Sequence[tuple[int, int]]) -> None:
-    """Copy ranges of a file's bytes into a new file, one after the other; a file system that can
-    share them does. Raises OSError."""
-    with open(source, "rb") as read, open(target, "xb") as written:
-        for start, end in ranges:
-            position = start
-            while position < end:
-                size = min(end - position, _COPY_BYTES)
-                position += _copy(read.fileno(), written.fileno(), position, size, source)
+def copy_pieces(pieces: Sequence[Piece], target: str) -> None:
+    """Copy bytes of files into a new file, one piece after the other; a file system that can share
+    them does. The time of the last change is that of the first file. Raises OSError."""
+    with open(target, "xb") as written:
+        for piece in pieces:
+            with open(piece.path, "rb") as read:
+                position = piece.start
+                while position < piece.end:
+                    size = min(piece.end - position, _COPY_BYTES)
+                    position += _copy(read.fileno(), written.fileno(), position, size, piece.path)
+    if pieces:
+        found = os.stat(pieces[0].path)
+        os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
 def _copy(read: int, written: int, position: int, size: int, source: str) -> int:
@@ -155,10 +164,10 @@ def _copy(read: int, written: int, position: int, size: int, source: str) -> int
     return count
 
 
-def _copied_indexes(segment: SegmentPlan, stem: str) -> bool:
+def _copied_indexes(whole: str, segment: SegmentPlan, stem: str) -> bool:
     """Copy the offset and time index of a whole segment; return False for ones that are missing,
     padded, or contradict the segment."""
-    source = segment.path.removesuffix(".log")
+    source = whole.removesuffix(".log")
     try:
         offsets, times = read_bytes(f"{source}.index"), read_bytes(f"{source}.timeindex")
     except OSError:
@@ -214,23 +223,20 @@ def _write_aborted(directory: str, segment: SegmentPlan, plan: PartitionPlan) ->
     """Write the index of aborted transactions of a segment: from the batches where producers were
     followed, else that of the copy."""
     low, high = segment.base_offset, segment.next_offset
-    if low >= plan.producers_from:
-        entries = [each for each in plan.aborted if low <= each.last_offset < high]
-    else:
-        entries = _aborted_of_copy(segment, low, high)
+    entries = plan.aborted
+    if low < plan.producers_from and segment.pieces:
+        entries = _aborted_of_copy(segment.pieces[0].path)
+    entries = [each for each in entries if low <= each.last_offset < high]
     if entries:
         path = os.path.join(directory, f"{low:020d}.txnindex")
         _write_file(path, write_transaction_index(entries))
 
 
-def _aborted_of_copy(segment: SegmentPlan, low: int, high: int) -> list[AbortedTransaction]:
+def _aborted_of_copy(path: str) -> list[AbortedTransaction]:
     try:
-        entries = read_transaction_index(
-            read_bytes(segment.path.removesuffix(".log") + ".txnindex")
-        )
+        return read_transaction_index(read_bytes(path.removesuffix(".log") + ".txnindex"))
     except (FileNotFoundError, CorruptDataError):
         return []
-    return [each for each in entries if low <= each.last_offset < high]
 
 
 def _copy_producers(directory: str, plan: PartitionPlan, offset: int) -> None:

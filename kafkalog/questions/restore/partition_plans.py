@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,13 +14,13 @@ from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import CONTROL_BIT, LOG_APPEND_TIME_BIT, read_header
+from kafkalog.format.batch_header import CONTROL_BIT, LOG_APPEND_TIME_BIT
 from kafkalog.format.faults import Fault
-from kafkalog.format.offsets import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET, MAX_RELATIVE_OFFSET
 from kafkalog.format.side_files.indexes import AbortedTransaction
 from kafkalog.format.side_files.leader_epochs import EpochStart, without_end
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry
-from kafkalog.format.transaction_marker import read_marker
+from kafkalog.format.transaction_marker import COMMIT, read_marker
 from kafkalog.inspection.logs.replica_facts import (
     known_leader_epochs,
     replica_facts,
@@ -27,11 +28,13 @@ from kafkalog.inspection.logs.replica_facts import (
 )
 from kafkalog.inspection.metadata.data_facts import log_facts
 from kafkalog.questions.restore.sources import Copy
+from kafkalog.storage.files.files import InputFile, list_directory
+from kafkalog.storage.names import segment_file_name
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
 from kafkalog.storage.reading.replicas import ReplicaFacts, by_lineage, epoch_divergence
 from kafkalog.storage.reading.renamed_files import opened_segment
-from kafkalog.storage.recovery.framing import Frame
+from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame, frames
 from kafkalog.storage.recovery.producer_state import BrokerStartError, ProducerState
 from kafkalog.storage.recovery.segment_recovery import add_to_producers
 
@@ -72,14 +75,20 @@ class OpenTransaction:
     first_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentPlan:
-    """The sound bytes of a segment below the cut: ranges of positions, and whether they are the
-    whole file."""
+class Piece(NamedTuple):
+    """Bytes of a file, from one position up to another."""
 
     path: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentPlan:
+    """The sound bytes of a segment below the cut, and whether they are the whole file of one."""
+
     base_offset: int
-    ranges: tuple[tuple[int, int], ...]
+    pieces: tuple[Piece, ...]
     is_whole: bool
     max_ms: int
     next_offset: int
@@ -87,13 +96,19 @@ class SegmentPlan:
     @property
     def size(self) -> int:
         """Bytes that are kept."""
-        return sum(end - start for start, end in self.ranges)
+        return sum(each.end - each.start for each in self.pieces)
+
+    @property
+    def whole_path(self) -> str | None:
+        """The log file that is kept as it is, None where parts of files are."""
+        return self.pieces[0].path if self.is_whole else None
 
 
 @dataclass
 class PartitionPlan:
     """What of a partition is restored. Offsets from `cut` up to `old_end` were in some copy, and
-    are not used again. `is_by_producers` says that producers' times made the cut."""
+    are not used again. `is_by_producers` says that producers' times made the cut; `is_united` that
+    batches of several copies make the log."""
 
     topic: str
     partition: int
@@ -118,6 +133,7 @@ class PartitionPlan:
     aborted: list[AbortedTransaction] = field(default_factory=list)
     producers_from: int = 0
     other_copies: list[str] = field(default_factory=list)
+    is_united: bool = False
 
     @property
     def name(self) -> str:
@@ -132,13 +148,15 @@ class PartitionPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlanTask:
-    """A partition to plan: its copies, the moment, and an offset that the cut is not above."""
+    """A partition to plan: its copies, the moment, whether its topic is compacted, and an offset
+    that the cut is not above."""
 
     topic: str
     partition: int
     topic_id: str
     copies: Sequence[Copy]
     as_of_ms: int
+    is_compacted: bool = False
     limit: int = LARGEST_OFFSET
 
 
@@ -148,11 +166,10 @@ def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
     facts = [replica_facts(log) for log in logs]
     order = by_lineage(facts)
     others = [log_facts(log) for log in logs]
-    plan = _walked(task, facts, order[0])
-    if logs[order[0]].is_compacted:
-        number = _least_cleaned(task, facts, order, plan)
-        if number != order[0]:
-            plan = _walked(task, facts, number)
+    if task.is_compacted and any(log.is_compacted for log in logs):
+        plan = _united(task, facts, order)
+    else:
+        plan = _walked(task, facts, order[0])
     plan.covered_ms = max(
         (copy.covered_ms for copy in task.copies if copy.covered_ms is not None), default=None
     )
@@ -163,36 +180,105 @@ def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
     yield plan
 
 
+def _new_plan(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> PartitionPlan:
+    log = task.copies[number].log
+    end = max(each.log_end for each in facts)
+    start = facts[number].log_start
+    return PartitionPlan(
+        task.topic, task.partition, task.topic_id, log, start, 0, end, covered_ms=None
+    )
+
+
 def _walked(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> PartitionPlan:
     """Return the plan from one of the copies."""
-    log = task.copies[number].log
-    plan = PartitionPlan(
-        *(task.topic, task.partition, task.topic_id, log, facts[number].log_start, 0),
-        max(each.log_end for each in facts),
-        None,
-    )
+    plan = _new_plan(task, facts, number)
     walk = _Walk(plan, task)
-    for segment in log.segments:
+    for segment in plan.log.segments:
         walk.add(segment)
     walk.finish()
     return plan
 
 
-def _least_cleaned(
-    task: PlanTask, facts: Sequence[ReplicaFacts], order: Sequence[int], best: PartitionPlan
-) -> int:
-    """Return the copy that was made first of those that have all of the best one up to the moment:
-    later ones can lack what the cleaner has removed since."""
-    kept = max((each.next_offset for each in best.segments), default=0)
-    chosen = order[0]
-    for number in order[1:]:
-        covered, least = task.copies[number].covered_ms, task.copies[chosen].covered_ms
-        if covered is None or covered < task.as_of_ms or (least is not None and covered >= least):
-            continue
+_UNITED = (
+    *(column.BASE_OFFSET, column.LAST_OFFSET, column.RECORDS_COUNT, column.POSITION),
+    *(column.SIZE, column.MAX_TIMESTAMP, column.ATTRIBUTES),
+)
+_BASE, _LAST, _COUNT, _AT, _BYTES, _MS, _BITS, _FILE = range(8)
+# As large as brokers make a segment.
+_SEGMENT_BYTES = 1024**3
+
+
+def _united(
+    task: PlanTask, facts: Sequence[ReplicaFacts], order: Sequence[int]
+) -> PartitionPlan:
+    """Return the plan from all copies of a compacted log, with the files that the cleaner has
+    replaced: of a batch the one that has the most records. What was in force at the moment can be
+    superseded, and removed in a copy that was made later."""
+    plan = _new_plan(task, facts, order[0])
+    plan.is_united = True
+    walk = _Walk(plan, task)
+    paths: list[str] = []
+    tables: list[LongArray] = []
+    for number in order:
         divergence = epoch_divergence(facts[number], facts[order[0]])
-        if facts[number].log_end >= kept and (divergence is None or divergence >= kept):
-            chosen = number
-    return chosen
+        for segment in _with_replaced(task.copies[number].log):
+            for table in sound_rows(segment):
+                rows = table[table[:, column.FAULT] == 0]
+                if divergence is not None:
+                    rows = rows[rows[:, column.LAST_OFFSET] < divergence]
+                if len(rows):
+                    walk.note(rows)
+                    file = np.full((len(rows), 1), len(paths), dtype=np.int64)
+                    tables.append(np.hstack((rows[:, _UNITED], file)))
+            paths.append(segment.path)
+    rows = np.concatenate(tables) if tables else np.zeros((0, 8), dtype=np.int64)
+    end = int(rows[:, _LAST].max(initial=plan.start - 1)) + 1
+    walk.set_cut(end)
+    rows = rows[(rows[:, _LAST] < plan.cut) & (rows[:, _LAST] >= plan.start)]
+    ordered = rows[np.lexsort((-rows[:, _COUNT], rows[:, _LAST]))]
+    is_first = np.ones(len(ordered), dtype=np.bool_)
+    is_first[1:] = ordered[1:, _LAST] != ordered[:-1, _LAST]
+    kept = ordered[is_first]
+    is_data = kept[:, _BITS] & CONTROL_BIT == 0
+    plan.records = int(kept[is_data, _COUNT].sum())
+    plan.last_ms = int(kept[:, _MS].max(initial=-1))
+    plan.segments = list(_united_segments(kept, paths, plan.start))
+    plan.epochs = without_end(known_leader_epochs(plan.log), plan.cut)
+    plan.bytes = sum(each.size for each in plan.segments)
+    return plan
+
+
+def _united_segments(
+    rows: LongArray, paths: Sequence[str], start: int
+) -> Iterator[SegmentPlan]:
+    pieces: list[Piece] = []
+    base, size, max_ms, next_offset = start, 0, -1, start
+    for first, last, _, position, length, ms, _, file in rows.tolist():
+        is_far = last - base > MAX_RELATIVE_OFFSET
+        if pieces and (size + length > _SEGMENT_BYTES or is_far):
+            yield SegmentPlan(base, tuple(pieces), False, max_ms, next_offset)
+            pieces, size, max_ms, base = [], 0, -1, max(first, next_offset)
+        if pieces and pieces[-1][0] == paths[file] and pieces[-1].end == position:
+            pieces[-1] = pieces[-1]._replace(end=position + length)
+        else:
+            pieces.append(Piece(paths[file], position, position + length))
+        size, max_ms, next_offset = size + length, max(max_ms, ms), last + 1
+    if pieces:
+        yield SegmentPlan(base, tuple(pieces), False, max_ms, next_offset)
+
+
+def _with_replaced(log: PartitionLog) -> Iterator[SegmentFile]:
+    """Yield the segments of a log, and those that the cleaner has replaced and not yet removed."""
+    yield from log.segments
+    yield from replaced_segments(log)
+
+
+def replaced_segments(log: PartitionLog) -> Iterator[SegmentFile]:
+    """Yield the segments that a broker has marked for deletion."""
+    for entry in list_directory(log.path):
+        name = segment_file_name(entry.name)
+        if name is not None and name.kind == ".log" and name.mark == ".deleted":
+            yield SegmentFile(entry.path, name.base_offset, None, entry.size, log.path)
 
 
 @dataclass
@@ -224,8 +310,7 @@ class _Walk:
             rows = table[table[:, column.FAULT] == 0]
             if not len(rows):
                 continue
-            self._note_times(rows)
-            self._note_highest(rows)
+            self.note(rows)
             max_ms = max(max_ms, int(rows[:, column.MAX_TIMESTAMP].max()))
             _added(runs, rows)
         self._runs.append((segment, runs, max_ms))
@@ -237,6 +322,11 @@ class _Walk:
                 place = int(row[column.POSITION]), int(row[column.SIZE])
                 reason = Fault(int(row[column.FAULT])).label
                 self._plan.lost.append(LostBytes(segment.path, *place, reason))
+
+    def note(self, rows: LongArray) -> None:
+        """Take note of sound batches, in any order."""
+        self._note_times(rows)
+        self._note_highest(rows)
 
     def _note_times(self, rows: LongArray) -> None:
         is_by_broker = rows[:, column.ATTRIBUTES] & (CONTROL_BIT | LOG_APPEND_TIME_BIT) != 0
@@ -263,12 +353,7 @@ class _Walk:
         """Set the cut, and the segments below it."""
         plan = self._plan
         ends = [runs[-1].next_offset for _, runs, _ in self._runs if runs]
-        end = max([plan.start, *ends])
-        by_producer = max(self._late_by_producer, self._early_by_broker)
-        cut = min(end, by_producer, self._late_by_broker, self._task.limit)
-        plan.is_by_producers = cut < end and cut == self._late_by_producer
-        plan.cut = max(cut, plan.start)
-        plan.old_end = max(plan.old_end, end)
+        self.set_cut(max([plan.start, *ends]))
         for segment, runs, max_ms in self._runs:
             base = segment.base_offset or 0
             if base < plan.cut and (segment.size or not plan.segments):
@@ -276,17 +361,26 @@ class _Walk:
         plan.epochs = without_end(known_leader_epochs(plan.log), plan.cut)
         plan.bytes = sum(each.size for each in plan.segments)
 
+    def set_cut(self, end: int) -> None:
+        """Set the cut of a log that ends at an offset."""
+        plan = self._plan
+        by_producer = max(self._late_by_producer, self._early_by_broker)
+        cut = min(end, by_producer, self._late_by_broker, self._task.limit)
+        plan.is_by_producers = cut < end and cut == self._late_by_producer
+        plan.cut = max(cut, plan.start)
+        plan.old_end = max(plan.old_end, end)
+
     def _segment(self, segment: SegmentFile, runs: list[_Run], max_ms: int) -> SegmentPlan:
         plan = self._plan
         if any(run.next_offset > plan.cut for run in runs):
             runs, max_ms = _cut_runs(segment, plan.cut)
-        kept = tuple((run.start, run.end) for run in runs)
+        pieces = tuple(Piece(segment.path, run.start, run.end) for run in runs)
         plan.records += sum(run.records for run in runs)
         plan.last_ms = max(plan.last_ms, max_ms)
         base = segment.base_offset or 0
         next_offset = runs[-1].next_offset if runs else base
-        is_whole = kept == ((0, segment.size),)
-        return SegmentPlan(segment.path, base, kept, is_whole, max_ms, next_offset)
+        is_whole = pieces == (Piece(segment.path, 0, segment.size),)
+        return SegmentPlan(base, pieces, is_whole, max_ms, next_offset)
 
 
 def _least(offsets: LongArray) -> int:
@@ -337,11 +431,11 @@ def kept_rows(segment: SegmentFile, cut: int) -> Iterator[LongArray]:
 def _follow_producers(plan: PartitionPlan, as_of_ms: int) -> None:
     """Set the producers at the cut, the transactions that are open there, those aborted since the
     snapshot that was begun with, and the markers shortly before the moment."""
-    log = plan.log
     last_base = plan.segments[-1].base_offset if plan.segments else plan.start
-    first = log.segments[0].base_offset or 0 if log.segments else 0
-    found = newest_snapshot(log, first, last_base)
-    start, entries = found if found is not None and found[0] <= last_base else (first, [])
+    first = plan.segments[0].base_offset if plan.segments else plan.start
+    # The files of a log that is united do not begin where snapshots were taken.
+    found = None if plan.is_united else newest_snapshot(plan.log, first, last_base)
+    start, entries = found or (first, [])
     state = ProducerState(entries)
     plan.producers_from = start
     first_ms = {
@@ -349,39 +443,25 @@ def _follow_producers(plan: PartitionPlan, as_of_ms: int) -> None:
         for entry in entries
         if entry.transaction_first_offset >= 0
     }
-    for segment in log.segments:
-        base = segment.base_offset or 0
-        if base >= plan.cut or (segment.next_base_offset or LARGEST_OFFSET) <= start:
+    for file, frame in _frames(plan.segments, start):
+        header = frame.header
+        if header.magic < LATEST_FORMAT or header.producer_id < 0:
             continue
-        with opened_segment(segment) as file:
-            for rows in kept_rows(segment, plan.cut):
-                rows = rows[(rows[:, column.PRODUCER_ID] >= 0) & (rows[:, column.MAGIC] == 2)]
-                for row in rows[first_offsets(rows) >= start]:
-                    position, size = int(row[column.POSITION]), int(row[column.SIZE])
-                    is_control = int(row[column.ATTRIBUTES]) & CONTROL_BIT
-                    header = read_header(file.read(position, size if is_control else 61), 0)
-                    try:
-                        aborted = add_to_producers(file, Frame(position, header), state)
-                    except (BrokerStartError, CorruptDataError):
-                        continue
-                    if aborted is not None:
-                        plan.aborted.append(aborted)
-                    producer = header.producer_id
-                    if producer in state.open_transactions:
-                        first_ms.setdefault(producer, header.max_timestamp_ms)
-                    else:
-                        first_ms.pop(producer, None)
-                    if is_control and header.max_timestamp_ms > as_of_ms - _CLOCKS_MS:
-                        marker = read_marker(file.read(position, size))
-                        plan.markers.append(
-                            Marker(
-                                producer,
-                                header.producer_epoch,
-                                header.base_offset,
-                                header.max_timestamp_ms,
-                                marker.type == 1,
-                            )
-                        )
+        try:
+            aborted = add_to_producers(file, frame, state)
+        except (BrokerStartError, CorruptDataError):
+            continue
+        if aborted is not None:
+            plan.aborted.append(aborted)
+        producer = header.producer_id
+        if producer in state.open_transactions:
+            first_ms.setdefault(producer, header.max_timestamp_ms)
+        else:
+            first_ms.pop(producer, None)
+        if header.is_control and header.max_timestamp_ms > as_of_ms - _CLOCKS_MS:
+            is_commit = read_marker(file.read(frame.position, header.size)).type == COMMIT
+            place = header.base_offset, header.max_timestamp_ms
+            plan.markers.append(Marker(producer, header.producer_epoch, *place, is_commit))
     plan.producers = list(state.producers.values())
     plan.open = [
         OpenTransaction(
@@ -392,3 +472,17 @@ def _follow_producers(plan: PartitionPlan, as_of_ms: int) -> None:
         )
         for producer, offset in state.open_transactions.items()
     ]
+
+
+def _frames(
+    segments: Sequence[SegmentPlan], start: int
+) -> Iterator[tuple[InputFile, Frame]]:
+    """Yield the batches that are kept from an offset on, each with its file."""
+    for segment in segments:
+        if segment.next_offset <= start:
+            continue
+        for piece in segment.pieces:
+            with InputFile(piece.path) as file:
+                for frame in frames(file, piece.start, piece.end):
+                    if frame.header.base_offset >= start:
+                        yield file, frame

@@ -198,7 +198,10 @@ def _wanted(
         empty += [(topic, each, topic_id) for each in missing]
         moment = 2**63 - 1 if topic in request.latest_topics else request.as_of_ms
         tasks += [
-            PlanTask(topic, each, topic_id, sources.copies[topic_id, each], moment)
+            PlanTask(
+                *(topic, each, topic_id, sources.copies[topic_id, each], moment),
+                is_compacted=not is_rewritten and "compact" in cleanup_policy(image, topic),
+            )
             for each in numbers
             if (topic_id, each) in sources.copies
         ]
@@ -219,6 +222,12 @@ def _wanted(
     ]
     tasks.sort(key=lambda task: (task.topic, task.partition))
     return tasks, empty, left_out
+
+
+def cleanup_policy(image: MetadataImage, topic: str) -> str:
+    """Return the cleanup.policy of a topic, as far as its configs say."""
+    row = image.tables["config"].get(("topic", topic, "cleanup.policy"))
+    return "delete" if row is None else str(row["value"])
 
 
 def _topics(image: MetadataImage) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
