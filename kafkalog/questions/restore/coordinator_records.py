@@ -1,5 +1,5 @@
 """The records of a partition of a coordinator's topic, from all of its copies: the cleaner of one
-broker has not been as far as that of another. Rules: docs/restore.md R19, R23 and R24.
+broker has not been as far as that of another. Rules: docs/restore.md F1048, F1052 and F1053.
 """
 
 from __future__ import annotations

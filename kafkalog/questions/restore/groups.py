@@ -1,5 +1,5 @@
 """Consumer groups and share groups as of the moment, as records of new logs of their coordinators'
-topics. Rules: docs/restore.md R23 to R27.
+topics. Rules: docs/restore.md F1052 to F1056.
 """
 
 from __future__ import annotations
@@ -23,12 +23,7 @@ from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 _COMMITS = (0, 1)
 _CLASSIC, _SHARE_TOPICS = 2, 15
-_OF_MEMBERS = {
-    *MEMBER_RECORDS,
-    *TARGET_MEMBER_RECORDS,
-    *CURRENT_ASSIGNMENT_RECORDS,
-    REGEX_RECORD,
-}
+_OF_MEMBERS = {*MEMBER_RECORDS, *TARGET_MEMBER_RECORDS, *CURRENT_ASSIGNMENT_RECORDS, REGEX_RECORD}
 # The first version of a classic group's record with the time of its state.
 _WITH_TIME = 2
 _SNAPSHOT, _UPDATE = 0, 1
@@ -112,7 +107,7 @@ def restored_groups(
             found.unreadable += 1
             found.entries.append((record.key, record.value or b""))
             continue
-        group_id = read.key.get("group", read.key.get("groupId", ""))
+        group_id = _group_id(read.key)
         if not settings.is_chosen(group_id):
             continue
         values = _values(read, found, settings, highest.get((group_id, _kind(read)), 0))
@@ -128,9 +123,7 @@ def restored_groups(
 
 
 def _in_force(
-    records: Sequence[CoordinatorRecord],
-    cut: int,
-    is_committed: Callable[[int, int, int], bool],
+    records: Sequence[CoordinatorRecord], cut: int, is_committed: Callable[[int, int, int], bool]
 ) -> dict[bytes, CoordinatorRecord]:
     """Return the record in force of each key (docs/format.md F300 to F302)."""
     applied: dict[bytes, CoordinatorRecord] = {}
@@ -163,6 +156,10 @@ def _in_force(
     return applied
 
 
+def _group_id(key: Mapping[str, Any]) -> str:
+    return str(key.get("group", key.get("groupId", "")))
+
+
 def _kind(read: InternalRecord) -> str:
     return (read.name or "")[:5]
 
@@ -180,7 +177,7 @@ def _highest_epochs(records: Sequence[CoordinatorRecord]) -> dict[tuple[str, str
         if read.record_type in (*GROUP_RECORDS, *TARGET_RECORDS):
             names = ("generation", "epoch", "assignmentEpoch")
             epoch = max(read.value.get(name, 0) for name in names)
-            key = read.key.get("group", read.key.get("groupId", "")), _kind(read)
+            key = _group_id(read.key), _kind(read)
             found[key] = max(found.get(key, 0), epoch)
     return found
 
@@ -201,9 +198,7 @@ def _values(
         values["assignmentEpoch"] = highest + 1
     elif read.record_type == _SHARE_TOPICS:
         for name in ("initializingTopics", "initializedTopics", "deletingTopics"):
-            values[name] = [
-                each for each in values[name] if each["topicId"] in settings.topic_ids
-            ]
+            values[name] = [each for each in values[name] if each["topicId"] in settings.topic_ids]
     return values
 
 

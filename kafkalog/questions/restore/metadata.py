@@ -1,11 +1,11 @@
 """The cluster's metadata as of the moment, changed to what is restored: records that are added
-after those of the old log. Rules: docs/restore.md R2, R3, R6 to R11, R18, R21 and R32.
+after those of the old log. Rules: docs/restore.md F1031, F1032, F1035 to F1040, F1047, F1050 and F1061.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from kafkalog.coordination.metadata.image import KRAFT_VERSION, MetadataImage, Moment
@@ -60,6 +60,13 @@ class ChangedConfig:
         return f"kafka-configs.sh --bootstrap-server HOST:PORT --alter {entity} {change}"
 
 
+def _is_of_old_hosts(resource: str, name: str, config: str) -> bool:
+    """Return whether a config is about nodes that are not restored, or about their tier."""
+    if resource == "topic":
+        return config in _OF_TIER
+    return resource == "broker" and (bool(name) or config.startswith(_OF_HOSTS))
+
+
 @dataclass
 class RestoredMetadata:
     """The new log of `__cluster_metadata`. `epochs` are the least leader epochs of the restored
@@ -75,7 +82,6 @@ class RestoredMetadata:
     highest_producer_id: int
     left_out: Sequence[str] = ()
     keeps_retention: bool = False
-    configs: list[ChangedConfig] = field(default_factory=list)
 
     @cached_property
     def replay(self) -> MetadataReplay:
@@ -151,9 +157,7 @@ class RestoredMetadata:
         return row is not None and row["level"] >= _WITH_DIRECTORIES
 
     def _configs(self) -> Iterator[RebuiltRecord]:
-        self.configs.clear()
-        for change in self._changed_configs():
-            self.configs.append(change)
+        for change in self.configs:
             values = {
                 "resourceType": _RESOURCES[change.resource],
                 "resourceName": change.name,
@@ -169,9 +173,7 @@ class RestoredMetadata:
             value = row["value"]
             if config == _MIN_IN_SYNC and value.isdecimal() and int(value) > max(1, replicas - 1):
                 yield ChangedConfig(resource, name, config, value, str(max(1, replicas - 1)))
-            elif resource == "broker" and (name or config.startswith(_OF_HOSTS)):
-                yield ChangedConfig(resource, name, config, value, None)
-            elif resource == "topic" and config in _OF_TIER:
+            elif _is_of_old_hosts(resource, name, config):
                 yield ChangedConfig(resource, name, config, value, None)
         for (topic_id,), row in self.image.tables["topic"].items():
             topic = row["topic"]
@@ -182,6 +184,11 @@ class RestoredMetadata:
                 before = configs.get(("topic", topic, config), {}).get("value")
                 if before != "-1":
                     yield ChangedConfig("topic", topic, config, before, "-1")
+
+    @cached_property
+    def configs(self) -> list[ChangedConfig]:
+        """The configs that are changed."""
+        return [*self._changed_configs()]
 
     def _producer_ids(self) -> RebuiltRecord:
         values = {

@@ -1,5 +1,5 @@
 """The nodes of the restored cluster, and the files beside the logs: server.properties,
-meta.properties and checkpoints. Rules: docs/restore.md R2 to R4, R11 and R17.
+meta.properties and checkpoints. Rules: docs/restore.md F1031 to F1033, F1040 and F1046.
 """
 
 from __future__ import annotations
@@ -62,10 +62,7 @@ def server_properties(node: Node, nodes: Sequence[Node], settings: NodeSettings)
     """Return a complete server.properties, paths relative to its directory."""
     copies = settings.replication
     in_sync = max(1, copies - 1)
-    values: dict[str, object] = {
-        "process.roles": "broker,controller",
-        "node.id": node.node_id,
-    }
+    values: dict[str, object] = {"process.roles": "broker,controller", "node.id": node.node_id}
     if settings.is_dynamic:
         places = ",".join(each.controller_place for each in nodes)
         values["controller.quorum.bootstrap.servers"] = places

@@ -1,6 +1,6 @@
 """A partition's directory as it is restored: bytes below the cut as they were, new indexes for the
-last segments, and an end that uses no offset twice. Rules: docs/restore.md R4, R15 to R17, R20 and
-R22.
+last segments, and an end that uses no offset twice. Rules: docs/restore.md F1033, F1044 to F1046, F1049 and
+F1051.
 """
 
 from __future__ import annotations
@@ -36,12 +36,7 @@ from kafkalog.format.side_files.producer_snapshot import (
     write_producer_snapshot,
 )
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, write_marker
-from kafkalog.questions.restore.partition_plans import (
-    PartitionPlan,
-    Piece,
-    SegmentPlan,
-    kept_rows,
-)
+from kafkalog.questions.restore.partition_plans import PartitionPlan, Piece, SegmentPlan, kept_rows
 from kafkalog.storage.files.files import read_bytes
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, SegmentFile
 from kafkalog.storage.recovery.framing import Frame
@@ -121,9 +116,7 @@ def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
     )
 
 
-def _copy_segment(
-    directory: str, segment: SegmentPlan, task: WriteTask, *, is_last: bool
-) -> None:
+def _copy_segment(directory: str, segment: SegmentPlan, task: WriteTask, *, is_last: bool) -> None:
     stem = os.path.join(directory, f"{segment.base_offset:020d}")
     target = f"{stem}.log"
     # A broker appends to the last segment: a link would change the input.
@@ -256,12 +249,19 @@ class _Ending:
         self._task = task
         plan = task.plan
         self.epoch = plan.epochs[-1].epoch if plan.epochs else max(plan.max_epoch, 0)
-        self.next_offset = plan.cut
+        # Offsets that the cleaner has removed can be between the last batch and the cut.
+        self.base_offset = plan.segments[-1].next_offset if plan.segments else plan.cut
+        self.next_offset = self.base_offset if self._goes_on else plan.cut
+
+    @property
+    def _goes_on(self) -> bool:
+        return not self._task.reuses_offsets and self._task.plan.old_end > self.base_offset
 
     def write(self, directory: str, *, has_segments: bool) -> None:
         """Write the last segment, if one is needed, and the producers at the end."""
-        plan, batches = self._task.plan, []
-        if not self._task.reuses_offsets:
+        plan = self._task.plan
+        batches: list[bytes] = []
+        if self._goes_on:
             batches += self._without_records(plan.old_end)
         producers = ProducerState(plan.producers)
         aborted = []
@@ -288,7 +288,7 @@ class _Ending:
     def _write_segment(
         self, directory: str, batches: Sequence[bytes], aborted: Sequence[AbortedTransaction]
     ) -> None:
-        base = self._task.plan.cut if batches else self.next_offset
+        base = read_header(batches[0], 0).base_offset if batches else self.next_offset
         stem = os.path.join(directory, f"{base:020d}")
         _write_file(f"{stem}.log", b"".join(batches))
         _write_file(f"{stem}.index", b"")
@@ -307,7 +307,7 @@ class _Ending:
         next, as over those that the cleaner leaves."""
         plan = self._task.plan
         # A segment has no offset further from its base.
-        end = min(end, plan.cut + MAX_RELATIVE_OFFSET - len(self._task.endings))
+        end = min(end, self.base_offset + MAX_RELATIVE_OFFSET - len(self._task.endings))
         if self.next_offset < end:
             fields = BatchFields(
                 leader_epoch=self.epoch,
@@ -331,4 +331,3 @@ def _write_file(path: str, data: bytes) -> None:
     except OSError as error:
         error.filename = error.filename or path
         raise
-

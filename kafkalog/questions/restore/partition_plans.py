@@ -1,5 +1,5 @@
-"""Where a partition is cut, from which copy, and what is open there. Rules: docs/restore.md R10,
-R12 to R17, R21 and R35.
+"""Where a partition is cut, from which copy, and what is open there. Rules: docs/restore.md F1039,
+F1041 to F1046, F1050 and F1064.
 """
 
 from __future__ import annotations
@@ -21,11 +21,7 @@ from kafkalog.format.side_files.indexes import AbortedTransaction
 from kafkalog.format.side_files.leader_epochs import EpochStart, without_end
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry
 from kafkalog.format.transaction_marker import COMMIT, read_marker
-from kafkalog.inspection.logs.replica_facts import (
-    known_leader_epochs,
-    replica_facts,
-    sound_rows,
-)
+from kafkalog.inspection.logs.replica_facts import known_leader_epochs, replica_facts, sound_rows
 from kafkalog.inspection.metadata.data_facts import log_facts
 from kafkalog.questions.restore.sources import Copy
 from kafkalog.storage.files.files import InputFile, list_directory
@@ -33,7 +29,6 @@ from kafkalog.storage.names import segment_file_name
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
 from kafkalog.storage.reading.replicas import ReplicaFacts, by_lineage, epoch_divergence
-from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame, frames
 from kafkalog.storage.recovery.producer_state import BrokerStartError, ProducerState
 from kafkalog.storage.recovery.segment_recovery import add_to_producers
@@ -208,9 +203,7 @@ _BASE, _LAST, _COUNT, _AT, _BYTES, _MS, _BITS, _FILE = range(8)
 _SEGMENT_BYTES = 1024**3
 
 
-def _united(
-    task: PlanTask, facts: Sequence[ReplicaFacts], order: Sequence[int]
-) -> PartitionPlan:
+def _united(task: PlanTask, facts: Sequence[ReplicaFacts], order: Sequence[int]) -> PartitionPlan:
     """Return the plan from all copies of a compacted log, with the files that the cleaner has
     replaced: of a batch the one that has the most records. What was in force at the moment can be
     superseded, and removed in a copy that was made later."""
@@ -248,16 +241,15 @@ def _united(
     return plan
 
 
-def _united_segments(
-    rows: LongArray, paths: Sequence[str], start: int
-) -> Iterator[SegmentPlan]:
+def _united_segments(rows: LongArray, paths: Sequence[str], start: int) -> Iterator[SegmentPlan]:
     pieces: list[Piece] = []
     base, size, max_ms, next_offset = start, 0, -1, start
     for first, last, _, position, length, ms, _, file in rows.tolist():
         is_far = last - base > MAX_RELATIVE_OFFSET
         if pieces and (size + length > _SEGMENT_BYTES or is_far):
             yield SegmentPlan(base, tuple(pieces), False, max_ms, next_offset)
-            pieces, size, max_ms, base = [], 0, -1, max(first, next_offset)
+            pieces, size, max_ms = [], 0, -1
+            base = first if is_far else next_offset
         if pieces and pieces[-1][0] == paths[file] and pieces[-1].end == position:
             pieces[-1] = pieces[-1]._replace(end=position + length)
         else:
@@ -332,12 +324,8 @@ class _Walk:
         is_by_broker = rows[:, column.ATTRIBUTES] & (CONTROL_BIT | LOG_APPEND_TIME_BIT) != 0
         is_late = rows[:, column.MAX_TIMESTAMP] > self._task.as_of_ms
         first, after = first_offsets(rows), rows[:, column.LAST_OFFSET] + 1
-        self._late_by_broker = min(
-            self._late_by_broker, _least(first[is_late & is_by_broker])
-        )
-        self._late_by_producer = min(
-            self._late_by_producer, _least(first[is_late & ~is_by_broker])
-        )
+        self._late_by_broker = min(self._late_by_broker, _least(first[is_late & is_by_broker]))
+        self._late_by_producer = min(self._late_by_producer, _least(first[is_late & ~is_by_broker]))
         early = after[~is_late & is_by_broker]
         self._early_by_broker = max(self._early_by_broker, int(early.max(initial=0)))
 
@@ -474,9 +462,7 @@ def _follow_producers(plan: PartitionPlan, as_of_ms: int) -> None:
     ]
 
 
-def _frames(
-    segments: Sequence[SegmentPlan], start: int
-) -> Iterator[tuple[InputFile, Frame]]:
+def _frames(segments: Sequence[SegmentPlan], start: int) -> Iterator[tuple[InputFile, Frame]]:
     """Yield the batches that are kept from an offset on, each with its file."""
     for segment in segments:
         if segment.next_offset <= start:

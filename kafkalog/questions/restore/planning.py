@@ -19,6 +19,7 @@ from kafkalog.questions.restore.partition_plans import PartitionPlan, PlanTask, 
 from kafkalog.questions.restore.sources import PartitionKey, Sources
 from kafkalog.questions.restore.transactions import (
     EndedTransaction,
+    TransactionalId,
     Transactions,
     decided_after,
     highest_producer_id,
@@ -154,7 +155,7 @@ def plan_restore(views: Views, sources: Sources, request: RestoreRequest) -> Res
             *(next_producer_id(each) - 1 for each in sources.images),
         ]
     )
-    metadata.left_out = [each.topic_id for each in left_out if each.topic_id in topics]
+    metadata.left_out = [each for each in topics if each in {left.topic_id for left in left_out}]
     plan = RestorePlan(
         *(request, sources, image, copied, rewritten, empty, left_out, metadata, records),
         transactions,
@@ -176,10 +177,7 @@ def _refuse_uncovered(sources: Sources, request: RestoreRequest) -> None:
 
 
 def _wanted(
-    sources: Sources,
-    request: RestoreRequest,
-    topics: Mapping[str, str],
-    image: MetadataImage,
+    sources: Sources, request: RestoreRequest, topics: Mapping[str, str], image: MetadataImage
 ) -> tuple[list[PlanTask], list[tuple[str, int, str]], list[LeftOut]]:
     """Return the partitions to plan; those that begin empty, with their topic ids; and what is left
     out."""
@@ -262,7 +260,7 @@ def _cut_by_records(
 
 def _transactional_ids(
     records: Mapping[tuple[str, int], list[CoordinatorRecord]], rewritten: Sequence[PartitionPlan]
-):
+) -> dict[str, TransactionalId]:
     states = [plan for plan in rewritten if plan.topic == TRANSACTION_STATE]
     return transactional_ids(
         {plan.partition: records[plan.key] for plan in states},
@@ -336,4 +334,3 @@ def _end_transactions(plan: RestorePlan) -> None:
             ending, said = plan.transactions.ending(each, found, is_covered=is_covered)
             plan.endings[each.key].append(ending)
             plan.ended.append(said)
-

@@ -1,13 +1,13 @@
 """A plan becomes directories that brokers start with: partitions are written in parallel, then the
 coordinators' topics, the metadata and the files of the nodes; the result is judged before anybody
-sees it. Rules: docs/restore.md R1, R4, R5 and R36.
+sees it. Rules: docs/restore.md F1030, F1033, F1034 and F1065.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,11 +30,7 @@ from kafkalog.questions.restore.nodes import (
     server_properties,
     write_checkpoints,
 )
-from kafkalog.questions.restore.partition_files import (
-    WriteTask,
-    WrittenPartition,
-    write_partition,
-)
+from kafkalog.questions.restore.partition_files import WriteTask, WrittenPartition, write_partition
 from kafkalog.questions.restore.partition_plans import PartitionPlan
 from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.transactions import state_values
@@ -81,9 +77,7 @@ def _add_coordinators(found: Restored) -> None:
     for each in plan.rewritten:
         records = plan.records.get(each.key, [])
         if each.topic == CONSUMER_OFFSETS:
-            groups = restored_groups(
-                records, each.cut, plan.transactions.is_committed, settings
-            )
+            groups = restored_groups(records, each.cut, plan.transactions.is_committed, settings)
             found.groups[each.partition] = groups
             found.entries[each.key] = groups.entries
         elif each.topic == TRANSACTION_STATE:
@@ -172,9 +166,7 @@ def _write_log(
         return log.next_offset
 
 
-def _batches(
-    entries: Sequence[Entry], start: int, epoch: int, now_ms: int
-) -> Iterator[bytes]:
+def _batches(entries: Sequence[Entry], start: int, epoch: int, now_ms: int) -> Iterator[bytes]:
     waiting: list[Record] = []
     size = 0
     fields = BatchFields(leader_epoch=epoch)
@@ -197,7 +189,9 @@ def judged(found: Restored, target: str, processes: int) -> Recovery:
         path = os.path.join(target, node.log_directory)
         views = LocalViews([path], find_partitions([path]), processes)
         result = recovery_plan(views, RecoveryRequest("unclean", 4096, request.now_ms))
-        if result.findings:
+        # Where damage is left out, a hole in the offsets is what is meant to be.
+        damaged = {each.key for each in found.plan.plans if each.lost}
+        if any(_is_refused(row, damaged) for row in result.findings):
             raise LogDirError(
                 f"the directory that was written is not sound, and is not kept: "
                 f"{result.totals.words()}"
@@ -205,6 +199,12 @@ def judged(found: Restored, target: str, processes: int) -> Recovery:
     if result is None:
         raise LogDirError("there is no node")
     return result
+
+
+def _is_refused(row: Mapping[str, Any], damaged: Collection[tuple[str, int]]) -> bool:
+    is_hole = not (row["lost_bytes"] or row["missing_offsets"] or row["padded_time_indexes"])
+    is_meant = is_hole and row["broker_starts"] and (row["topic"], row["partition"]) in damaged
+    return not is_meant
 
 
 def write_manifest(manifest: Mapping[str, Any], target: str) -> None:

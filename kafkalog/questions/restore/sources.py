@@ -1,5 +1,5 @@
 """What was given: the copies of each partition, one incarnation of its topic at a time, and the
-cluster's metadata as of the moment. Rules: docs/restore.md R7, R12 and R13.
+cluster's metadata as of the moment. Rules: docs/restore.md F1036, F1041 and F1042.
 """
 
 from __future__ import annotations

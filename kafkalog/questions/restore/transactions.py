@@ -1,5 +1,5 @@
 """What the transaction coordinators had decided by the moment, and how every open transaction ends.
-Rules: docs/restore.md R19, R20 and R21.
+Rules: docs/restore.md F1048, F1049 and F1050.
 """
 
 from __future__ import annotations
