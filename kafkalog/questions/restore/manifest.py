@@ -117,6 +117,7 @@ def _partition_row(plan: RestorePlan, each: PartitionPlan) -> dict[str, Any]:
         "copy": each.log.path,
         "other_copies": each.other_copies,
         "is_united": each.is_united,
+        "is_cleaned_beyond": each.is_cleaned_beyond,
         "log_start_offset": each.start,
         "cut_offset": each.cut,
         "old_end_offset": each.old_end,
@@ -139,6 +140,12 @@ def not_exact(found: Restored) -> Iterator[str]:
             f"{each.cut} on, may be missing"
         )
     for each in plan.plans:
+        if each.is_cleaned_beyond:
+            yield (
+                f"{each.name}: the cleaner of each copy has looked at records after the cut, "
+                f"offset {each.cut}: keys that were written again since may lack the record that "
+                "was in force"
+            )
         for lost in each.lost:
             yield (
                 f"{each.name}: {lost.size} bytes at position {lost.position} of {lost.path} are "

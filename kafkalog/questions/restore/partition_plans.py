@@ -103,7 +103,8 @@ class SegmentPlan:
 class PartitionPlan:
     """What of a partition is restored. Offsets from `cut` up to `old_end` were in some copy, and
     are not used again. `is_by_producers` says that producers' times made the cut; `is_united` that
-    batches of several copies make the log."""
+    batches of several copies make the log, `is_cleaned_beyond` that the cleaner of each copy has
+    looked at records after the cut: what these superseded can be gone."""
 
     topic: str
     partition: int
@@ -129,6 +130,7 @@ class PartitionPlan:
     producers_from: int = 0
     other_copies: list[str] = field(default_factory=list)
     is_united: bool = False
+    is_cleaned_beyond: bool = False
 
     @property
     def name(self) -> str:
@@ -236,6 +238,11 @@ def _united(task: PlanTask, facts: Sequence[ReplicaFacts], order: Sequence[int])
     plan.records = int(kept[is_data, _COUNT].sum())
     plan.last_ms = int(kept[:, _MS].max(initial=-1))
     plan.segments = list(_united_segments(kept, paths, plan.start))
+    plan.is_cleaned_beyond = not any(
+        copy.log.log_dir.cleaner_checkpoints.get(plan.key, 0) <= plan.cut
+        for copy in task.copies
+        if copy.covered_ms is not None and copy.covered_ms >= task.as_of_ms
+    )
     plan.epochs = without_end(known_leader_epochs(plan.log), plan.cut)
     plan.bytes = sum(each.size for each in plan.segments)
     return plan

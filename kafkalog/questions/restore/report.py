@@ -21,7 +21,10 @@ def screen(found: Restored, target: str | None) -> Iterator[str]:
     inexact = [*not_exact(found)]
     yield from _first(inexact, "NOT EXACT")
     if not inexact:
-        yield "everything is exact as of the moment, as far as the clocks of brokers agree"
+        yield (
+            "nothing is known to be missing, and nothing is guessed; cuts are as exact as the "
+            "clocks that times are from"
+        )
     if target is None:
         yield "nothing is written: this is the plan"
         return
