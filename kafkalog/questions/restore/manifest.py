@@ -146,6 +146,11 @@ def not_exact(found: Restored) -> Iterator[str]:
                 f"offset {each.cut}: keys that were written again since may lack the record that "
                 "was in force"
             )
+        if each.tiered_from is not None:
+            yield (
+                f"{each.name}: offsets {each.tiered_from} to {each.start - 1} are in tiered "
+                "storage, which is not read"
+            )
         for lost in each.lost:
             yield (
                 f"{each.name}: {lost.size} bytes at position {lost.position} of {lost.path} are "

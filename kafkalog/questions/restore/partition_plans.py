@@ -104,7 +104,8 @@ class PartitionPlan:
     """What of a partition is restored. Offsets from `cut` up to `old_end` were in some copy, and
     are not used again. `is_by_producers` says that producers' times made the cut; `is_united` that
     batches of several copies make the log, `is_cleaned_beyond` that the cleaner of each copy has
-    looked at records after the cut: what these superseded can be gone."""
+    looked at records after the cut: what these superseded can be gone. The offsets from
+    `tiered_from` up to `start` are in tiered storage alone."""
 
     topic: str
     partition: int
@@ -131,6 +132,7 @@ class PartitionPlan:
     other_copies: list[str] = field(default_factory=list)
     is_united: bool = False
     is_cleaned_beyond: bool = False
+    tiered_from: int | None = None
 
     @property
     def name(self) -> str:
@@ -180,10 +182,15 @@ def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
 def _new_plan(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> PartitionPlan:
     log = task.copies[number].log
     end = max(each.log_end for each in facts)
-    start = facts[number].log_start
-    return PartitionPlan(
+    begins = facts[number].log_start
+    # Of a tiered log the beginning is not on the disk.
+    base = log.segments[0].base_offset if log.segments else None
+    start = begins if base is None else max(begins, base)
+    plan = PartitionPlan(
         task.topic, task.partition, task.topic_id, log, start, 0, end, covered_ms=None
     )
+    plan.tiered_from = begins if begins < start else None
+    return plan
 
 
 def _walked(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> PartitionPlan:

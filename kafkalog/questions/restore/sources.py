@@ -108,6 +108,9 @@ def sources_of(paths: Sequence[str]) -> Sources:
     """Return what is under the paths. Raises LogDirError where no copy of the metadata is there, or
     copies of several clusters are."""
     found = find_partitions(paths, strict=False, current_ids=None)
+    tiered = [log.path for log in found if log.tiered_topic_id is not None]
+    if tiered:
+        raise LogDirError(f"{tiered[0]} is in tiered storage: restore reads log directories only")
     metadata = copies_among(log for log in found if log.is_live)
     if not metadata:
         raise LogDirError(
