@@ -140,22 +140,38 @@ def not_exact(found: Restored) -> Iterator[str]:
             f"{each.cut} on, may be missing"
         )
     for each in plan.plans:
-        if each.is_cleaned_beyond:
+        yield from _of_partition(each)
+    yield from _of_transactions(plan)
+    for left in plan.left_out:
+        if not left.is_chosen:
+            yield f"{left.topic} is left out: {left.reason}"
+    for partition, groups in found.groups.items():
+        if groups.unreadable:
             yield (
-                f"{each.name}: the cleaner of each copy has looked at records after the cut, "
-                f"offset {each.cut}: keys that were written again since may lack the record that "
-                "was in force"
+                f"__consumer_offsets-{partition}: {groups.unreadable} records cannot be read, and "
+                "are kept as they are"
             )
-        if each.tiered_from is not None:
-            yield (
-                f"{each.name}: offsets {each.tiered_from} to {each.start - 1} are in tiered "
-                "storage, which is not read"
-            )
-        for lost in each.lost:
-            yield (
-                f"{each.name}: {lost.size} bytes at position {lost.position} of {lost.path} are "
-                f"left out: {lost.reason}"
-            )
+
+
+def _of_partition(each: PartitionPlan) -> Iterator[str]:
+    if each.is_cleaned_beyond:
+        yield (
+            f"{each.name}: the cleaner of each copy has looked at records after the cut, offset "
+            f"{each.cut}: keys that were written again since may lack the record that was in force"
+        )
+    if each.tiered_from is not None:
+        yield (
+            f"{each.name}: offsets {each.tiered_from} to {each.start - 1} are in tiered storage, "
+            "which is not read"
+        )
+    for lost in each.lost:
+        yield (
+            f"{each.name}: {lost.size} bytes at position {lost.position} of {lost.path} are left "
+            f"out: {lost.reason}"
+        )
+
+
+def _of_transactions(plan: RestorePlan) -> Iterator[str]:
     for ended in plan.ended:
         if ended.is_guess:
             yield (
@@ -168,15 +184,6 @@ def not_exact(found: Restored) -> Iterator[str]:
             f"{topic}-{number}: the commit of transaction {name} was decided, and records of it "
             "may be missing here: the transaction is not whole"
         )
-    for left in plan.left_out:
-        if not left.is_chosen:
-            yield f"{left.topic} is left out: {left.reason}"
-    for partition, groups in found.groups.items():
-        if groups.unreadable:
-            yield (
-                f"__consumer_offsets-{partition}: {groups.unreadable} records cannot be read, and "
-                "are kept as they are"
-            )
 
 
 def file_facts(views: Views, target: str) -> dict[str, FileFacts]:

@@ -1,5 +1,6 @@
 """The cluster's metadata as of the moment, changed to what is restored: records that are added
-after those of the old log. Rules: docs/restore.md F1031, F1032, F1035 to F1040, F1047, F1050 and F1061.
+after those of the old log. Rules: docs/restore.md F1031, F1032, F1035 to F1040,
+F1047, F1050, F1058 and F1061.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A partition's directory as it is restored: bytes below the cut as they were, new indexes for the
-last segments, and an end that uses no offset twice. Rules: docs/restore.md F1033, F1044 to F1046, F1049 and
-F1051.
+last segments, and an end that uses no offset twice. Rules: docs/restore.md F1033, F1044 to F1046,
+F1049 and F1051.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ _NO_EPOCH = -1
 @dataclass
 class TransactionalId:
     """What the records of an id say: `state` as of the moment, None where no record is from before;
-    the highest epoch in any record, by producer id; `first_later_ms` is the time of the first
-    record after the moment."""
+    the highest epoch in any record, by producer id; `later` is the first record after the moment,
+    `later_ms` its time."""
 
     transactional_id: str
     partition: int
@@ -48,7 +48,8 @@ class TransactionalId:
     version: int = 0
     is_removed: bool = False
     epochs: dict[int, int] = field(default_factory=dict)
-    first_later_ms: int | None = None
+    later: Values | None = None
+    later_ms: int | None = None
 
     @property
     def status(self) -> int:
@@ -59,6 +60,14 @@ class TransactionalId:
     def producer_id(self) -> int:
         """The producer id as of the moment."""
         return -1 if self.state is None else int(self.state["producerId"])
+
+    @property
+    def kept_state(self) -> Values | None:
+        """The state that is restored: as of the moment or, where that was compacted away, the first
+        one after it, unless that made the id; None where the id was not there."""
+        if self.state is not None or self.is_removed or self.later is None:
+            return self.state
+        return None if self.later["transactionStatus"] == EMPTY else self.later
 
     @property
     def raised_epoch(self) -> int:
@@ -143,7 +152,7 @@ class Transactions:
         if known is None:
             return False, "hanging: no coordinator knows it", False
         if known.state is None or known.producer_id != found.producer_id:
-            if known.first_later_ms is None:
+            if known.later_ms is None:
                 return False, "its coordinator had no record of it", False
             return False, "its state at the moment was compacted away", True
         state, epoch = known.state, int(known.state["producerEpoch"])
@@ -177,7 +186,9 @@ def transactional_ids(
             if read.value is not None:
                 _note_epochs(known, read.value)
             if record.offset >= cuts[partition]:
-                known.first_later_ms = known.first_later_ms or record.time_ms
+                if known.later_ms is None:
+                    known.later, known.later_ms = read.value, record.time_ms
+                    known.version = read.value_version or 0
             elif read.value is None:
                 known.is_removed = read.is_tombstone
                 known.state = None
@@ -257,24 +268,26 @@ def state_values(
     has ended, every epoch is raised."""
     found: dict[int, list[tuple[bytes, bytes]]] = defaultdict(list)
     for each in ids:
-        if each.state is None or each.is_removed or each.status == DEAD:
+        state = each.kept_state
+        if state is None or int(state["transactionStatus"]) == DEAD:
             continue
         status = {
             EMPTY: EMPTY,
             PREPARE_COMMIT: COMPLETE_COMMIT,
             COMPLETE_COMMIT: COMPLETE_COMMIT,
-        }.get(each.status, COMPLETE_ABORT)
+        }.get(each.status if each.state is not None else ONGOING, COMPLETE_ABORT)
+        producer_id = int(state["producerId"])
         values = {
-            "producerId": each.producer_id,
-            "producerEpoch": each.raised_epoch,
-            "transactionTimeoutMs": each.state["transactionTimeoutMs"],
+            "producerId": producer_id,
+            "producerEpoch": min(each.epochs.get(producer_id, 0) + 1, _LARGEST_EPOCH),
+            "transactionTimeoutMs": state["transactionTimeoutMs"],
             "transactionStatus": status,
             "transactionPartitions": None if status == EMPTY else [],
             "transactionLastUpdateTimestampMs": now_ms,
-            "transactionStartTimestampMs": each.state["transactionStartTimestampMs"],
+            "transactionStartTimestampMs": state["transactionStartTimestampMs"],
         }
         if each.version > 0:
-            values["clientTransactionVersion"] = each.state["clientTransactionVersion"]
+            values["clientTransactionVersion"] = state["clientTransactionVersion"]
         value = write_record_value(TRANSACTION_STATE, 0, each.version, values)
         found[each.partition].append((each.key, value))
     return found
