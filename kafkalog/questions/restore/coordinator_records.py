@@ -82,3 +82,16 @@ def _of_batch(batch: bytes) -> Iterator[CoordinatorRecord]:
             yield CoordinatorRecord(
                 record.offset, record.timestamp_ms, record.key, record.value, *producer
             )
+
+
+def complete_from(records: Sequence[CoordinatorRecord], cut: int) -> int:
+    """Return the offset from which on no copy lacks a record below the cut: before it the cleaner
+    can have removed some that were in force at the moment."""
+    expected = cut
+    for record in reversed(records):
+        if record.offset >= cut:
+            continue
+        if record.offset < expected - 1:
+            break
+        expected = record.offset
+    return expected

@@ -18,7 +18,7 @@ from kafkalog.coordination.groups.group_records import (
 )
 from kafkalog.messages.internal_records import InternalRecord, read_internal_record
 from kafkalog.messages.record_writer import write_record_value
-from kafkalog.questions.restore.coordinator_records import CoordinatorRecord
+from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, complete_from
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 _COMMITS = (0, 1)
@@ -52,14 +52,14 @@ class RestoredCommit:
 @dataclass
 class RestoredGroups:
     """The records of one partition of `__consumer_offsets`, and what they say. `left_out` are
-    commits for partitions that are not restored, `unknown_before` keys whose first record that is
-    left is from after the moment."""
+    commits for partitions that are not restored, `doubtful` keys of which the cleaner can have
+    removed a later record from before the moment."""
 
     entries: list[Entry] = field(default_factory=list)
     commits: list[RestoredCommit] = field(default_factory=list)
     groups: set[str] = field(default_factory=set)
     left_out: list[tuple[str, str, int]] = field(default_factory=list)
-    unknown_before: int = 0
+    doubtful: int = 0
     unreadable: int = 0
 
 
@@ -85,13 +85,13 @@ def restored_groups(
     `is_committed` decides transactions without a marker below it."""
     found = RestoredGroups()
     latest = _in_force(records, cut, is_committed)
-    keys_before = {each.key for each in records if each.offset < cut}
-    found.unknown_before = len(
-        {
-            each.key
-            for each in records
-            if each.offset >= cut and each.is_commit is None and each.key not in keys_before
-        }
+    complete = complete_from(records, cut)
+    later = {each.key for each in records if each.offset >= cut and each.is_commit is None}
+    begins = records[0].offset if records else cut
+    found.doubtful = sum(
+        key in later and (latest[key].offset if key in latest else begins - 1) < complete
+        for key in latest.keys() | later
+        if complete > begins
     )
     highest = _highest_epochs(records)
     kept = []

@@ -146,6 +146,11 @@ def not_exact(found: Restored) -> Iterator[str]:
         if not left.is_chosen:
             yield f"{left.topic} is left out: {left.reason}"
     for partition, groups in found.groups.items():
+        if groups.doubtful:
+            yield (
+                f"__consumer_offsets-{partition}: of {groups.doubtful} keys, commits and groups, "
+                "the cleaner can have removed the record that was in force"
+            )
         if groups.unreadable:
             yield (
                 f"__consumer_offsets-{partition}: {groups.unreadable} records cannot be read, and "

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.messages.record_writer import write_record_value
 from kafkalog.messages.schema import Values
-from kafkalog.questions.restore.coordinator_records import CoordinatorRecord
+from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, complete_from
 from kafkalog.questions.restore.partition_files import Ending
 from kafkalog.questions.restore.partition_plans import OpenTransaction, PartitionPlan
 from kafkalog.storage.names import TRANSACTION_STATE
@@ -38,7 +38,8 @@ _NO_EPOCH = -1
 class TransactionalId:
     """What the records of an id say: `state` as of the moment, None where no record is from before;
     the highest epoch in any record, by producer id; `later` is the first record after the moment,
-    `later_ms` its time."""
+    `later_ms` its time. With `is_doubtful` the cleaner can have removed a later state than `state`
+    from before the moment."""
 
     transactional_id: str
     partition: int
@@ -50,6 +51,8 @@ class TransactionalId:
     epochs: dict[int, int] = field(default_factory=dict)
     later: Values | None = None
     later_ms: int | None = None
+    state_offset: int = -1
+    is_doubtful: bool = False
 
     @property
     def status(self) -> int:
@@ -156,46 +159,62 @@ class Transactions:
                 return False, "its coordinator had no record of it", False
             return False, "its state at the moment was compacted away", True
         state, epoch = known.state, int(known.state["producerEpoch"])
-        status = known.status
+        status, is_guess = known.status, known.is_doubtful
         per_transaction = state.get("clientTransactionVersion", 0) >= _EPOCH_PER_TRANSACTION
         if status == ONGOING:
-            return False, "ongoing at the moment", False
-        if status in _PREPARED and found.producer_epoch <= epoch:
+            return False, "ongoing at the moment", is_guess
+        # What comes after a decision is of the next transaction.
+        is_before = found.first_ms <= known.state_ms
+        is_own = found.producer_epoch < epoch if per_transaction else found.producer_epoch <= epoch
+        if status in _PREPARED and is_own and is_before:
             what = "commit" if status == PREPARE_COMMIT else "abort"
-            return status in _COMMITS, f"its {what} was decided, and its marker is missing", False
-        if status in (COMPLETE_COMMIT, COMPLETE_ABORT):
-            is_own = found.producer_epoch < epoch if per_transaction else not is_covered
-            if is_own and found.first_ms <= known.state_ms:
-                return status in _COMMITS, "its coordinator had completed it", False
-        return False, "its coordinator had no record of it at the moment", False
+            words = f"its {what} was decided, and its marker is missing"
+            return status in _COMMITS, words, is_guess
+        is_complete = status in (COMPLETE_COMMIT, COMPLETE_ABORT)
+        # Where copies go beyond the moment, markers come before a state says so.
+        can_lack_marker = per_transaction or not is_covered
+        if is_complete and is_own and is_before and can_lack_marker:
+            return status in _COMMITS, "its coordinator had completed it", is_guess
+        return False, "its coordinator had no record of it at the moment", is_guess
 
 
 def transactional_ids(
-    records: Mapping[int, Iterable[CoordinatorRecord]], cuts: Mapping[int, int]
+    records: Mapping[int, Sequence[CoordinatorRecord]], cuts: Mapping[int, int]
 ) -> dict[str, TransactionalId]:
     """Return what the partitions of `__transaction_state` say; `cuts` are their ends as of the
     moment."""
     found: dict[str, TransactionalId] = {}
     for partition, listed in records.items():
-        for record in listed:
-            read = read_internal_record(TRANSACTION_STATE, record.key, record.value)
-            if read.key is None:
-                continue
-            name = read.key["transactionalId"]
-            known = found.setdefault(name, TransactionalId(name, partition, record.key))
-            if read.value is not None:
-                _note_epochs(known, read.value)
-            if record.offset >= cuts[partition]:
-                if known.later_ms is None:
-                    known.later, known.later_ms = read.value, record.time_ms
-                    known.version = read.value_version or 0
-            elif read.value is None:
-                known.is_removed = read.is_tombstone
-                known.state = None
-            else:
-                known.is_removed, known.state_ms = False, record.time_ms
-                known.state, known.version = read.value, read.value_version or 0
+        _add_states(found, partition, listed, cuts[partition])
+        complete = complete_from(listed, cuts[partition])
+        for known in found.values():
+            if known.partition == partition and known.later_ms is not None:
+                known.is_doubtful = known.state_offset < complete
     return found
+
+
+def _add_states(
+    found: dict[str, TransactionalId], partition: int, listed: Iterable[CoordinatorRecord], cut: int
+) -> None:
+    for record in listed:
+        read = read_internal_record(TRANSACTION_STATE, record.key, record.value)
+        if read.key is None:
+            continue
+        name = read.key["transactionalId"]
+        known = found.setdefault(name, TransactionalId(name, partition, record.key))
+        if read.value is not None:
+            _note_epochs(known, read.value)
+        if record.offset >= cut:
+            if known.later_ms is None:
+                known.later, known.later_ms = read.value, record.time_ms
+                known.version = read.value_version or 0
+        elif read.value is None:
+            known.is_removed = read.is_tombstone
+            known.state = None
+        else:
+            known.is_removed, known.state_ms = False, record.time_ms
+            known.state_offset = record.offset
+            known.state, known.version = read.value, read.value_version or 0
 
 
 def _note_epochs(known: TransactionalId, value: Values) -> None:

@@ -526,18 +526,44 @@ def test_moments_that_copies_do_not_cover_are_said(inputs: list[Path]) -> None:
     late = restore(inputs, "--as-of", "2026-11-25T19:50:00Z", "--check")
     assert late.exit_code == ExitCode.UNREADABLE_INPUT
     assert "no disk covers that moment" in late.output
-    without = restore(inputs[:2], "--as-of", "2026-11-25T19:48:48Z", "--check", "--format", "json")
-    rows = json.loads(without.stdout)
-    assert rows["not_exact"] == []
     between = restore(inputs[:2], "--as-of", "2026-11-25T19:48:48.900Z", "--check")
     assert between.exit_code == ExitCode.UNREADABLE_INPUT
+    exact = restore(inputs, "--as-of", "2026-11-25T19:48:41.800Z", "--check")
+    assert exact.exit_code == ExitCode.DONE, exact.output
+    assert "nothing is known to be missing" in exact.output
+
+
+def test_partitions_that_only_earlier_copies_have_are_said(
+    inputs: list[Path], tmp_path: Path
+) -> None:
+    """F1042: of events-1 only the first copy is left, which is from before the moment."""
+    copies = [inputs[0]]
+    for number, path in enumerate(inputs[1:]):
+        copies.append(tmp_path / f"copy{number}" / "data")
+        shutil.copytree(path, copies[-1])
+        shutil.rmtree(copies[-1] / "events-1")
+    result = restore(
+        copies,
+        "--as-of",
+        "2026-11-25T19:48:48Z",
+        "--check",
+        "--format",
+        "json",
+        "--topic",
+        "events",
+    )
+    assert result.exit_code == ExitCode.FINDINGS
+    (line,) = [each for each in json.loads(result.stdout)["not_exact"] if "events" in each]
+    assert line.startswith(
+        "events-1: no copy goes up to the moment: records after 2026-11-25T19:48:41"
+    )
 
 
 def test_topics_are_chosen_and_some_are_taken_later(inputs: list[Path]) -> None:
     """F1037, F1052 and F1057."""
     result = restore(
-        inputs, "--as-of", AS_OF, "--check", "--format", "json", "--topic", "events",
-        "--topic-pattern", "^pla", "--latest-topics", "plain", "--group-pattern", "classic",
+        inputs, "--as-of", AS_OF, "--check", "--format", "json", "--topic-pattern", "^events|^pla",
+        "--latest-topics", "plain", "--group-pattern", "classic",
     )  # fmt: skip
     found = json.loads(result.stdout)
     assert {row["topic"] for row in found["partitions"]} == {"events", "plain"}
@@ -581,7 +607,7 @@ def test_damage_is_left_out_and_named(inputs: list[Path], tmp_path: Path) -> Non
         shutil.copytree(path, copies[-1])
         log = copies[-1] / "events-0" / f"{0:020}.log"
         data = bytearray(log.read_bytes())
-        data[len(data) // 2] ^= 0xFF
+        data[len(data) // 2 + 40] ^= 0xFF
         log.write_bytes(data)
     target = tmp_path / "restored"
     result = restore(copies, "--as-of", AS_OF, "--to", str(target))
