@@ -13,12 +13,11 @@ import pyarrow as pa
 
 from kafkalog.columns.arrays import of_values, record_batch
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.group_records import GroupKey, group_key, known_groups
 from kafkalog.coordination.metadata.cluster_rows import change_rows
 from kafkalog.coordination.metadata.image import MetadataImage, differences
 from kafkalog.inspection.logs.missing_records import missing_records, missing_words
-from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.inspection.metadata.assigned_partitions import Images, cluster_images
+from kafkalog.questions.committed_offsets import CommittedOffsets, committed_offsets
 from kafkalog.questions.log_changes import (
     NOT_CONTINUED,
     TABLE,
@@ -30,12 +29,8 @@ from kafkalog.questions.log_changes import (
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import Rows, RowsInMemory, Views
-from kafkalog.views.local_views import view_options
-from kafkalog.views.planning.group_reads import group_reads
-from kafkalog.views.reading.group_reading import GroupsRead, PartitionGroups, read_groups
 from kafkalog.words import counted, first_names
 
-_Commits = dict[tuple[GroupKey, str, int], int]
 _MOST_NAMES = 5
 
 
@@ -185,7 +180,7 @@ def diff(before: Views, after: Views, request: DiffRequest) -> Diff:
     if request.with_cluster:
         images = cluster_images(before.logs), later_images
         metadata = [*_metadata_changes(*images)]
-        groups = [*_group_changes(_commits(before), _commits(after))]
+        groups = [*_group_changes(committed_offsets(before), committed_offsets(after))]
         not_compared += _missing(before, after, images)
     names = frozenset().union(*map(_topics, later_images.values())) if later_images else None
     return Diff(_kept(rows), [*topics.values()], metadata, groups, not_compared, names)
@@ -224,28 +219,7 @@ def _topics(image: MetadataImage) -> set[str]:
     return {row["topic"] for row in image.tables["topic"].values()}
 
 
-def _commits(views: Views) -> _Commits:
-    """Return the committed offsets in effect by group, topic and partition, of groups that live."""
-    logs = [log for log in best_logs(views.logs) if log.topic == CONSUMER_OFFSETS]
-    if not logs:
-        return {}
-    options = view_options(views.log_dirs, "offset_commits", subscribe=CONSUMER_OFFSETS)
-
-    def read(item: GroupsRead) -> Iterator[PartitionGroups]:
-        yield read_groups(item, options, None)
-
-    commits: _Commits = {}
-    records = []
-    for found in views.tasks(read, group_reads(options, logs)):
-        records += found.records
-        for row in [] if found.commits is None else found.commits.to_pylist():
-            key = group_key(row)
-            commits[key, row["topic"], row["partition"]] = row["committed_offset"]
-    groups = known_groups(records, {key for key, _, _ in commits})
-    return {place: offset for place, offset in commits.items() if groups[place[0]].state != "Dead"}
-
-
-def _group_changes(before: _Commits, after: _Commits) -> Iterator[dict[str, Any]]:
+def _group_changes(before: CommittedOffsets, after: CommittedOffsets) -> Iterator[dict[str, Any]]:
     places = sorted(before.keys() | after.keys(), key=lambda at: (at[0].group_id, *at[1:]))
     for place in places:
         old, new = before.get(place), after.get(place)

@@ -26,6 +26,7 @@ OWN = {
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
     "export": {"--full-refresh", "--starting-offsets-out", "--stop-at"},
     "find": {"--key", "--partition-count", "--partitioner", "--value-contains"},
+    "free": {"--need", "--replicas"},
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
     "groups": {
         *("--describe", "--lagging", "--list", "--members", "--offsets-retention", "--state"),
