@@ -47,6 +47,7 @@ COMMANDS = {
     "serve": "Serve log directories to Kafka's clients, read-only.",
     "diff": "Show what changed between two copies of log directories.",
     "free": "Show what may be deleted to free space on a disk, least harmful first.",
+    "schemas": "Show which schema ids the records of each topic name.",
     "retention": "Show which segments a broker's retention deletes, when, and why.",
     "compaction": "Check whether cleaned logs keep the cleaner's guarantees.",
     "salvage": "Write a new log directory with everything that is intact in a damaged one.",
@@ -61,6 +62,7 @@ COMMANDS = {
 }
 _FOLDERS = {
     **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
+    **dict.fromkeys(("diff", "free"), "disks."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
 

@@ -16,8 +16,8 @@ CommittedOffsets = dict[tuple[GroupKey, str, int], int]
 
 
 def committed_offsets(views: Views) -> CommittedOffsets:
-    """Return the offsets by group, topic and partition, of groups that are not Dead; without commits
-    that wait for their transaction."""
+    """Return the offsets by group, topic and partition, of groups that are not Dead; without
+    commits that wait for their transaction."""
     logs = [log for log in best_logs(views.logs) if log.topic == CONSUMER_OFFSETS]
     if not logs:
         return {}

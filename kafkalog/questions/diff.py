@@ -11,8 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkalog.columns.arrays import of_values, record_batch
-from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.table_rows import table_batch
 from kafkalog.coordination.metadata.cluster_rows import change_rows
 from kafkalog.coordination.metadata.image import MetadataImage, differences
 from kafkalog.inspection.logs.missing_records import missing_records, missing_words
@@ -183,13 +182,8 @@ def diff(before: Views, after: Views, request: DiffRequest) -> Diff:
         groups = [*_group_changes(committed_offsets(before), committed_offsets(after))]
         not_compared += _missing(before, after, images)
     names = frozenset().union(*map(_topics, later_images.values())) if later_images else None
-    return Diff(_kept(rows), [*topics.values()], metadata, groups, not_compared, names)
-
-
-def _kept(rows: Sequence[Mapping[str, Any]]) -> Rows:
-    schema = arrow_schema(TABLE)
-    columns = {each.name: of_values([row[each.name] for row in rows], each.type) for each in schema}
-    return RowsInMemory(pa.Table.from_batches([record_batch(columns, schema, len(rows))]))
+    kept = RowsInMemory(pa.Table.from_batches([table_batch(TABLE, rows, {})]))
+    return Diff(kept, [*topics.values()], metadata, groups, not_compared, names)
 
 
 def _rows_of(pair: LogPair) -> Iterator[dict[str, Any]]:

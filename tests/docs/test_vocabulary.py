@@ -54,6 +54,7 @@ OWN = {
     "report": {"--show-keys"},
     "retention": set[str](),
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
+    "schemas": set[str](),
     "serve": {
         *("--advertised-listener", "--deep", "--deleted", "--groups", "--insecure", "--listen"),
         *("--max-connections", "--max-request-bytes", "--metrics", "--ready-file"),
@@ -94,6 +95,7 @@ OWN_OF_JOBS = {
     "report": OWN["report"],
     "report-transactions": {"--max-transaction-timeout"},
     "salvage": OWN["salvage"],
+    "schema-ids": set[str](),
     "validate-checksums": set[str](),
     "verify-compaction": {"--before"},
 }
