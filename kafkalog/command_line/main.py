@@ -45,6 +45,9 @@ COMMANDS = {
     "dump": "Show the batches or records of logs, and the contents of the files beside them.",
     "recover": "Show what a broker would do to its log directories at its next start.",
     "serve": "Serve log directories to Kafka's clients, read-only.",
+    "diff": "Show what changed between two copies of log directories.",
+    "free": "Show what may be deleted to free space on a disk, least harmful first.",
+    "schemas": "Show which schema ids the records of each topic name.",
     "retention": "Show which segments a broker's retention deletes, when, and why.",
     "compaction": "Check whether cleaned logs keep the cleaner's guarantees.",
     "restore": "Write a cluster that boots, as of one moment, from copies of brokers' disks.",
@@ -60,6 +63,7 @@ COMMANDS = {
 }
 _FOLDERS = {
     **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
+    **dict.fromkeys(("diff", "free"), "disks."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
 
@@ -68,9 +72,11 @@ _OTHER_NAMES = {
     "brokers": "metadata --brokers",
     "cat": "dump",
     "cleaning": "compaction",
+    "compare": "diff",
     "configs": "metadata --configs",
     "consume": "dump --deep",
     "consumer-groups": "groups",
+    "delete": "free",
     "describe": "metadata, or groups for consumer groups",
     "lag": "groups",
     "list": "ls",

@@ -1,4 +1,12 @@
-"""Tasks of Spark that each have a group of work of their own, and report what they have done."""
+"""Tasks of Spark that each have a group of work of their own, and report what they have done.
+
+1. Item number n of the list is the work of task number n, and of no other.
+2. A task can run twice, at the same time too: what it writes has names of its own, and counts only
+   when the driver has seen its report.
+3. Results come back in the order of the items.
+4. A report arrives once for each task that has ended well. It is for progress and totals; what must
+   be exact is in the results.
+"""
 
 from __future__ import annotations
 
