@@ -654,3 +654,34 @@ def test_links_keep_the_bytes_of_whole_segments(inputs: list[Path], tmp_path: Pa
     assert linked
     # What a broker appends to is its own.
     assert logs[-1] not in linked
+
+
+def test_the_disks_of_one_node_are_not_cut_unless_a_time_is_given(
+    unpacked: Unpacked, tmp_path: Path
+) -> None:
+    """F1042: the topics of this broker have records of times to come."""
+    target = tmp_path / "restored"
+    log_dir = unpacked("kafka44.logs") / "log-dirs"
+    result = restore([log_dir], "--to", str(target))
+    assert result.exit_code in (ExitCode.DONE, ExitCode.FINDINGS), result.output
+    manifest = json.loads((target / "manifest.json").read_text())
+    assert manifest["partitions"]
+    before, after = logs_of([log_dir]), logs_of([target / "data"])
+    for row in manifest["partitions"]:
+        assert row["cut_offset"] == row["old_end_offset"]
+        if not row["is_united"]:
+            key = row["topic"], row["partition"]
+            assert list(records(before[key])) == list(records(after[key]))
+
+
+def test_what_only_the_tier_has_is_said(unpacked: Unpacked, tmp_path: Path) -> None:
+    """F1058."""
+    target = tmp_path / "restored"
+    result = restore([unpacked("tiered43.logs") / "log-dirs"], "--to", str(target))
+    assert result.exit_code == ExitCode.FINDINGS, result.output
+    assert "tier.tiered-0: offsets 0 to" in result.output
+    image = image_at(metadata_copies([str(target / "data")])[0].log).image
+    assert not [key for key in image.tables["config"] if key[2].startswith("remote.")]
+    manifest = json.loads((target / "manifest.json").read_text())
+    removed = {row["config"] for row in manifest["configs"] if row["after"] is None}
+    assert "remote.storage.enable" in removed
