@@ -7,6 +7,9 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -511,6 +514,32 @@ def test_nothing_is_left_of_a_restore_that_fails(
     assert full.exit_code != ExitCode.DONE
     assert list(target.parent.iterdir()) == []
     assert digests(inputs) == before
+
+
+def test_nothing_that_boots_is_left_of_a_restore_that_is_killed(
+    inputs: list[Path], tmp_path: Path
+) -> None:
+    """F1030: the next run removes what the killed ones have left."""
+    target = tmp_path / "new" / "cluster"
+    target.parent.mkdir()
+    command = [sys.executable, "-m", "kafkalog", "restore", *map(str, inputs), "--as-of", AS_OF]
+    for tenths in range(5):
+        process = subprocess.Popen(
+            [*command, "--to", str(target)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + 60
+        while not any(target.parent.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(tenths / 10)
+        process.kill()
+        process.wait()
+        if target.exists():  # it was faster than its end
+            assert (target / "manifest.json").exists()
+            shutil.rmtree(target)
+        assert not list(tmp_path.glob("new/[!.]*"))
+    last = subprocess.run([*command, "--to", str(target)], check=False, capture_output=True)
+    assert last.returncode == ExitCode.FINDINGS, last.stderr
+    assert [path.name for path in target.parent.iterdir()] == ["cluster"]
 
 
 def test_strict_writes_nothing_that_is_not_exact(inputs: list[Path], tmp_path: Path) -> None:
