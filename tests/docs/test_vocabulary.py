@@ -52,6 +52,11 @@ OWN = {
     "tier": set[str](),
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
     "report": {"--show-keys"},
+    "restore": {
+        *("--check", "--create-missing", "--keep-cluster-id", "--keep-retention"),
+        *("--latest-topics", "--link", "--manifest", "--nodes", "--replication"),
+        *("--reuse-offsets", "--strict", "--verify"),
+    },
     "retention": set[str](),
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
     "schemas": set[str](),

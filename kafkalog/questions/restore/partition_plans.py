@@ -40,7 +40,7 @@ _FOUND_DAMAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class LostBytes:
-    """Bytes of the chosen copy that are no sound batch."""
+    """Bytes of the chosen copy that form no sound batch."""
 
     path: str
     position: int

@@ -35,7 +35,7 @@ from kafkalog.storage.names import (
 )
 from kafkalog.views.engine import Views
 
-# Their logs are written anew. The metadata of tiered storage names objects of the old bucket.
+# Their logs are recreated. The metadata of tiered storage names objects of the old bucket.
 REWRITTEN_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, REMOTE_LOG_METADATA)
 _NEVER_MS = 2**63 - 1
 
@@ -282,7 +282,7 @@ def _with_limits(
     tasks: Sequence[PlanTask],
     limits: Mapping[tuple[str, int], int],
 ) -> list[PartitionPlan]:
-    """Return the plans, those anew whose cut is to be lower."""
+    """Return the plans, those again whose cut is to be lower."""
     again = [
         replace(task, limit=limits[task.topic, task.partition])
         for task in tasks

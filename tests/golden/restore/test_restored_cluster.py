@@ -1,5 +1,5 @@
 """A cluster of three real brokers, whose disks were copied at three seconds while clients wrote,
-restored as of a moment before the first copy. What must be there is what clients were told at the
+restored as of a moment before the first copy. What must be there is what clients knew at the
 time: tests/golden/README.md, set restore44."""
 
 import hashlib
