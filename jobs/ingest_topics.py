@@ -12,6 +12,7 @@ from kafkalog.lake.table_options import TableRequest, table_options
 from kafkalog.spark.decoding.decoding_requests import (
     TableDecodingOptions,
     decoding_requests,
+    need_avro,
     table_decoding_options,
 )
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
@@ -64,6 +65,7 @@ def main(
     with job_session(
         "kafkalog ingest-topics",
         with_delta=job.is_delta,
+        with_avro=need_avro(requests),
         # Rows pass through the JVM only to be decoded.
         compiles_less=not requests or is_small(logs),
         has_own_progress=True,

@@ -12,6 +12,7 @@ from kafkalog.spark.source.early_errors import refuse_early
 from kafkalog.spark.source.row_order import in_log_order
 from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
 from kafkalog.spark.worker_python import use_this_python
+from kafkalog.spark_versions import check_version
 from kafkalog.views.options.call_options import (
     OffsetsGiven,
     OptionValue,
@@ -39,6 +40,7 @@ def register(spark: SparkSession) -> None:
     """Register `format("kafkalog")` and `format("zookeeper")` with a session that did not find them
     itself. On one machine the Python of this process plans and reads, unless PYSPARK_PYTHON
     names another."""
+    check_version(spark.version)
     use_this_python(spark)
     spark.dataSource.register(KafkaLogDataSource)
     spark.dataSource.register(ZookeeperDataSource)
