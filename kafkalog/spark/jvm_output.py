@@ -23,8 +23,8 @@ _JOINED_WITHIN_S = 10
 @contextmanager
 def without_start_output(notice: str) -> Iterator[None]:
     """Let a JVM that is started in the block write all but the lines of its start to stderr, as
-    long as it runs; in place of Ivy's `notice` is printed once. Where the JVM ends before Ivy is done,
-    Ivy's lines are written after all."""
+    long as it runs; in place of Ivy's `notice` is printed once. Where the JVM ends before Ivy is
+    done, Ivy's lines are written after all."""
     try:
         stderr = os.dup(2)
     except OSError:  # closed
