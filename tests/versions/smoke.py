@@ -72,6 +72,7 @@ def decoding(shop: str) -> None:
 
     logs = LogDirectory("avro-logs")
     logs.topic("numbers").records([("a", b"\x02"), ("b", b"\x04")])
+    logs.write()
     values = ("--value-format", "avro", "--value-schema", '"long"')
     given = ("--topic", "numbers", "--format", "parquet", "--output-dir", "avro")
     check("2 offsets" in job("ingest-topics", "avro-logs", *given, *values))
