@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from weakref import WeakSet
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.spark.source.data_source import KafkaLogDataSource
@@ -42,8 +43,13 @@ def register(spark: SparkSession) -> None:
     names another."""
     check_version(spark.version)
     use_this_python(spark)
-    spark.dataSource.register(KafkaLogDataSource)
-    spark.dataSource.register(ZookeeperDataSource)
+    for source in (KafkaLogDataSource, ZookeeperDataSource):
+        try:
+            spark.dataSource.register(source)
+        except AnalysisException as error:
+            # Spark 4.0 refuses where it has found the same source itself.
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise
 
 
 def read(
