@@ -98,6 +98,14 @@ def in_tasks(
     return spark.range(0, len(groups), 1, len(groups)).mapInArrow(run_groups, schema)
 
 
+def in_places(rows: DataFrame, places: int, column: str) -> DataFrame:
+    """Return the rows in as many partitions as there are places, each in that of its place, which a
+    column names. Spark 4.0 puts some places into one partition."""
+    if hasattr(DataFrame, "repartitionById"):
+        return rows.repartitionById(places, column)
+    return rows.repartition(places, column)
+
+
 def pickled(result: object) -> pa.RecordBatch:
     """Return a row with what a task returns."""
     return pa.RecordBatch.from_arrays(

@@ -48,7 +48,15 @@ from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.spark.jobs.lag.cluster_facts import ClusterFacts
 from kafkalog.spark.jobs.lag.group_parts import GroupsPart, RowsSummary, placed_part
-from kafkalog.spark.lake.task_groups import RESULT, OnReport, Report, in_tasks, pickled, results
+from kafkalog.spark.lake.task_groups import (
+    RESULT,
+    OnReport,
+    Report,
+    in_places,
+    in_tasks,
+    pickled,
+    results,
+)
 from kafkalog.spark.session import parallelism
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
@@ -218,7 +226,7 @@ class LagRows:
     def _of_buckets(self) -> DataFrame:
         """Return placed commits, each in the partition of its bucket."""
         rows = self._placed.rows.where(F.col("bucket") != _SUMMARY)
-        return rows.repartitionById(self._placed.buckets, "bucket")
+        return in_places(rows, self._placed.buckets, "bucket")
 
     def _making(self) -> Callable[[_Batches], Iterator[tuple[int, pa.Table]]]:
         """Return a function that makes the rows of the buckets of a task."""

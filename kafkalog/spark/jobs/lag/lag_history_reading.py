@@ -38,7 +38,15 @@ from kafkalog.spark.jobs.lag.group_parts import GroupsPart, group_parts
 from kafkalog.spark.jobs.lag.history_summary import HistorySummary, ReadSummary, RowsSeen, summed
 from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings, NameFilter
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
-from kafkalog.spark.lake.task_groups import RESULT, OnReport, Report, in_tasks, pickled, results
+from kafkalog.spark.lake.task_groups import (
+    RESULT,
+    OnReport,
+    Report,
+    in_places,
+    in_tasks,
+    pickled,
+    results,
+)
 from kafkalog.spark.session import parallelism
 from kafkalog.spark.tables import local_rows, spark_schema
 from kafkalog.storage.files.file_access import use_file_access
@@ -156,7 +164,7 @@ class HistoryRows:
             # One task, which knows all commits of a group.
             given = self._sources.zookeeper.commits().select(*HISTORY_COLUMNS).coalesce(1)
             rows = rows.unionAll(given.mapInArrow(take, _PASSED_ON))
-        return rows.repartitionById(places, "place")
+        return in_places(rows, places, "place")
 
     def _logs(self) -> DataFrame:
         """Return where the logs are, for each task of its own."""
