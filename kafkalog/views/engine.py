@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.table_rows import table_batch
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.local_views import view_options
 from kafkalog.views.parallel import in_order
@@ -107,6 +108,11 @@ class RowsInMemory:
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
+
+    @classmethod
+    def of(cls, table: str, rows: Iterable[Mapping[str, Any]]) -> RowsInMemory:
+        """Return rows that were made one by one, with the columns of a table."""
+        return cls(pa.Table.from_batches([table_batch(table, [*rows], {})]))
 
     @property
     def is_empty(self) -> bool:
