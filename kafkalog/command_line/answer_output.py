@@ -81,7 +81,12 @@ def save_tables(place: AnswerTables | None, rows: Mapping[str, Rows]) -> None:
     """Write the rows of each table and name the tables in the last line; nothing without a
     place."""
     if place is not None:
-        paths = [place.replace(table, each.table) for table, each in rows.items()]
+        name_tables([place.replace(table, each.table) for table, each in rows.items()])
+
+
+def name_tables(paths: Sequence[str]) -> None:
+    """Write the last line, with the tables that are written, if there are any."""
+    if paths:
         print_text(f"tables: {' '.join(paths)}")
 
 

@@ -19,7 +19,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -30,15 +30,29 @@ from kafkalog.lake.formats.found_tables import SUCCESS, refuse_inside_table, ref
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import written_rows
+from kafkalog.lake.written_file import OnReport, WrittenFile, no_report
 from kafkalog.storage.files.output_files import refuse_unwritable
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.log_dir.read_directories import refuse_tables
+from kafkalog.views.engine import Rows
 
 INPUT_COLUMN = "input_path"
 _OPTION = "--output-dir"
 # Rows that are made into text at once.
 _ROWS_OF_TEXT = 10_000
 _MOST_NAMED = 3
+
+
+class RowsOfTasks(Protocol):
+    """Rows of a table that tasks make: as rows, or as files that these write and report."""
+
+    def rows(self) -> Rows:
+        """Return the rows, which tasks make now."""
+        ...
+
+    def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
+        """Run the tasks, which write the rows to files and report these; return the files."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +75,9 @@ class AnswerTables:
         for table in tables:
             self._refuse_others(table)
 
-    def replace(self, table: str, rows: pa.Table) -> str:
-        """Write the rows of a table in place of those that it has; return its path."""
+    def replace(self, table: str, rows: pa.Table | RowsOfTasks) -> str:
+        """Write the rows of a table in place of those that it has; return its path. Tasks write
+        what they make themselves, where the format is Parquet."""
         self._refuse_others(table)
         path = self._path(table)
         replace_directory(path, lambda directory: self._write(directory, table, rows))
@@ -71,13 +86,13 @@ class AnswerTables:
     def _path(self, table: str) -> str:
         return os.path.join(self.output_dir, table)
 
-    def _write(self, path: str, table: str, rows: pa.Table) -> None:
+    def _write(self, path: str, table: str, rows: pa.Table | RowsOfTasks) -> None:
         directory = OutputDirectory(path)
         if self.table_format == "parquet":
-            batches = rows.cast(file_schema(table)).to_batches()
-            if not written_rows(TableOutput(path, ingest_run=0), table, batches):
+            if not self._parquet_files(TableOutput(path, ingest_run=0), table, rows):
                 write_no_rows(directory, table)
         else:
+            rows = rows if isinstance(rows, pa.Table) else rows.rows().table
             lines = json_lines(rows) if self.table_format == "json" else csv_lines(rows)
             name = f"{uuid.uuid4()}.{self.table_format}"
             with directory.create(name) as file:
@@ -85,6 +100,13 @@ class AnswerTables:
                     file.write(text.encode())
             directory.flush([name])
         directory.replace(SUCCESS, b"")
+
+    def _parquet_files(
+        self, output: TableOutput, table: str, rows: pa.Table | RowsOfTasks
+    ) -> list[WrittenFile]:
+        if not isinstance(rows, pa.Table):
+            return rows.written(output, no_report)
+        return written_rows(output, table, rows.cast(file_schema(table)).to_batches())
 
     def _refuse_others(self, table: str) -> None:
         """Raise RefusedOptionError for a table of another format, and KafkaLogError for one with
