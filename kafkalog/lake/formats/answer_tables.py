@@ -229,5 +229,5 @@ def _csv_cell(value: object) -> object:
 
 def _base64(value: object) -> str:
     if not isinstance(value, bytes):
-        raise TypeError(f"{type(value).__name__} is no value of JSON")
+        raise TypeError(f"JSON has no values of type {type(value).__name__}")
     return b64encode(value).decode("ascii")
