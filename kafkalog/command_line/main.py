@@ -30,6 +30,7 @@ from kafkalog.words import name_suggestions
 # it, some in one of its folders.
 COMMANDS = {
     "groups": "Show consumer groups, their lag, and since when they lag.",
+    "lag-history": "Show the lag and the status of groups over time, and their generations.",
     "ls": "List topics, partitions or segments: sizes, offsets, times, codecs.",
     "get-offsets": "Print offsets of partitions, as kafka-get-offsets does.",
     "job": "Run a Spark job, or print the arguments that spark-submit needs for it.",

@@ -33,6 +33,11 @@ OWN = {
         *("--verbose", "--why"),
     },
     "job": {"--spark-submit"},
+    "lag-history": {
+        *("--allowed-records", "--burrow-allowed-lag", "--burrow-expire-group"),
+        *("--burrow-intervals", "--burrow-min-distance", "--burrow-minimum-complete"),
+        *("--burrow-offset-refresh", "--every", "--no-progress"),
+    },
     "ls": {"--deep", "--quick", "--sample-size", "--savings", "--sort", "--unread"},
     "metadata": {"--commands", "--diff", "--show-secrets"},
     "migrate-offsets": {
@@ -82,11 +87,7 @@ OWN_OF_JOBS = {
         *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
         *("--full-refresh", "--starting-offsets-out", "--stop-at"),
     },
-    "lag-history": {
-        *("--allowed-records", "--burrow-allowed-lag", "--burrow-expire-group"),
-        *("--burrow-intervals", "--burrow-min-distance", "--burrow-minimum-complete"),
-        *("--burrow-offset-refresh", "--every", "--no-progress"),
-    },
+    "lag-history": OWN["lag-history"],
     "migrate-offsets": OWN["migrate-offsets"],
     "diff": {"--before"},
     "plan-recovery": {"--index-interval-bytes", "--shutdown"},
