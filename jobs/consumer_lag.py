@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kafkalog.analysis.lag.consumer_lag import ZookeeperSources
+    from kafkalog.inspection.groups.cluster_facts import ClusterFacts
     from kafkalog.inspection.groups.commit_reach import LogCompleteness
     from kafkalog.questions.zookeeper_cluster import ZookeeperInput
-    from kafkalog.spark.jobs.lag.cluster_facts import ClusterFacts
     from kafkalog.spark.jobs.lag.group_lag import PlacedRows
     from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
@@ -97,11 +97,11 @@ def placed_commits(
     from kafkalog.analysis.lag.consumer_lag import zookeeper_rows
     from kafkalog.spark.jobs.lag.cluster_facts import cluster_facts
     from kafkalog.spark.jobs.lag.group_lag import placed_rows
-    from kafkalog.spark.jobs.lag.group_parts import group_parts
     from kafkalog.spark.jobs.lag.lag_views import metadata_messages
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
     from kafkalog.storage.partition_log import segment_sizes
     from kafkalog.views.local_views import view_options
+    from kafkalog.views.reading.group_parts import group_parts
 
     at_ms = settings.as_of_ms
     topics: list[DataFrame] = []

@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafkalog.columns.arrays import fixed_width, of_values
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.offsets_partitions import is_confirmed
+from kafkalog.inspection.groups.cluster_facts import ClusterFacts
 from kafkalog.inspection.groups.placed_commits import of_placed_schema
 from kafkalog.inspection.lag.chosen_rows import (
     ChosenNames,
@@ -46,14 +46,18 @@ from kafkalog.lake.file_schemas import file_metadata
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import WrittenFile
-from kafkalog.spark.jobs.lag.cluster_facts import ClusterFacts
-from kafkalog.spark.jobs.lag.group_parts import GroupsPart, RowsSummary, placed_part
 from kafkalog.spark.lake.task_groups import RESULT, OnReport, Report, in_tasks, pickled, results
 from kafkalog.spark.session import parallelism
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.options.options import ReadOptions
+from kafkalog.views.reading.group_parts import (
+    GroupsPart,
+    RowsSummary,
+    confirmed_clusters,
+    placed_part,
+)
 from kafkalog.views.reading.work_log import READ, reported_work
 
 # Which bucket of logs rows are about, and the rows as a stream of Arrow; in bucket _SUMMARY what a
@@ -91,11 +95,7 @@ class PlacedRows:
     def confirmed(self) -> frozenset[str | None]:
         """Return the clusters of which the number of partitions of `__consumer_offsets`
         `is_confirmed`."""
-        counts: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
-        for each in self.summaries:
-            counts[each.cluster_id][0] += each.groups_in_place
-            counts[each.cluster_id][1] += each.groups
-        return frozenset(key for key, numbers in counts.items() if is_confirmed(*numbers))
+        return confirmed_clusters(self.summaries)
 
 
 def placed_rows(

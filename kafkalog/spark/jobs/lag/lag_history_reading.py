@@ -34,7 +34,6 @@ from kafkalog.lake.file_schemas import file_metadata
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import WrittenFile
-from kafkalog.spark.jobs.lag.group_parts import GroupsPart, group_parts
 from kafkalog.spark.jobs.lag.history_summary import HistorySummary, ReadSummary, RowsSeen, summed
 from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings, NameFilter
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
@@ -46,6 +45,7 @@ from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog, segment_sizes
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.local_views import view_options
+from kafkalog.views.reading.group_parts import GroupsPart, group_parts
 from kafkalog.views.reading.group_reading import read_group_records
 from kafkalog.views.reading.work_log import READ, reported_work
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from kafkalog.coordination.groups.offsets_partitions import is_confirmed
 from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.groups.placed_commits import PartitionFacts, placed_commits
@@ -91,6 +92,16 @@ def placed_part(
     counts = placed.groups, placed.groups_in_place
     names = chosen.found_in(rows)
     return rows, RowsSummary(part.cluster_id, *counts, group_digests(rows), names, reaches)
+
+
+def confirmed_clusters(summaries: Iterable[RowsSummary]) -> frozenset[str | None]:
+    """Return the clusters of which the number of partitions of `__consumer_offsets`
+    `is_confirmed`."""
+    counts: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
+    for each in summaries:
+        counts[each.cluster_id][0] += each.groups_in_place
+        counts[each.cluster_id][1] += each.groups
+    return frozenset(key for key, numbers in counts.items() if is_confirmed(*numbers))
 
 
 def _of_cluster(log: PartitionLog, cluster_id: str | None) -> PartitionLog:
