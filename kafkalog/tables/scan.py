@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.extras import missing_extras_named
 from kafkalog.tables.dataset import TableDataset
+from kafkalog.tables.decoded_source import DecodedSource
 from kafkalog.tables.filters import Filter
 from kafkalog.tables.question_source import QUESTION_TABLES, QuestionSource
 from kafkalog.tables.view_source import ViewSource
@@ -36,20 +37,28 @@ if TYPE_CHECKING:
 TABLES = tuple(sorted({*(view.value for view in View), *QUESTION_TABLES}))
 
 
-class _Source(Protocol):
+class Source(Protocol):
+    """What a table is read from."""
+
     @property
-    def schema(self) -> pa.Schema: ...
+    def schema(self) -> pa.Schema:
+        """The columns of the table."""
+        ...
 
-    def refuse_early(self) -> None: ...
+    def refuse_early(self) -> None:
+        """Raise what options and names of files show: OptionError, LogDirError."""
+        ...
 
-    def batches(self, columns: Sequence[str], given: Filter) -> Iterator[pa.RecordBatch]: ...
+    def batches(self, columns: Sequence[str], given: Filter) -> Iterator[pa.RecordBatch]:
+        """Return these columns of the rows that pass a filter."""
+        ...
 
 
 class Scan:
     """A table that is read when it is asked for, each time anew, by all cores and in bounded
     memory: a batch is read when the one before is taken, some ahead."""
 
-    def __init__(self, table: str, source: _Source) -> None:
+    def __init__(self, table: str, source: Source) -> None:
         self.table = table
         self._source = source
         self.schema: pa.Schema = source.schema
@@ -123,6 +132,7 @@ def scan(
     from_time: TimeValue | None = None,
     until_time: TimeValue | None = None,
     as_of: TimeValue | None = None,
+    value_format: str | None = None,
     processes: int | None = None,
     **options: OptionValue,
 ) -> Scan:
@@ -131,8 +141,12 @@ def scan(
 
     `view` is a view of `kafkalog.read`, or checksum_report, compaction_findings, consumer_lag or
     transaction_report. The other arguments are those of `kafkalog.read`; `processes` is how many
-    processes read, all cores without it. Raises OptionError, and LogDirError for a path without
-    Kafka's files; errors that depend on the files' contents are raised when it is read.
+    processes read, all cores without it. With `value_format="json"` view records has column
+    value_decoded, whose fields are those that a sample of the values shows, and value_error; with
+    "text" it is the text.
+
+    Raises OptionError, and LogDirError for a path without Kafka's files; errors that depend on the
+    files' contents are raised when it is read.
     """
     given = options_of_call(
         columns=columns,
@@ -143,18 +157,27 @@ def scan(
         as_of=as_of,
         **options,
     )
-    found = scan_of(path_texts(path), view, given, processes)
+    if value_format is not None and view != View.RECORDS.value:
+        raise RefusedOptionError("value_format", "only view records has values to decode")
+    found = scan_of(path_texts(path), view, given, processes, value_format)
     found.refuse_early()
     return Scan(view, found)
 
 
 def scan_of(
-    paths: Sequence[str], view: str, given: Mapping[str, Any], processes: int | None
-) -> ViewSource | QuestionSource:
-    """Return the source of a view or table. Raises OptionError."""
+    paths: Sequence[str],
+    view: str,
+    given: Mapping[str, Any],
+    processes: int | None,
+    value_format: str | None = None,
+) -> Source:
+    """Return the source of a view or table; records have their values decoded if a format is
+    given. Raises OptionError."""
     if view not in TABLES:
         raise OptionError("view", view, f"a view or table: {name_suggestions([view], TABLES)}")
     texts = {**given, "paths": json.dumps(list(paths))}
     if view in QUESTION_TABLES:
         return QuestionSource(view, read_options(texts), processes)
-    return ViewSource(read_options({**texts, "view": view}), processes)
+    source = ViewSource(read_options({**texts, "view": view}), processes)
+    is_decoded = value_format is not None and view == View.RECORDS.value
+    return DecodedSource(source, str(value_format)) if is_decoded else source

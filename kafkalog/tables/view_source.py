@@ -19,6 +19,7 @@ from kafkalog.storage.reading.offset_ranges import (
     TimeRule,
     TimestampRange,
 )
+from kafkalog.tables.decoded_values import VALUE, DecodedType
 from kafkalog.tables.filters import Filter
 from kafkalog.views.options.options import ISOLATED_VIEWS, Mode, ReadOptions, View
 from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
@@ -56,23 +57,42 @@ class ViewSource:
         use_file_access(self.options.file_access)
         self._logs()
 
-    def batches(self, columns: Sequence[str], given: Filter) -> Iterator[pa.RecordBatch]:
-        """Return an iterator of the rows that pass the filter, in the order of the logs. Processes
-        start now, in the thread that calls."""
+    @property
+    def whole_schema(self) -> pa.Schema:
+        """All columns of the view."""
+        return arrow_schema(VIEW_TABLES[self.options.view])
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        given: Filter,
+        decoded: DecodedType | None = None,
+        *,
+        processes: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Return an iterator of the rows that pass the filter, in the order of the logs, with the
+        values `decoded` if that is given. Processes start now, in the thread that calls."""
         use_file_access(self.options.file_access)
         options = self.options.by_time_rule(TimeRule(time.time_ns() // 1_000_000))
         options, logs = _narrowed(options, self._logs(), given)
         if not logs:
             return iter(())
         groups = planned_groups(options, logs)
-        read_columns = tuple(dict.fromkeys((*columns, *given.columns)))
+        added = () if decoded is None else [field.name for field in decoded.fields]
+        wanted = dict.fromkeys((*columns, *given.columns, *([VALUE] if added else [])))
+        read_columns = tuple(name for name in wanted if name not in added)
 
         def read(group: Sequence[Read]) -> Iterator[pa.RecordBatch]:
             for batch in read_view(group, options, read_columns):
-                yield from given.rows(batch, columns)
+                rows = batch if decoded is None else decoded.with_decoded(batch)
+                yield from given.rows(rows, columns)
 
         size = sum(each.size for group in groups for each in group)
-        return in_order(read, groups, processes=processes_for(size, self.processes))
+        return in_order(read, groups, processes=processes_for(size, processes or self.processes))
+
+    def topics(self) -> list[str]:
+        """Return the names of the topics that are read."""
+        return sorted({log.topic for log in self._logs() if log.topic is not None})
 
     def _logs(self) -> list[PartitionLog]:
         found = find_logs(self.options.paths, strict=self.options.mode is Mode.FAILFAST)

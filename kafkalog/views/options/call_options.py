@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.storage.reading.offset_ranges import EARLIEST, LATEST
 from kafkalog.views.options.options import OPTION_NAMES
 from kafkalog.words import name_suggestions, time_ms
@@ -25,11 +25,11 @@ _TIMES = {"asOf": "as_of", "fromTimestamp": "from_time", "untilTimestamp": "unti
 _ARGUMENTS = ("columns", "topics", "offsets", "as_of", "from_time", "until_time")
 # Options that an argument with another name sets, or that are about brokers.
 _NOT_HERE = ("path", "paths", "columns", *_TIMES)
-_FORMER_NAMES = {"timestamps": "from_time and until_time"}
+_FORMER_NAMES = {"timestamps": "use from_time and until_time"}
 _SOURCE_NAMES = {
     key: name
     for name in OPTION_NAMES
-    if name not in _NOT_HERE
+    if name not in _NOT_HERE and "." not in name
     for key in (name.lower(), re.sub("[A-Z]", lambda letter: f"_{letter[0]}", name).lower())
 }
 _WHOLE_TOPICS = 'partitions as well, {"orders": [0, 1]}, where offsets are for all of them'
@@ -73,11 +73,9 @@ def _source_name(name: str) -> str:
     found = _SOURCE_NAMES.get(name.lower())
     if found is not None or "." in name:
         return found or name
-    # A topic, a path or a view is an argument of its own; the rest have their names with `_`.
-    known = [*_ARGUMENTS, *map(with_underscores, _SOURCE_NAMES.values())]
-    meant = _FORMER_NAMES.get(name)
-    guess = f"use {meant}; there are " if meant else ""
-    raise OptionError("argument", name, f"{guess}{name_suggestions([name], known)}")
+    known = {*_ARGUMENTS, *map(with_underscores, _SOURCE_NAMES.values())}
+    meant = _FORMER_NAMES.get(name) or name_suggestions([name], sorted(known))
+    raise RefusedOptionError(name, f"there is no such argument: {meant}")
 
 
 def with_underscores(name: str) -> str:
