@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kafkalog.errors import KafkaLogError
+import pyarrow as pa
+
+from kafkalog.errors import RefusedOptionError
 from kafkalog.extras import missing_extras_named
 from kafkalog.tables.scan import TABLES, Scan, scan_of
 from kafkalog.views.options.call_options import (
@@ -20,9 +23,18 @@ from kafkalog.views.options.call_options import (
     options_of_call,
     path_texts,
 )
-from kafkalog.views.options.options import PLAN_VIEWS, View
-from kafkalog.views.options.topics import ALL_TOPICS
+from kafkalog.views.options.offset_options import TIME_OPTIONS
+from kafkalog.views.options.options import (
+    ISOLATED_VIEWS,
+    METADATA_VIEWS,
+    PLAN_VIEWS,
+    RECORD_VIEWS,
+    SPLIT_VIEWS,
+    View,
+)
+from kafkalog.views.options.topics import ALL_TOPICS, TOPIC_OPTIONS
 from kafkalog.views.options.view_columns import columns_of_table
+from kafkalog.words import in_a_line
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,10 +45,6 @@ _FIRST = ("topic", "partition", "offset", "timestamp", "key", "value", "headers"
 _OFFSET = re.compile(r'(?i)(?<![\w."])offset(?![\w"])')
 
 
-class QueryError(KafkaLogError):
-    """A query that DuckDB does not take."""
-
-
 @dataclass(slots=True)
 class Database:
     """A connection with a view for each table, and what reading raised since the last query."""
@@ -44,26 +52,34 @@ class Database:
     connection: duckdb.DuckDBPyConnection
     errors: list[Exception] = field(default_factory=list)
 
-    def run(self, query: str) -> duckdb.DuckDBPyRelation | None:
-        """Return what a query gives, None of a statement without rows. Rows are read when they are
-        taken. Raises QueryError."""
+    @contextmanager
+    def reader(self, query: str, rows: int) -> Iterator[pa.RecordBatchReader]:
+        """Read what a query gives, in batches of so many rows; nothing, of a statement without
+        rows. Raises OptionError for a query that DuckDB does not take, and what reading raises."""
         import duckdb
 
         self.errors.clear()
         try:
-            return self.connection.sql(query)
-        except duckdb.Error as error:
-            raise self.explained(error, query) from None
+            found: duckdb.DuckDBPyRelation | None = self.connection.sql(query)
+            if found is None:
+                yield pa.RecordBatchReader.from_batches(pa.schema([]), [])
+                return
+            # Versions below 2 have another name for it.
+            read = getattr(found, "to_arrow_reader", None) or found.fetch_record_batch
+            yield read(rows)
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
+            if self.errors:  # DuckDB and Arrow pass on the text of an error only
+                raise self.errors[0] from None
+            if not isinstance(error, duckdb.Error):
+                raise
+            raise RefusedOptionError("QUERY", _words(error, query)) from None
 
-    def explained(self, error: Exception, query: str) -> Exception:
-        """Return what reading raised, in place of DuckDB's error with its text; otherwise an error
-        with the words of DuckDB."""
-        if self.errors:
-            return self.errors[0]
-        words = str(error).strip()
-        if "Parser Error" in words and _OFFSET.search(query):
-            words += '\noffset is a word of SQL: write "offset" in quotes, or records.offset'
-        return QueryError(words)
+
+def _words(error: Exception, query: str) -> str:
+    words = in_a_line(str(error))
+    if "Parser Error" in words and _OFFSET.search(query):
+        words += '; offset is a word of SQL: write "offset" in quotes, or records.offset'
+    return words
 
 
 def sql(
@@ -99,7 +115,7 @@ def sql(
 
 def opened_database(
     paths: Sequence[str],
-    given: dict[str, str],
+    given: Mapping[str, str],
     value_format: str | None = None,
     processes: int | None = None,
 ) -> Database:
@@ -111,14 +127,8 @@ def opened_database(
     # A time without a zone is in UTC, as everywhere in kafkalog.
     connection.execute("SET TimeZone = 'UTC'")
     database = Database(connection)
-    now = {"asOf": str(time.time_ns() // 1_000_000)}
     for table in TABLES:
-        of_plan = now if table in {view.value for view in PLAN_VIEWS} else {}
-        columns = {"columns": ",".join(_record_columns())} if table == RECORDS else {}
-        texts = {"subscribe": ALL_TOPICS, **of_plan, **columns, **given}
-        if {"assign", "subscribePattern"} & given.keys():
-            del texts["subscribe"]
-        source = scan_of(paths, table, texts, processes, value_format)
+        source = scan_of(paths, table, _options(table, given), processes, value_format)
         if table == RECORDS:
             source.refuse_early()
         dataset = Scan(table, source).to_dataset(database.errors.append)
@@ -126,5 +136,28 @@ def opened_database(
     return database
 
 
-def _record_columns() -> Iterable[str]:
-    return dict.fromkeys((*_FIRST, *columns_of_table(RECORDS)))
+def _options(table: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return those of the given options that a table has, and the defaults of others."""
+    texts = dict(given)
+    if table in _INTERNAL or not set(TOPIC_OPTIONS) & texts.keys():
+        texts = {name: text for name, text in texts.items() if name not in TOPIC_OPTIONS}
+        texts["subscribe"] = ALL_TOPICS
+    absent = [*([] if table in _ISOLATED else _ISOLATION), *([] if table in _TIMED else _TIMES)]
+    texts = {name: text for name, text in texts.items() if name not in absent}
+    if table in _PLANS:
+        texts.setdefault("asOf", str(time.time_ns() // 1_000_000))
+    if table == RECORDS:
+        columns = dict.fromkeys((*_FIRST, *columns_of_table(RECORDS)))
+        texts.setdefault("columns", ",".join(columns))
+    return texts
+
+
+def _names(views: Iterable[View]) -> frozenset[str]:
+    return frozenset(view.value for view in views)
+
+
+_PLANS, _TIMED = _names(PLAN_VIEWS), _names(SPLIT_VIEWS)
+_ISOLATED = _names(ISOLATED_VIEWS) | {"consumer_lag"}
+# Tables about internal topics, whatever topics are chosen.
+_INTERNAL = _names((*RECORD_VIEWS, *METADATA_VIEWS)) - {RECORDS}
+_ISOLATION, _TIMES = ("isolationLevel", "kafka.isolation.level"), TIME_OPTIONS
