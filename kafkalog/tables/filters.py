@@ -56,8 +56,8 @@ class Filter:
         field, number = pc.field(column), pa.int64()
 
         def between(of_log: _Guarantee, start: int, end: int) -> _Guarantee:
-            first, after = pa.scalar(start, number), pa.scalar(end, number)
-            return of_log & (field >= first) & (field < after)
+            first, last = pa.scalar(start, number), pa.scalar(end - 1, number)
+            return of_log & (field >= first) & (field <= last)
 
         def span(of_log: _Guarantee) -> OffsetSpan:
             return self._span(partial(between, of_log), 0, LARGEST_OFFSET)
