@@ -100,8 +100,8 @@ def placed_commits(
     from kafkalog.spark.jobs.lag.lag_views import metadata_messages
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
     from kafkalog.storage.partition_log import segment_sizes
+    from kafkalog.views.group_parts import group_parts
     from kafkalog.views.local_views import view_options
-    from kafkalog.views.reading.group_parts import group_parts
 
     at_ms = settings.as_of_ms
     topics: list[DataFrame] = []

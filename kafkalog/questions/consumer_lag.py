@@ -26,14 +26,14 @@ from kafkalog.inspection.logs.missing_records import MissingRecords, note_missin
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.views.engine import RowsInMemory, Views
-from kafkalog.views.local_views import cluster_metadata, view_options
-from kafkalog.views.reading.group_parts import (
+from kafkalog.views.group_parts import (
     GroupsPart,
     RowsSummary,
     confirmed_clusters,
     group_parts,
     placed_part,
 )
+from kafkalog.views.local_views import cluster_metadata, view_options
 
 # Accounts of the logs of one topic are made together: a task has about so many commits.
 _COMMITS_PER_TASK = 4096
@@ -50,7 +50,7 @@ class ConsumerLag:
 
 @dataclass(frozen=True, slots=True)
 class LagSettings:
-    """Which lag is asked for, and of which groups and topics; what to do about damage."""
+    """Which lag is requested, and of which groups and topics; what to do about damage."""
 
     question: LagQuestion
     chosen: ChosenNames = field(default_factory=ChosenNames)

@@ -16,7 +16,7 @@ MakeReader = Callable[[Sequence[str] | None, pc.Expression | None], pa.RecordBat
 
 
 class TableDataset(pads.Dataset):  # type: ignore[misc]
-    """A data set that is read anew for each scan. `on_error` gets what a scan raises: a library in
+    """A data set that is read again for each scan. `on_error` gets what a scan raises: a library in
     C passes on its text only."""
 
     def __init__(

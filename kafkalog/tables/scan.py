@@ -1,5 +1,5 @@
-"""`kafkalog.scan`: a view, or the table of a question, as Arrow; nothing is read before it is
-asked for."""
+"""`kafkalog.scan`: a view, or the table of a question, as Arrow, which is read when its rows are
+requested."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Source(Protocol):
 
 
 class Scan:
-    """A table that is read when it is asked for, each time anew, by all cores and in bounded
-    memory: a batch is read when the one before is taken, some ahead."""
+    """A table that is read when its rows are requested, again each time: by all cores and in bounded
+    memory, for a batch is read when the one before is taken, some ahead."""
 
     def __init__(self, table: str, source: Source) -> None:
         self.table = table

@@ -1,5 +1,5 @@
 """The rows of a view as Arrow, read by processes of this machine: only the columns, partitions,
-offsets and times that are asked for."""
+offsets and times that are requested."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def in_order(
 
     Processes are forks of this one, made now, in the thread that calls: function and items need not
     be pickled, results are. An item is begun as soon as a process is free, once the first result is
-    asked for, and runs ahead of its turn by a few results only. `on_done` is called with each
+    requested, and runs ahead of its turn by a few results only. `on_done` is called with each
     finished item, for progress. An error that the function raises is raised here in its turn.
     Whoever stops early, by closing the iterator or by an exception, ends the processes. Raises
     WorkerEndedError where a process was killed.

@@ -46,6 +46,7 @@ OWN = {
         "--voter",
     },
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
+    "sql": {"--value-format"},
     "status": {"--deep", "--stop-at"},
     "tier": set[str](),
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},

@@ -88,7 +88,7 @@ def sql(
 
 def _divided(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     """Return the paths and the query, None without one: the last argument, if it has several words
-    and is no path."""
+    but not a path."""
     *paths, last = arguments or [""]
     query = last if len(last.split()) > 1 and not os.path.exists(last) else None
     if query is None and last:

@@ -111,7 +111,7 @@ class OffsetRequest:
     """Which offsets to read. `starting_option` and `ending_option` name what the user set.
 
     `within` has the offsets that a filter leaves of some partitions: whoever asks takes no other
-    row, so that it is no loss where a log does not hold all of them.
+    row, and a log may lack some of them.
     """
 
     starting: OffsetLimit = Everything()

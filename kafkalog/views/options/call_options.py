@@ -121,7 +121,7 @@ def _offsets(offsets: OffsetsGiven, topics: Topics | None) -> dict[str, str]:
 
 def milliseconds(name: str, time: TimeValue) -> int:
     """Return the first whole millisecond that is not before a time. Raises OptionError for a text
-    that is no time, and for a datetime without a time zone."""
+    that is not a time, and for a datetime without a time zone."""
     if isinstance(time, str):
         try:
             return time_ms(time)

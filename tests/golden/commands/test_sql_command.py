@@ -51,7 +51,7 @@ def both(
     from_files, in_memory = kafkalog.sql(paths, processes=1), duckdb.connect(":memory:")
     in_memory.execute("set timezone = 'UTC'")
     for table in ("records", "batches", "segments", "transactions", "offset_commits"):
-        given = {"topics": "*"} if table != "offset_commits" else {}
+        given: dict[str, Any] = {"topics": "*"} if table != "offset_commits" else {}
         given |= {"includeHeaders": True, "includeMetadata": True} if table == "records" else {}
         in_memory.register(table, kafkalog.scan(paths, table, **given).to_table())
     with from_files, in_memory:
@@ -64,8 +64,8 @@ def both(
         "select topic, partition, count(*), min(records.offset), max(records.offset) from records "
         "group by all",
         "select md5(value), key from records r where topic like '%multi-3%' and r.offset > 300",
-        'select topic, partition, "offset", md5(value), file from records where "offset" in (3, 900) '
-        "or partition = 2",
+        'select topic, partition, "offset", md5(value), file from records where "offset" in '
+        "(3, 900) or partition = 2",
         'select "offset" from records where "offset" between 100 and 105 and partition <> 0',
         "select topic, records.offset from records where topic like '%.%' and value is null",
         'select count(*) from records where "timestamp" >= '

@@ -51,13 +51,8 @@ from kafkalog.spark.session import parallelism
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.read_plan import TaskSize, packed
+from kafkalog.views.group_parts import GroupsPart, RowsSummary, confirmed_clusters, placed_part
 from kafkalog.views.options.options import ReadOptions
-from kafkalog.views.reading.group_parts import (
-    GroupsPart,
-    RowsSummary,
-    confirmed_clusters,
-    placed_part,
-)
 from kafkalog.views.reading.work_log import READ, reported_work
 
 # Which bucket of logs rows are about, and the rows as a stream of Arrow; in bucket _SUMMARY what a

@@ -44,8 +44,8 @@ from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog, segment_sizes
 from kafkalog.storage.reading.read_plan import TaskSize, packed
+from kafkalog.views.group_parts import GroupsPart, group_parts
 from kafkalog.views.local_views import view_options
-from kafkalog.views.reading.group_parts import GroupsPart, group_parts
 from kafkalog.views.reading.group_reading import read_group_records
 from kafkalog.views.reading.work_log import READ, reported_work
 
