@@ -98,6 +98,7 @@ OWN_OF_JOBS = {
 # How arguments are written: those of a job are passed on by the command `job`.
 ARGUMENTS = {
     "PATH...",
+    "PATH... [QUERY]",
     "PATH",
     "TABLE",
     "TABLE PATH...",
