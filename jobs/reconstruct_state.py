@@ -15,6 +15,7 @@ from kafkalog.spark.decoding.decoding_requests import (
     DecodingOptions,
     decoding_options,
     decoding_requests,
+    need_avro,
 )
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.spark.jobs.tables.state_request import StateRequest, state_options
@@ -59,6 +60,7 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     with job_session(
         "kafkalog reconstruct-state",
         with_delta=job.is_delta,
+        with_avro=need_avro(requests),
         compiles_less=not requests or is_small(logs),
     ) as spark:
         choices = format_choices(spark, requests)

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import click
 
+from kafkalog.command_line.answer_output import answer_output_options
 from kafkalog.command_line.terminal import (
     print_note,
     print_text,
     printed_columns,
     styled,
-    table_format_option,
     write_table,
 )
 from kafkalog.exit_codes import ExitCode
@@ -30,14 +30,16 @@ def shown_rows_option(noun: str) -> Decorator:
     return shared.show_option(f"{noun} as text; JSON and CSV have all", default=100)
 
 
-def answer_options(kinds: Sequence[str], meaning: str) -> Decorator:
+def answer_options(
+    kinds: Sequence[str], meaning: str, output: Decorator = answer_output_options
+) -> Decorator:
     """Add --by, and the options of every command that shows rows by it and can end with findings:
-    --show, --fail-on-findings and --format."""
+    --show, --fail-on-findings, and those of `output`."""
     added = (
         shared.by_option(kinds, meaning),
         shown_rows_option("rows"),
         shared.fail_on_findings_option(default=True),
-        table_format_option,
+        output,
     )
 
     def decorated(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -30,6 +30,7 @@ from kafkalog.words import name_suggestions
 # it, some in one of its folders.
 COMMANDS = {
     "groups": "Show consumer groups, their lag, and since when they lag.",
+    "lag-history": "Show the lag and the status of groups over time, and their generations.",
     "ls": "List topics, partitions or segments: sizes, offsets, times, codecs.",
     "get-offsets": "Print offsets of partitions, as kafka-get-offsets does.",
     "job": "Run a Spark job, or print the arguments that spark-submit needs for it.",
@@ -45,6 +46,9 @@ COMMANDS = {
     "dump": "Show the batches or records of logs, and the contents of the files beside them.",
     "recover": "Show what a broker would do to its log directories at its next start.",
     "serve": "Serve log directories to Kafka's clients, read-only.",
+    "diff": "Show what changed between two copies of log directories.",
+    "free": "Show what may be deleted to free space on a disk, least harmful first.",
+    "schemas": "Show which schema ids the records of each topic name.",
     "retention": "Show which segments a broker's retention deletes, when, and why.",
     "compaction": "Check whether cleaned logs keep the cleaner's guarantees.",
     "salvage": "Write a new log directory with everything that is intact in a damaged one.",
@@ -60,6 +64,7 @@ COMMANDS = {
 }
 _FOLDERS = {
     **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
+    **dict.fromkeys(("diff", "free"), "disks."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
 
@@ -68,9 +73,11 @@ _OTHER_NAMES = {
     "brokers": "metadata --brokers",
     "cat": "dump",
     "cleaning": "compaction",
+    "compare": "diff",
     "configs": "metadata --configs",
     "consume": "dump --deep",
     "consumer-groups": "groups",
+    "delete": "free",
     "describe": "metadata, or groups for consumer groups",
     "lag": "groups",
     "list": "ls",

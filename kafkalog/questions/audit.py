@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.zookeeper.cluster_ids import is_own
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, members_by_cluster
 from kafkalog.errors import LogDirError
@@ -122,7 +121,10 @@ def audit(settings: AuditSettings) -> Audit:
     found += _compare_with_logs(owned, settings, [each for some in clusters for each in some])
     history = [_placed(path, row) for path, row in chosen if row.table == HISTORY]
     return Audit(
-        _rows(OWNERSHIP, owned), _rows(CONSUMER_FINDINGS, found), _rows(HISTORY, history), clusters
+        RowsInMemory.of(OWNERSHIP, owned),
+        RowsInMemory.of(CONSUMER_FINDINGS, found),
+        RowsInMemory.of(HISTORY, history),
+        clusters,
     )
 
 
@@ -156,12 +158,6 @@ def _cluster(path: str, row: AuditRow) -> EnsembleCluster:
 def _placed(path: str, row: AuditRow) -> _Row:
     place = {"cluster_id": row.place.cluster_id, "chroot": row.place.chroot}
     return {"input_path": path, **place, **row.values}
-
-
-def _rows(table: str, rows: Iterable[_Row]) -> RowsInMemory:
-    schema = arrow_schema(table)
-    columns = [{name: row.get(name) for name in schema.names} for row in rows]
-    return RowsInMemory(pa.Table.from_pylist(columns, schema=schema))
 
 
 class _Place(NamedTuple):

@@ -24,15 +24,15 @@ from kafkalog.inspection.lag.lag_table import (
 )
 from kafkalog.inspection.logs.missing_records import MissingRecords, note_missing_records
 from kafkalog.inspection.logs.replica_facts import best_logs
-from kafkalog.storage.names import CONSUMER_OFFSETS
-from kafkalog.views.engine import RowsInMemory, Views
-from kafkalog.views.group_parts import (
+from kafkalog.questions.group_parts import (
     GroupsPart,
     RowsSummary,
     confirmed_clusters,
     group_parts,
     placed_part,
 )
+from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.views.engine import RowsInMemory, Views
 from kafkalog.views.local_views import cluster_metadata, view_options
 
 # Accounts of the logs of one topic are made together: a task has about so many commits.

@@ -510,7 +510,5 @@ def _counts(judged: Sequence[_Row]) -> Counter[str]:
 
 
 def _rows(table: str, rows: Iterable[_Row], cluster: EnsembleCluster) -> RowsInMemory:
-    schema = arrow_schema(table)
     place = {name: getattr(cluster, name) for name in ("cluster_id", "input_path", "chroot")}
-    whole = [{name: {**row, **place}[name] for name in schema.names} for row in rows]
-    return RowsInMemory(pa.Table.from_pylist(whole, schema=schema))
+    return RowsInMemory.of(table, ({**row, **place} for row in rows))

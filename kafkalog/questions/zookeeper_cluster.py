@@ -8,14 +8,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
+
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
+from kafkalog.inspection.groups.commit_reach import LogReach
+from kafkalog.inspection.zookeeper.zookeeper_commits import history_begin
 from kafkalog.storage.files.files import matching_paths
 from kafkalog.storage.log_dir.read_directories import refuse_tables
 from kafkalog.views.options.options import Mode
 from kafkalog.views.options.zookeeper_options import ZookeeperOptions, ZookeeperView
 from kafkalog.views.reading.zookeeper_reading import read_data_dir
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
+from kafkalog.zookeeper.data_dir_check import data_dir_findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,31 @@ class ZookeeperCluster:
             for row in self._given.rows(view)
             if row["input_path"] == self.cluster.input_path and row["chroot"] == self.cluster.chroot
         ]
+
+    def commits(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        """Yield the cluster's rows of view `offset_commits`."""
+        given, cluster = self._given, self.cluster
+        options = ZookeeperOptions(
+            *(given.paths, ZookeeperView.OFFSET_COMMITS, columns, Mode(given.mode)),
+            subtree=f"{cluster.chroot}/consumers".encode(),
+        )
+        for batch in read_data_dir(self._data_dir, options, columns):
+            if cluster.cluster_id is not None and "cluster_id" in columns:
+                place = columns.index("cluster_id")
+                known = batch.column(place).fill_null(cluster.cluster_id)
+                batch = batch.set_column(place, "cluster_id", known)
+            yield batch
+
+    def reach(self) -> LogReach:
+        """Return how far back commits are known, and how many damaged places hide some."""
+        damaged = sum(each.fault.is_damage for each in data_dir_findings(self._data_dir))
+        return LogReach(None, history_begin(self._data_dir).time_ms, damaged)
+
+    @property
+    def _data_dir(self) -> DataDir:
+        path = self.cluster.input_path
+        (found,) = (each for each in self._given.data_dirs if each.path == path)
+        return found
 
     @cached_property
     def paths(self) -> frozenset[str]:

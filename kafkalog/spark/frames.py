@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from weakref import WeakSet
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.spark.source.data_source import KafkaLogDataSource
@@ -12,6 +13,7 @@ from kafkalog.spark.source.early_errors import refuse_early
 from kafkalog.spark.source.row_order import in_log_order
 from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
 from kafkalog.spark.worker_python import use_this_python
+from kafkalog.spark_versions import check_version
 from kafkalog.views.options.call_options import (
     OffsetsGiven,
     OptionValue,
@@ -38,9 +40,15 @@ def register(spark: SparkSession) -> None:
     """Register `format("kafkalog")` and `format("zookeeper")` with a session that did not find them
     itself. On one machine the Python of this process plans and reads, unless PYSPARK_PYTHON
     names another."""
+    check_version(spark.version)
     use_this_python(spark)
-    spark.dataSource.register(KafkaLogDataSource)
-    spark.dataSource.register(ZookeeperDataSource)
+    for source in (KafkaLogDataSource, ZookeeperDataSource):
+        try:
+            spark.dataSource.register(source)
+        except AnalysisException as error:
+            # Spark 4.0 refuses where it has found the same source itself.
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise
 
 
 def read(

@@ -67,7 +67,9 @@ def _consumer_lag(asked: _Asked) -> pa.Table:
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
     from kafkalog.inspection.lag.lag_table import LagQuestion
     from kafkalog.questions.consumer_lag import LagSettings, consumer_lag
+    from kafkalog.questions.group_parts import refuse_without_commits
 
+    refuse_without_commits(asked.views.log_dirs, asked.views.logs)
     is_committed = asked.options.isolation is Isolation.READ_COMMITTED
     retention_ms = OFFSETS_RETENTION_MINUTES * 60_000
     question = LagQuestion(asked.now_ms, asked.as_of_ms, is_committed, retention_ms)

@@ -55,8 +55,8 @@ class Source(Protocol):
 
 
 class Scan:
-    """A table that is read when its rows are requested, again each time: by all cores and in bounded
-    memory, for a batch is read when the one before is taken, some ahead."""
+    """A table that is read when its rows are requested, again each time: by all cores, and in
+    bounded memory, for a batch is read when the one before is taken, some ahead."""
 
     def __init__(self, table: str, source: Source) -> None:
         self.table = table

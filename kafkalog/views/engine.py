@@ -10,6 +10,8 @@ which.
 
 from __future__ import annotations
 
+import pickle
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -18,6 +20,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.table_rows import table_batch
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.local_views import view_options
 from kafkalog.views.parallel import in_order
@@ -29,6 +32,7 @@ Reduction = Callable[[Batches], Batches]
 Options = Mapping[str, str | int | None]
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+_Passed = TypeVar("_Passed")
 _NO_OPTIONS: Options = MappingProxyType({})
 
 
@@ -90,6 +94,16 @@ class Views(Protocol):
         """The logs under them."""
         ...
 
+    @property
+    def options(self) -> Options:
+        """The source's options, for all views."""
+        ...
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at once."""
+        ...
+
     def rows(self, *asked: AskedView) -> Sequence[Rows]:
         """Return the rows of each view. A view of a topic that no log is of has none."""
         ...
@@ -101,12 +115,41 @@ class Views(Protocol):
         Results can be pickled."""
         ...
 
+    def shuffled(
+        self,
+        read: Callable[[_Item], Iterable[tuple[int, _Passed]]],
+        items: Sequence[_Item],
+        make: Callable[[int, Iterator[_Passed]], Iterable[_Result]],
+        places: int,
+    ) -> Iterator[_Result]:
+        """Yield what `make` gives of each place. `read` has an item in a task of its own, and
+        passes on what it finds, each with a number below `places`; `make` has all that was passed
+        on to a place, in a task of its own, and is not called for a place without any. What is
+        passed on, and results, can be pickled."""
+        ...
+
+    def shuffled_rows(
+        self,
+        read: Callable[[_Item], Iterable[tuple[int, _Passed]]],
+        items: Sequence[_Item],
+        make: Callable[[int, Iterator[_Passed]], Batches],
+        places: int,
+        schema: pa.Schema,
+    ) -> Rows:
+        """Return the same, where `make` yields batches of rows with a schema."""
+        ...
+
 
 class RowsInMemory:
     """Rows that this process has."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
+
+    @classmethod
+    def of(cls, table: str, rows: Iterable[Mapping[str, Any]]) -> RowsInMemory:
+        """Return rows that were made one by one, with the columns of a table."""
+        return cls(pa.Table.from_batches([table_batch(table, [*rows], {})]))
 
     @property
     def is_empty(self) -> bool:
@@ -178,6 +221,43 @@ class LocalViews:
     ) -> Iterator[_Result]:
         """Yield what `run` gives of each item, in the order of the items."""
         yield from in_order(run, items, processes=self.processes)
+
+    @property
+    def cores(self) -> int:
+        """How many processes work at once."""
+        return self.processes
+
+    def shuffled(
+        self,
+        read: Callable[[_Item], Iterable[tuple[int, _Passed]]],
+        items: Sequence[_Item],
+        make: Callable[[int, Iterator[_Passed]], Iterable[_Result]],
+        places: int,
+    ) -> Iterator[_Result]:
+        """Yield what `make` gives of each place. What is passed on waits in this process."""
+        waiting: dict[int, list[bytes]] = defaultdict(list)
+
+        def pickled(item: _Item) -> Iterator[tuple[int, bytes]]:
+            for place, passed in read(item):
+                yield place, pickle.dumps(passed)
+
+        def made(place: int) -> Iterable[_Result]:
+            yield from make(place, map(pickle.loads, waiting[place]))
+
+        for place, data in in_order(pickled, items, processes=self.processes):
+            waiting[place].append(data)
+        yield from in_order(made, sorted(waiting), processes=self.processes)
+
+    def shuffled_rows(
+        self,
+        read: Callable[[_Item], Iterable[tuple[int, _Passed]]],
+        items: Sequence[_Item],
+        make: Callable[[int, Iterator[_Passed]], Batches],
+        places: int,
+        schema: pa.Schema,
+    ) -> RowsInMemory:
+        """Return the same as rows."""
+        return RowsInMemory(pa.Table.from_batches(self.shuffled(read, items, make, places), schema))
 
 
 def rows_of_view(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
 from kafkalog.command_line.findings_table import (
     answer_columns,
     exit_code,
@@ -15,10 +17,13 @@ from kafkalog.command_line.findings_table import (
     write_verdict,
 )
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
-from kafkalog.command_line.terminal import print_note, table_format_option
+from kafkalog.command_line.terminal import print_note
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+
+if TYPE_CHECKING:
+    from kafkalog.views.engine import Rows
 
 _PLAN, _SEQUENCES = "recovery_plan", "producer_sequences"
 _TEXT_COLUMNS = {
@@ -66,7 +71,7 @@ Examples:
 )
 @shown_rows_option("rows")
 @shared.fail_on_findings_option(default=True)
-@table_format_option
+@answer_output_options
 @shared.processes_option
 def recover(
     paths: Sequence[str],
@@ -78,22 +83,30 @@ def recover(
     table: str,
     show: int,
     fail_on_findings: bool,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
 ) -> ExitCode:
     """Show what a broker would do to its log directories at its next start."""
-    from kafkalog.questions.recovery import RecoveryRequest, recovery_plan, sequence_words
+    from kafkalog.questions.recovery import RecoveryRequest, recovery, recovery_plan, sequence_words
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
+    table_format = output.table_format
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     logs = logs_of_topics(paths, topics, partitions)
     settings = RecoveryRequest(shutdown, index_interval_bytes, time.time_ns() // 1_000_000)
+    place = output.tables_of_logs(_TEXT_COLUMNS, paths, logs)
+    tables: dict[str, Rows] = {}
     with views_with_progress(paths, logs, processes) as views:
-        if table == _PLAN:
+        if place is not None:
+            plan, sequences = recovery(views, settings)
+            tables = {_PLAN: plan.plan, _SEQUENCES: sequences}
+        elif table == _PLAN:
             plan = recovery_plan(views, settings)
-            rows, found, verdict = plan.plan, plan.findings, plan.totals.words()
         else:
             (sequences,) = views.rows(settings.asked(table))
+        if table == _PLAN:
+            rows, found, verdict = plan.plan, plan.findings, plan.totals.words()
+        else:
             rows, found = sequences, [*sequences]
             verdict = sequence_words(sequences)
     for line in absent_lines(paths, logs, topics, partitions):
@@ -101,4 +114,5 @@ def recover(
     shown = found if table_format == "text" and not with_all else rows
     write_answer(columns, shown, table_format, show=show)
     write_verdict(verdict, table_format, has_findings=bool(found))
+    save_tables(place, tables)
     return exit_code(has_findings=bool(found), fails=fail_on_findings)

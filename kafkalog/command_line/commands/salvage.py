@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, save_tables
 from kafkalog.command_line.findings_table import (
     answer_columns,
     answer_options,
@@ -84,7 +85,7 @@ def salvage(
     by: str,
     show: int,
     fail_on_findings: bool,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
     request: SalvageRequest,
 ) -> ExitCode:
@@ -93,12 +94,14 @@ def salvage(
     from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals, lost_rows
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
+    from kafkalog.views.engine import RowsInMemory
 
-    table = _TABLES[by]
+    table, table_format = _TABLES[by], output.table_format
     names = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     found = find_logs(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
     _refuse_inputs(paths, logs, target)
+    place = output.tables_of_logs(_TEXT_COLUMNS, paths, found, [target])
     absent = [*absent_lines(paths, logs, topics, partitions)]
     chosen = salvageable(logs)
     rows = _salvaged(
@@ -108,9 +111,14 @@ def salvage(
     for line in (*absent, *left_out):
         print_note(line)
     totals = SalvageTotals.of(rows)
-    shown = rows if table == _SALVAGED else [*lost_rows(rows)]
+    lost = [*lost_rows(rows)]
+    shown = rows if table == _SALVAGED else lost
     write_answer(names, shown, table_format, show=show)
     write_verdict(totals.words(target), table_format, has_findings=totals.has_findings)
+    save_tables(
+        place,
+        {name: RowsInMemory.of(name, each) for name, each in ((_SALVAGED, rows), (_LOST, lost))},
+    )
     return exit_code(has_findings=totals.has_findings, fails=fail_on_findings)
 
 

@@ -22,9 +22,9 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.state.outdated_rows import FilePart, FoundRows, OutdatedRows, written_without
 from kafkalog.lake.state.state_plan import SpreadPartition, StatePlan
 from kafkalog.lake.state.state_task import KeyPart, PartitionReads, StateFiles, StateTask, divided
-from kafkalog.lake.written_file import WrittenFile
+from kafkalog.lake.written_file import OnReport, Report, WrittenFile
 from kafkalog.spark.delta_commit import session_setting
-from kafkalog.spark.lake.task_groups import RESULT, OnReport, Report, in_tasks, pickled, results
+from kafkalog.spark.lake.task_groups import RESULT, in_places, in_tasks, pickled, results
 from kafkalog.views.reading.work_log import READ, reported_work
 
 # The number of the task that a row is for, what it is to know, and records without a key.
@@ -174,8 +174,8 @@ def _spread(
 
     numbered = list(zip(partition_of, parts, strict=True))
     keys = in_tasks(spark, numbered, find_keys, _PASSED_ON)
-    keys = keys.repartitionById(first_buckets[-1], "place")
-    survivors = keys.mapInArrow(find_survivors, _PASSED_ON).repartitionById(len(parts), "place")
+    keys = in_places(keys, int(first_buckets[-1]), "place")
+    survivors = in_places(keys.mapInArrow(find_survivors, _PASSED_ON), len(parts), "place")
     return survivors.mapInArrow(write, RESULT)
 
 

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.questions.checks import checks
 from kafkalog.questions.compaction import CompactionRequest, compaction
+from kafkalog.questions.history_summary import HistorySummary, ReadSummary
+from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
 from kafkalog.questions.recovery import RecoveryRequest, recovery
 from kafkalog.questions.retention import RetentionRequest, retention
 from kafkalog.questions.transactions import TransactionSettings, transactions
@@ -17,6 +20,8 @@ from kafkalog.views.engine import LocalViews, Views
 from tests.support.repository import ROOT
 
 AT_MS = 1_795_000_000_000
+# After the groups' last commits.
+NEXT_WEEK_MS = AT_MS + 7 * 86_400_000
 PATHS = [str(ROOT / "examples" / "log-dirs" / "kafka-4.4")]
 
 
@@ -55,13 +60,48 @@ def of_retention(views: Views) -> dict[str, Any]:
     return {"rows": in_order(found.rows), "topics": found.topics, "words": found.words()}
 
 
+def of_lag_history(views: Views) -> dict[str, Any]:
+    settings = LagHistorySettings(NEXT_WEEK_MS, HistoryMoments(0, NEXT_WEEK_MS, True, None))
+    history = LagHistory(views, settings)
+    rows = history.rows.rows()
+    assert not rows.is_empty
+    counted = LagHistory(views, settings)
+    counted.rows.counted()
+    assert counted.words() == history.words()
+    tables = {"rows": rows, "generations": history.rows.generations()}
+    found = {name: in_order(each) for name, each in tables.items()}
+    return {**found, "statuses": history.statuses, "words": history.words()}
+
+
+def of_many_generations(views: Views) -> dict[str, Any]:
+    """As where there are too many for tasks to return them."""
+    history = LagHistory(
+        views, LagHistorySettings(NEXT_WEEK_MS, HistoryMoments(0, NEXT_WEEK_MS, True, None))
+    )
+    history.rows.counted()
+    few = in_order(history.rows.generations())
+    assert few
+    history.rows.summary = HistorySummary(reads=[ReadSummary((), None)])
+    assert in_order(history.rows.generations()) == few
+    return {"generations": few}
+
+
 def in_order(rows: Any) -> list[dict[str, Any]]:
     """Tasks of Spark end in any order."""
     return sorted(rows, key=lambda row: str([*row.values()]))
 
 
 @pytest.mark.parametrize(
-    "question", [of_transactions, of_compaction, of_retention, of_checks, of_recovery]
+    "question",
+    [
+        of_transactions,
+        of_compaction,
+        of_retention,
+        of_checks,
+        of_recovery,
+        of_lag_history,
+        of_many_generations,
+    ],
 )
 def test_both_engines_give_the_same_tables(
     spark: SparkSession, question: Callable[[Views], dict[str, Any]]

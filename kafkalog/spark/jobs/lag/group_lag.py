@@ -45,13 +45,14 @@ from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.lake.file_schemas import file_metadata
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
-from kafkalog.lake.written_file import WrittenFile
-from kafkalog.spark.lake.task_groups import RESULT, OnReport, Report, in_tasks, pickled, results
+from kafkalog.lake.written_file import OnReport, Report, WrittenFile
+from kafkalog.questions.group_parts import GroupsPart, RowsSummary, confirmed_clusters, placed_part
+from kafkalog.spark.kept_rows import KeptRows
+from kafkalog.spark.lake.task_groups import RESULT, in_places, in_tasks, pickled, results
 from kafkalog.spark.session import parallelism
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.read_plan import TaskSize, packed
-from kafkalog.views.group_parts import GroupsPart, RowsSummary, confirmed_clusters, placed_part
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.reading.work_log import READ, reported_work
 
@@ -167,8 +168,7 @@ class LagRows:
         # A task unpickles those of its own bucket.
         self._places = [pickle.dumps(each) for each in places]
 
-    @property
-    def frame(self) -> DataFrame:
+    def rows(self) -> KeptRows:
         """Return the rows, which are made now and kept by Spark."""
         make, show = self._making(), self._show
 
@@ -186,7 +186,8 @@ class LagRows:
         self.summary = summed(results(_summaries(kept)), show)
         packed_rows = kept.where(F.col("bucket") != _SUMMARY).select("data")
         few_files = packed_rows.coalesce(parallelism(kept.sparkSession))
-        return few_files.mapInArrow(unpack, from_arrow_schema(arrow_schema(TABLE)))
+        schema = from_arrow_schema(arrow_schema(TABLE))
+        return KeptRows(kept.sparkSession, schema, few_files.mapInArrow(unpack, schema))
 
     def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
         """Run the tasks, which write the rows to files and report these; return the files."""
@@ -213,7 +214,7 @@ class LagRows:
     def _of_buckets(self) -> DataFrame:
         """Return placed commits, each in the partition of its bucket."""
         rows = self._placed.rows.where(F.col("bucket") != _SUMMARY)
-        return rows.repartitionById(self._placed.buckets, "bucket")
+        return in_places(rows, self._placed.buckets, "bucket")
 
     def _making(self) -> Callable[[_Batches], Iterator[tuple[int, pa.Table]]]:
         """Return a function that makes the rows of the buckets of a task."""

@@ -30,7 +30,7 @@ from kafkalog.lake.state.outdated_rows import (
 from kafkalog.lake.state.state_plan import StatePlan, plan_state
 from kafkalog.lake.state.state_rows import STATE
 from kafkalog.lake.state.state_task import MOST_KEYS, StateFiles, StateTask
-from kafkalog.lake.written_file import WrittenFile
+from kafkalog.lake.written_file import OnReport, WrittenFile
 from kafkalog.spark.delta_commit import FileChanges, files_of, table_version
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.written_tables import (
@@ -46,7 +46,6 @@ from kafkalog.spark.lake.state_files import (
     written_changes,
     written_state,
 )
-from kafkalog.spark.lake.task_groups import OnReport
 from kafkalog.spark.session import parallelism
 from kafkalog.spark.tables import refuse_other_inputs
 from kafkalog.storage.reading.read_plan import TaskSize, packed

@@ -1,4 +1,4 @@
-"""What Ivy says while a JVM starts is held back, and written where the JVM ends before it is done.
+"""What a JVM says at every start is held back; Ivy's lines are written where the JVM ends first.
 
 The lines are those of Spark 4.2.0 with Ivy 2.5.3, most of them left out.
 """
@@ -10,9 +10,9 @@ import pytest
 
 PROGRAM = """
 import subprocess, sys, time
-from kafkalog.spark.ivy_output import without_ivy_output
+from kafkalog.spark.jvm_output import without_start_output
 
-with without_ivy_output("fetching Delta's jars, once"):
+with without_start_output("fetching Delta's jars, once"):
     jvm = subprocess.Popen(["sh", "-c", sys.argv[1]], stdout=subprocess.DEVNULL)
     print("said meanwhile", file=sys.stderr)
     jvm.wait()
@@ -36,7 +36,8 @@ END = """\
 \\tconfs: [default]
 \\t10 artifacts copied, 0 already retrieved (19047kB/24ms)
 """
-BEFORE, AFTER = "WARNING: Using incubator modules\n", "12:00:00 WARN Utils: one\n"
+INCUBATOR = "WARNING: Using incubator modules: jdk.incubator.vector\n"
+BEFORE, AFTER = "Picked up JAVA_TOOL_OPTIONS: -Xint\n", "12:00:00 WARN Utils: one\n"
 
 
 def said(*lines: str, outcome: str = "starts") -> list[str]:
@@ -58,7 +59,18 @@ def said(*lines: str, outcome: str = "starts") -> list[str]:
 )
 def test_one_line_is_said_where_jars_are_fetched(ivys: tuple[str, ...], told: list[str]) -> None:
     others = [*BEFORE.splitlines(), *AFTER.splitlines(), "said meanwhile", "said afterwards"]
-    assert said(BEFORE, *ivys, AFTER) == sorted([*others, *told])
+    assert said(BEFORE, INCUBATOR, *ivys, AFTER) == sorted([*others, *told])
+
+
+def test_a_progress_bar_is_passed_on_as_it_comes() -> None:
+    # It has no end of a line, and the JVM that writes it goes on after the start.
+    program = PROGRAM.replace("jvm.wait()", "").replace("time.sleep(0.5)", "time.sleep(1)")
+    bar = "sleep 0.4; printf '[Stage 0:>' >&2; sleep 3"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, bar, "starts"], stderr=subprocess.PIPE, text=True
+    ) as run:
+        _, err = run.communicate(timeout=20)
+    assert err.index("[Stage 0:>") < err.index("said afterwards")
 
 
 def test_ivys_own_words_are_written_where_it_fails() -> None:

@@ -1,4 +1,4 @@
-"""What tasks return beside the history that they write: as much as the driver has room for."""
+"""What tasks return beside the history that they make."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_generations import GENERATION_COLUMNS, GroupGenerations
 from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.lag.chosen_rows import ChosenNames
-from kafkalog.spark.jobs.lag import history_summary
-from kafkalog.spark.jobs.lag.history_summary import HistorySummary, ReadSummary, RowsSeen, summed
+from kafkalog.questions import history_summary
+from kafkalog.questions.history_summary import HistorySummary, ReadSummary, RowsSeen, summed
 from tests.support.messages.group_records import group_record
 
 REACH = LogReach(7, None, 0)
@@ -33,33 +33,28 @@ def read(generations: int, tasks: int) -> ReadSummary:
     return ReadSummary.of([REACH], [group], tasks)
 
 
-def seen(*batches: pa.RecordBatch, tasks: int, reads: list[ReadSummary]) -> HistorySummary:
-    rows = RowsSeen(CHOSEN, tasks)
+def seen(*batches: pa.RecordBatch, reads: list[ReadSummary]) -> HistorySummary:
+    rows = RowsSeen(CHOSEN)
     for batch in batches:
         rows.add(batch)
     return rows.summary(reads)
 
 
-def test_of_few_rows_those_at_the_end_are_returned() -> None:
-    first = seen(history("commit", "end"), history("tick", topic="t"), tasks=2, reads=[read(3, 1)])
-    found = summed([first, seen(tasks=2, reads=[])])
-    assert found.names is not None
+def test_rows_at_the_end_are_returned() -> None:
+    first = seen(history("commit", "end"), history("tick", topic="t"), reads=[read(3, 1)])
+    found = summed([first, seen(reads=[])])
     assert found.names.topics == {"orders"}
     assert found.ends is not None
     assert found.ends["partition"].to_pylist() == [1]
     assert found.reaches == [REACH]
-    assert found.reads is not None
-    assert [len(each.generations or ()) for each in found.reads] == [3]
+    assert found.generations is not None
+    assert len(found.generations) == 3
 
 
-def test_more_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_generations_are_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history_summary, "_FEW_ROWS", 4)
     assert read(4, tasks=1).generations is not None
     assert read(3, tasks=2).generations is None
     assert read(3, tasks=2).reaches == (REACH,)
-    many = seen(history("end", "end"), history("end"), history(), tasks=2, reads=[])
-    few = seen(history("end", "end"), tasks=2, reads=[])
-    assert few.ends is not None
-    assert many.ends is None
     # Some rows say nothing about all.
-    assert summed([few, many]).ends is None
+    assert summed([seen(reads=[read(3, 2)]), seen(reads=[read(1, 2)])]).generations is None

@@ -1,8 +1,7 @@
-"""The options of the jobs about consumer lag. Nothing here imports pyspark: help needs none."""
+"""The options of commands and jobs about consumer lag."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isnan
@@ -11,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkalog.coordination.groups.burrow import BurrowSettings
-from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.lag_status import LagSettings
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import Decorator
-from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.options import Isolation
 from kafkalog.views.options.parameter_types import Duration
 
 if TYPE_CHECKING:
-    from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings, LagHistorySettings
+    from kafkalog.inspection.lag.chosen_rows import ChosenNames
 
 _BURROW = BurrowSettings()
 _LAG = LagSettings()
@@ -39,6 +36,21 @@ class _GroupRequest:
     chroot: str | None
     isolation_level: str
 
+    @property
+    def chosen(self) -> ChosenNames:
+        """The groups and topics that rows are of."""
+        from kafkalog.inspection.lag.chosen_rows import ChosenNames
+
+        return ChosenNames(
+            *(frozenset(self.groups), self.group_pattern),
+            *(frozenset(self.topics), self.topic_pattern),
+        )
+
+    @property
+    def read_committed(self) -> bool:
+        """Whether consumers read committed records alone."""
+        return self.isolation_level == Isolation.READ_COMMITTED.value
+
 
 @dataclass(frozen=True, slots=True)
 class LagRequest(_GroupRequest):
@@ -47,20 +59,6 @@ class LagRequest(_GroupRequest):
     as_of: int | None
     offsets_retention: int
     max_lag: int | None
-
-    def settings(self) -> ConsumerLagSettings:
-        """Return the settings of the job."""
-        from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings, NameFilter
-
-        return ConsumerLagSettings(
-            time.time_ns() // 1_000_000,
-            NameFilter(self.groups, self.group_pattern),
-            NameFilter(self.topics, self.topic_pattern),
-            read_committed=self.isolation_level == Isolation.READ_COMMITTED.value,
-            as_of_ms=self.as_of,
-            retention_ms=self.offsets_retention * 60_000,
-            max_lag=self.max_lag,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +70,6 @@ class HistoryRequest(_GroupRequest):
     every_ms: int | None
     no_progress_ms: int
     allowed_records: int
-
-    def settings(self, burrow: BurrowSettings) -> LagHistorySettings:
-        """Return the settings of the job. Raises OptionError for a range that ends before it
-        begins."""
-        from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings, NameFilter
-
-        refuse_inverted_times(self.from_ms, self.until_ms)
-        now_ms = time.time_ns() // 1_000_000
-        until_ms = now_ms if self.until_ms is None else self.until_ms
-        return LagHistorySettings(
-            now_ms,
-            HistoryMoments(self.from_ms or 0, until_ms, self.until_ms is None, self.every_ms),
-            NameFilter(self.groups, self.group_pattern),
-            NameFilter(self.topics, self.topic_pattern),
-            read_committed=self.isolation_level == Isolation.READ_COMMITTED.value,
-            burrow=burrow,
-            lag=LagSettings(burrow.intervals, self.allowed_records, self.no_progress_ms),
-        )
 
 
 def _group_options() -> tuple[Decorator, ...]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.offsets_partitions import is_confirmed
+from kafkalog.errors import LogDirError
 from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.groups.placed_commits import PartitionFacts, placed_commits
 from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames, group_digests
+from kafkalog.questions.zookeeper_cluster import ZookeeperCluster
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
+from kafkalog.views.engine import Batches, Options, Views, rows_of_view
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.planning.group_reads import group_reads
 from kafkalog.views.reading.group_reading import GroupsRead, read_groups
@@ -92,6 +96,32 @@ def placed_part(
     counts = placed.groups, placed.groups_in_place
     names = chosen.found_in(rows)
     return rows, RowsSummary(part.cluster_id, *counts, group_digests(rows), names, reaches)
+
+
+def refuse_without_commits(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> None:
+    """Raise LogDirError where none of the logs has commits of consumer groups."""
+    if all(log.topic != CONSUMER_OFFSETS for log in logs):
+        raise LogDirError(
+            f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
+            "groups commit to; give the log directories of all brokers, or with --zookeeper what "
+            "the oldest groups commit to"
+        )
+
+
+def known_names(views: Views, zookeeper: ZookeeperCluster | None) -> list[dict[str, Any]]:
+    """Return each group_id and topic that has commits, once."""
+    columns = ("group_id", "topic")
+    schema = arrow_schema("offset_commits", columns)
+
+    def distinct(batches: Batches) -> Batches:
+        found = pa.Table.from_batches(batches, schema).group_by(list(columns)).aggregate([])
+        yield from found.select(columns).cast(schema).to_batches()
+
+    options: Options = {"subscribe": CONSUMER_OFFSETS}
+    found = [*rows_of_view(views, "offset_commits", columns, distinct, schema, options)]
+    for batch in () if zookeeper is None else zookeeper.commits(columns):
+        found += batch.to_pylist()
+    return found
 
 
 def confirmed_clusters(summaries: Iterable[RowsSummary]) -> frozenset[str | None]:
