@@ -19,9 +19,9 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.main import COMMANDS, kafkalog
 from kafkalog.schemas import table_fields, table_names
-from kafkalog.spark.source.projection import VIEW_TABLES
 from kafkalog.spark.source.zookeeper_source import ZOOKEEPER_VIEW_TABLES
 from kafkalog.views.options.options import OPTION_NAMES
+from kafkalog.views.options.view_columns import VIEW_TABLES
 from kafkalog.views.options.write_options import WRITE_OPTION_NAMES
 from kafkalog.views.options.zookeeper_options import ZOOKEEPER_OPTION_NAMES
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kafkalog.analysis.lag.consumer_lag import ZookeeperSources
+    from kafkalog.inspection.groups.cluster_facts import ClusterFacts
     from kafkalog.inspection.groups.commit_reach import LogCompleteness
     from kafkalog.questions.zookeeper_cluster import ZookeeperInput
-    from kafkalog.spark.jobs.lag.cluster_facts import ClusterFacts
     from kafkalog.spark.jobs.lag.group_lag import PlacedRows
     from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag

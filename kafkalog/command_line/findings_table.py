@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -21,6 +21,8 @@ from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import Decorator
 from kafkalog.words import counted, printable_lines
+
+_Name = TypeVar("_Name", str, int)
 
 
 def shown_rows_option(noun: str) -> Decorator:
@@ -108,7 +110,7 @@ def exit_code(*, has_findings: bool, fails: bool) -> ExitCode:
 
 
 def table_rows(
-    rows: Sequence[Mapping[str, Any]], names: Sequence[str], table_format: str
+    rows: Sequence[Mapping[_Name, Any]], names: Sequence[_Name], table_format: str
 ) -> list[list[object]]:
     """Return the values of these columns. Bytes are text, or base64 where they are not UTF-8, as
     `kafkalog dump` writes them; in CSV, which has neither, a list or an object is JSON."""

@@ -53,6 +53,7 @@ OWN = {
         "--voter",
     },
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
+    "sql": {"--value-format"},
     "status": {"--deep", "--stop-at"},
     "tier": set[str](),
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
@@ -103,6 +104,7 @@ OWN_OF_JOBS = {
 # How arguments are written: those of a job are passed on by the command `job`.
 ARGUMENTS = {
     "PATH...",
+    "PATH... [QUERY]",
     "PATH",
     "TABLE",
     "TABLE PATH...",

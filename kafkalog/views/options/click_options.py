@@ -393,6 +393,12 @@ def format_option(formats: Sequence[str], meaning: str, *, default: str | None) 
     )
 
 
+def output_option(meaning: str) -> Decorator:
+    """Add --output, received as `output`, None without it."""
+    path = click.Path(dir_okay=False)
+    return click.option("--output", metavar="FILE", type=path, help=meaning)
+
+
 def mode_option(default: Mode) -> Decorator:
     """Add --mode, received as `mode`."""
     return click.option(

@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafkalog.columns.arrays import fixed_width, of_values
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.offsets_partitions import is_confirmed
+from kafkalog.inspection.groups.cluster_facts import ClusterFacts
 from kafkalog.inspection.groups.placed_commits import of_placed_schema
 from kafkalog.inspection.lag.chosen_rows import (
     ChosenNames,
@@ -46,8 +46,7 @@ from kafkalog.lake.file_schemas import file_metadata
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import OnReport, Report, WrittenFile
-from kafkalog.questions.group_parts import GroupsPart, RowsSummary, placed_part
-from kafkalog.spark.jobs.lag.cluster_facts import ClusterFacts
+from kafkalog.questions.group_parts import GroupsPart, RowsSummary, confirmed_clusters, placed_part
 from kafkalog.spark.kept_rows import KeptRows
 from kafkalog.spark.lake.task_groups import RESULT, in_places, in_tasks, pickled, results
 from kafkalog.spark.session import parallelism
@@ -92,11 +91,7 @@ class PlacedRows:
     def confirmed(self) -> frozenset[str | None]:
         """Return the clusters of which the number of partitions of `__consumer_offsets`
         `is_confirmed`."""
-        counts: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
-        for each in self.summaries:
-            counts[each.cluster_id][0] += each.groups_in_place
-            counts[each.cluster_id][1] += each.groups
-        return frozenset(key for key, numbers in counts.items() if is_confirmed(*numbers))
+        return confirmed_clusters(self.summaries)
 
 
 def placed_rows(
