@@ -21,6 +21,7 @@ QUESTIONS = {
     "lag-history": ("lag_history", ("--until-time", "2026-12-01T00:00:00Z")),
     "recover": ("plan_recovery", ("--shutdown", "unclean")),
     "retention": ("plan_retention", AS_OF),
+    "state": ("reconstruct_state", ("--topic", "*", "--mode", "PERMISSIVE")),
     "txns": ("report_transactions", AS_OF),
 }
 TABLES = {
@@ -29,6 +30,7 @@ TABLES = {
     "lag-history": ("lag_history", "group_generations"),
     "recover": ("recovery_plan", "producer_sequences"),
     "retention": ("retention_plan",),
+    "state": ("state", "state_partitions"),
     "txns": ("transaction_report", "stable_offsets"),
     "audit-consumers": ("partition_ownership", "consumer_findings", "ownership_history"),
     "migrate-offsets": ("offset_migration", "migration_phases"),
