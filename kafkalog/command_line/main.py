@@ -58,6 +58,7 @@ COMMANDS = {
     "audit-consumers": "Compare what old consumers have in ZooKeeper with what they are assigned.",
     "migrate-offsets": "Compare groups' offsets in ZooKeeper and Kafka, and write what moves them.",
     "sql": "Answer queries in SQL over records, lag, transactions, segments and the rest.",
+    "state": "Show or write the latest committed value of each key.",
     "status": "Compare a table with the logs: what each partition has, what waits, and why.",
     "completion": "Print the script that completes kafkalog's commands in a shell.",
     "txns": "List transactions: open, hanging, and what they block.",

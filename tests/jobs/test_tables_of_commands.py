@@ -22,6 +22,7 @@ QUESTIONS = {
     "recover": ("plan_recovery", ("--shutdown", "unclean")),
     "retention": ("plan_retention", AS_OF),
     "schemas": ("schema_ids", ()),
+    "state": ("reconstruct_state", ("--topic", "*", "--mode", "PERMISSIVE")),
     "txns": ("report_transactions", AS_OF),
 }
 TABLES = {
@@ -31,6 +32,7 @@ TABLES = {
     "recover": ("recovery_plan", "producer_sequences"),
     "retention": ("retention_plan",),
     "schemas": ("schema_ids",),
+    "state": ("state", "state_partitions"),
     "txns": ("transaction_report", "stable_offsets"),
     "audit-consumers": ("partition_ownership", "consumer_findings", "ownership_history"),
     "migrate-offsets": ("offset_migration", "migration_phases"),

@@ -8,9 +8,9 @@ import pytest
 
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.spark.jobs.job import JobSettings
-from kafkalog.spark.jobs.tables.state_request import StateRequest, state_options
 from kafkalog.storage.reading.offset_ranges import SpecificOffsets
 from kafkalog.views.options.options import ReadOptions
+from kafkalog.views.options.state_options import StateRequest, state_run_options
 from tests.support.logs.log_dirs import add_partition
 
 
@@ -23,9 +23,9 @@ def job(tmp_path: Path) -> JobSettings:
 
 def state(job: JobSettings, arguments: str) -> ReadOptions:
     found: list[StateRequest] = []
-    command = click.command()(state_options(lambda request: found.append(request)))
+    command = click.command()(state_run_options(lambda request: found.append(request)))
     command.main(shlex.split(arguments), standalone_mode=False)
-    return found[0].options(job, job.paths, now_ms=1_795_000_000_000)
+    return found[0].options(job.paths, job.mode, now_ms=1_795_000_000_000)
 
 
 def limits(first: int, second: int) -> SpecificOffsets:

@@ -1,4 +1,4 @@
-"""The options of the job reconstruct-state, and the same as options of the source."""
+"""The options that say which state to build, and the same as options of the source."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import click
 
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS, TimeRule
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import AS_OF_OFFSET
+from kafkalog.views.options.click_options import AS_OF_OFFSET, Decorator
 from kafkalog.views.options.offset_options import by_topic
 from kafkalog.views.options.options import ReadOptions, read_options
 from kafkalog.views.options.parameter_types import PartitionOffset
@@ -25,12 +24,11 @@ from kafkalog.views.options.source_options import (
     source_option_group,
     source_options,
 )
-from kafkalog.views.planning.state_positions import StateSettings
 
 
 @dataclass(frozen=True, slots=True)
 class StateRequest:
-    """The options of the job, as they were given."""
+    """The options, as they were given."""
 
     topics: tuple[str, ...]
     topic_pattern: str | None
@@ -39,19 +37,14 @@ class StateRequest:
     as_of: int | None
     as_of_offsets: tuple[PartitionOffset, ...]
     keep_tombstones: bool
-    full_refresh: bool
+    full_refresh: bool = False
     max_future_ms: int = MAX_FUTURE_MS
 
-    @property
-    def settings(self) -> StateSettings:
-        """What all runs on one table must agree in."""
-        return StateSettings(self.isolation_level, self.keep_tombstones)
-
-    def options(self, job: JobSettings, inputs: Sequence[str], *, now_ms: int) -> ReadOptions:
+    def options(self, inputs: Sequence[str], mode: str, *, now_ms: int) -> ReadOptions:
         """Return the options of view `records`. Raises OptionError."""
         if self.as_of is not None and self.as_of_offsets:
             raise ConflictingOptionsError("--as-of", AS_OF_OFFSET)
-        given = source_options(self, inputs, job.mode)
+        given = source_options(self, inputs, mode)
         if self.as_of is not None:
             given["endingTimestamp"] = str(self.as_of)
         if self.as_of_offsets:
@@ -62,10 +55,24 @@ class StateRequest:
 
 
 def state_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the job, received as `request`."""
-    return shared.settings_options(
-        StateRequest,
-        "request",
+    """Add the options, received as `request`."""
+    return shared.settings_options(StateRequest, "request", *_options())(function)
+
+
+def state_run_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of runs that go on from where the last one ended, received as `request`."""
+    refresh = click.option(
+        "--full-refresh",
+        is_flag=True,
+        help="Read everything again and replace the rows of the partitions that are read, "
+        "instead of reading what is new since the last run: also after damage was repaired "
+        "that --mode PERMISSIVE had skipped.",
+    )
+    return shared.settings_options(StateRequest, "request", *_options(), refresh)(function)
+
+
+def _options() -> tuple[Decorator, ...]:
+    return (
         source_option_group,
         shared.as_of_option("The state before the first record of each partition that is as late"),
         shared.max_future_option(
@@ -82,14 +89,7 @@ def state_options(function: Callable[..., Any]) -> Callable[..., Any]:
             is_flag=True,
             help="Keep a row of each deleted key, with the offset and the time of the delete.",
         ),
-        click.option(
-            "--full-refresh",
-            is_flag=True,
-            help="Read everything again and replace the rows of the partitions that are read, "
-            "instead of reading what is new since the last run: also after damage was repaired "
-            "that --mode PERMISSIVE had skipped.",
-        ),
-    )(function)
+    )
 
 
 def _by_partition(
