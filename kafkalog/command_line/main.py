@@ -65,7 +65,7 @@ COMMANDS = {
 }
 _FOLDERS = {
     **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
-    **dict.fromkeys(("diff", "free"), "disks."),
+    **dict.fromkeys(("diff", "free", "salvage", "undelete"), "disks."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
 

@@ -48,7 +48,7 @@ from kafkalog.questions.history_summary import (
     generation_batch,
     summed,
 )
-from kafkalog.questions.zookeeper_cluster import ZookeeperCluster
+from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import segment_sizes

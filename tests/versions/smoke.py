@@ -17,7 +17,7 @@ from typing import Any
 import pyspark
 
 ORDERS, CUSTOMERS = 3186, 56
-# What nobody wants to read of a run that succeeds.
+# What a run that succeeds must not print.
 NOISE = ("incubator", "Traceback", " INFO ", "BrokenPipe", "FileStreamSink")
 BIN = Path(sys.executable).parent
 SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))

@@ -65,9 +65,9 @@ def migrate_offsets(
     processes: int | None,
 ) -> ExitCode:
     """Compare groups' offsets in ZooKeeper and in Kafka, and write what moves them."""
-    from kafkalog.questions.migration import MigrationSettings, migration
-    from kafkalog.questions.moved_offsets import MoveOutput, write_moves
-    from kafkalog.questions.zookeeper_cluster import ZookeeperCluster, zookeeper_input
+    from kafkalog.questions.zookeeper.migration import MigrationSettings, migration
+    from kafkalog.questions.zookeeper.moved_offsets import MoveOutput, write_moves
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, zookeeper_input
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.storage.log_dir.read_directories import directories_read
     from kafkalog.views.options.options import Mode

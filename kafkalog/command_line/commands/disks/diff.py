@@ -23,7 +23,7 @@ from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import size_text
 
 if TYPE_CHECKING:
-    from kafkalog.questions.diff import Diff
+    from kafkalog.questions.disks.diff import Diff
 
 _TABLE = "log_changes"
 _KINDS = ("topic", "partition", "metadata", "group")
@@ -95,8 +95,8 @@ def diff(
 ) -> ExitCode:
     """Show what changed between two copies of log directories: records, topics, configs, groups."""
     from kafkalog.inspection.metadata.current_topics import find_logs
-    from kafkalog.questions.diff import DiffRequest
-    from kafkalog.questions.diff import diff as answer
+    from kafkalog.questions.disks.diff import DiffRequest
+    from kafkalog.questions.disks.diff import diff as answer
     from kafkalog.views.engine import LocalViews
     from kafkalog.views.parallel import processes_for
 

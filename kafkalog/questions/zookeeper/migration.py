@@ -46,7 +46,7 @@ from kafkalog.inspection.groups.commits_in_effect import (
 from kafkalog.inspection.lag.chosen_rows import ChosenNames
 from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
 from kafkalog.inspection.logs.missing_records import note_missing_records
-from kafkalog.questions.zookeeper_cluster import ZookeeperCluster
+from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout

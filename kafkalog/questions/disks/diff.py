@@ -17,7 +17,7 @@ from kafkalog.coordination.metadata.image import MetadataImage, differences
 from kafkalog.inspection.logs.missing_records import missing_records, missing_words
 from kafkalog.inspection.metadata.assigned_partitions import Images, cluster_images
 from kafkalog.questions.committed_offsets import CommittedOffsets, committed_offsets
-from kafkalog.questions.log_changes import (
+from kafkalog.questions.disks.log_changes import (
     NOT_CONTINUED,
     TABLE,
     LogChange,

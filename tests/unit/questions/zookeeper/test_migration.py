@@ -8,7 +8,7 @@ import pyarrow as pa
 from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster
 from kafkalog.coordination.zookeeper.offset_migration import Members
-from kafkalog.questions.migration import Migration, MigrationSettings, judged_rows
+from kafkalog.questions.zookeeper.migration import Migration, MigrationSettings, judged_rows
 from kafkalog.views.engine import RowsInMemory
 from kafkalog.views.options.migration_options import MigrationRequest
 

@@ -7,7 +7,7 @@ import pytest
 
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster
 from kafkalog.errors import CorruptDataError, DataLossError
-from kafkalog.questions.audit import Audit, AuditSettings, audit, cluster_logs
+from kafkalog.questions.zookeeper.audit import Audit, AuditSettings, audit, cluster_logs
 from kafkalog.storage.log_dir.log_dir_names import LogDirNames, log_dir_names
 from kafkalog.views.options.options import Mode
 from kafkalog.zookeeper.data_dir import find_data_dirs

@@ -5,7 +5,7 @@ import pytest
 from kafkalog.errors import OptionError
 from kafkalog.inspection.groups.offset_segments import NEW_LOG, AppendPoint
 from kafkalog.messages.commit_records import COMMIT_FORMS
-from kafkalog.questions.moved_offsets import commit_forms
+from kafkalog.questions.zookeeper.moved_offsets import commit_forms
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from tests.support.repository import Unpack

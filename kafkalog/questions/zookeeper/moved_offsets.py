@@ -21,8 +21,8 @@ from kafkalog.inspection.groups.offset_segments import (
     write_commits,
 )
 from kafkalog.messages.commit_records import COMMIT_FORMS, CommitForm, GroupCommit, form_of_magic
-from kafkalog.questions.migration import Migration
-from kafkalog.questions.zookeeper_cluster import ZookeeperCluster
+from kafkalog.questions.zookeeper.migration import Migration
+from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 from kafkalog.storage.files.output_files import (
     refuse_existing_directory,
     refuse_unwritable_file,
