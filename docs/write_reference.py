@@ -23,7 +23,7 @@ from kafkalog.spark.source.zookeeper_source import ZOOKEEPER_VIEW_TABLES
 from kafkalog.views.options.options import OPTION_NAMES
 from kafkalog.views.options.view_columns import VIEW_TABLES
 from kafkalog.views.options.write_options import WRITE_OPTION_NAMES
-from kafkalog.views.options.zookeeper_options import ZOOKEEPER_OPTION_NAMES
+from kafkalog.views.options.zookeeper.zookeeper_options import ZOOKEEPER_OPTION_NAMES
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"

@@ -9,7 +9,7 @@ import sys
 import time
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.views.options.migration_options import MigrationRequest, migration_options
+from kafkalog.views.options.zookeeper.migration_options import MigrationRequest, migration_options
 
 _SHOWN = ("group_id", "phase", "partitions", "to_move", "refused", "is_safe", "objections")
 

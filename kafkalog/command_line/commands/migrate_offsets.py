@@ -20,7 +20,7 @@ from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
-from kafkalog.views.options.migration_options import MigrationRequest, migration_options
+from kafkalog.views.options.zookeeper.migration_options import MigrationRequest, migration_options
 
 _OFFSETS, _PHASES = "offset_migration", "migration_phases"
 _TABLES = {"group": _PHASES, "partition": _OFFSETS}

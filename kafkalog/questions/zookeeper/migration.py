@@ -51,8 +51,8 @@ from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.views.engine import AskedView, Batches, RowsInMemory, Views
-from kafkalog.views.options.migration_options import MigrationRequest
-from kafkalog.views.options.zookeeper_options import ZookeeperView
+from kafkalog.views.options.zookeeper.migration_options import MigrationRequest
+from kafkalog.views.options.zookeeper.zookeeper_options import ZookeeperView
 from kafkalog.words import counted
 
 OFFSETS, PHASES = "offset_migration", "migration_phases"

@@ -32,7 +32,7 @@ from kafkalog.storage.files.whole_directory import whole_directory
 from kafkalog.storage.log_dir.read_directories import refuse_inside
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.options.migration_options import MigrationRequest
+from kafkalog.views.options.zookeeper.migration_options import MigrationRequest
 from kafkalog.words import counted
 
 _Row = Mapping[str, Any]

@@ -17,7 +17,7 @@ from kafkalog.inspection.zookeeper.zookeeper_commits import history_begin
 from kafkalog.storage.files.files import matching_paths
 from kafkalog.storage.log_dir.read_directories import refuse_tables
 from kafkalog.views.options.options import Mode
-from kafkalog.views.options.zookeeper_options import ZookeeperOptions, ZookeeperView
+from kafkalog.views.options.zookeeper.zookeeper_options import ZookeeperOptions, ZookeeperView
 from kafkalog.views.reading.zookeeper_reading import read_data_dir
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 from kafkalog.zookeeper.data_dir_check import data_dir_findings

@@ -10,7 +10,7 @@ from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster
 from kafkalog.coordination.zookeeper.offset_migration import Members
 from kafkalog.questions.zookeeper.migration import Migration, MigrationSettings, judged_rows
 from kafkalog.views.engine import RowsInMemory
-from kafkalog.views.options.migration_options import MigrationRequest
+from kafkalog.views.options.zookeeper.migration_options import MigrationRequest
 
 NOON_MS = 1_700_000_040_000
 HELD: dict[str, Any] = {
