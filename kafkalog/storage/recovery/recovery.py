@@ -37,7 +37,13 @@ from kafkalog.storage.recovery.segment_recovery import (
     SegmentRecovery,
     recover_segment,
 )
-from kafkalog.storage.recovery.temporary_files import dropped_files, finished_swaps, is_replaced
+from kafkalog.storage.recovery.temporary_files import (
+    OFFSET,
+    dropped_files,
+    finished_swaps,
+    is_replaced,
+    refused_names,
+)
 
 _INDEXES = (".index", ".timeindex", ".txnindex")
 _SEGMENT_FILES = (".log", *_INDEXES)
@@ -96,12 +102,14 @@ class RecoveryPlan:
 
     `files` are names and sizes once the broker runs; None is a size that depends on the broker's
     settings. Where it would not start, `start_error` says why, and the rest is as far as it came.
-    A snapshot of the cluster's metadata has what lies below `kept_in_snapshot`.
+    `ends_process` is False where that only takes the log directory offline (F966). A snapshot of
+    the cluster's metadata has what lies below `kept_in_snapshot`.
     """
 
     log_start_offset: int = 0
     log_end_offset: int | None = None
     start_error: str | None = None
+    ends_process: bool = True
     kept_in_snapshot: int = 0
     cuts: list[Cut] = field(default_factory=list)
     recovered_segments: list[int] = field(default_factory=list)
@@ -119,6 +127,7 @@ def plan_recovery(directory: str, settings: RecoverySettings) -> RecoveryPlan:
         loader.load()
     except BrokerStartError as error:
         loader.plan.start_error = str(error)
+        loader.plan.ends_process = error.ends_process
     loader.note_snapshots()
     return loader.plan
 
@@ -145,6 +154,7 @@ class _Loader:
     def load(self) -> None:
         """All passes. Raises BrokerStartError."""
         plan, settings = self.plan, self._settings
+        self._refuse_names()
         self._read_leader_epochs()
         self._finish_swaps(self._drop_temporary_files())
         self._load_segments()
@@ -175,6 +185,12 @@ class _Loader:
         for offset in snapshots.taken:
             plan.files[_name(offset, ".snapshot")] = None
 
+    def _refuse_names(self) -> None:
+        refused = refused_names(self.plan.files)
+        if refused:
+            names = ", ".join(refused)
+            raise BrokerStartError(f"{names}: a file of this kind has a name that begins {OFFSET}")
+
     def _read_leader_epochs(self) -> None:
         try:
             text = read_text(self._epochs_path)
@@ -182,7 +198,7 @@ class _Loader:
             self.plan.leader_epochs = sorted(read_leader_epochs(text)) if text else []
         except CorruptDataError as error:
             refuse_unreadable(error)
-            raise BrokerStartError(f"{LEADER_EPOCHS}: {error}") from error
+            raise BrokerStartError(f"{LEADER_EPOCHS}: {error}", ends_process=False) from error
 
     def _drop_temporary_files(self) -> list[str]:
         """Drop what was on its way out or half cleaned; the names of finished swaps."""
