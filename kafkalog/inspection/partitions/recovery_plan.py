@@ -61,7 +61,7 @@ def recovery_row(
         "salvageable_bytes": _total(sound, "length"),
         "salvageable_records": _total(sound, "records"),
         "recovered_segments": len(plan.recovered_segments),
-        "deleted_segments": plan.deleted_segments,
+        "deleted_segments": sorted((*plan.deleted_segments, *plan.replaced_segments)),
         "deleted_snapshots": plan.deleted_snapshots,
         "written_snapshots": plan.written_snapshots,
         "leader_epochs": [entry._asdict() for entry in plan.leader_epochs],

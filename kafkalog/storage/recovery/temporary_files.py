@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable
 
 DELETED, CLEANED, SWAP = ".deleted", ".cleaned", ".swap"
 _OFFSET_DIGITS = 20
-OFFSET = "with an offset and a dot"
 # Files that a broker takes for part of a log by the end of their name.
 _PARTS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", CLEANED, SWAP)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
