@@ -1,7 +1,9 @@
 """What each release of Kafka makes and reads: metadata versions and levels of features.
 
 The tables are schemas/releases, written from Kafka's own classes. A new cluster of a release has
-the features that kafka-storage's `version-mapping` prints. Rules: docs/format.md F923, F1010 and F1011.
+the features that kafka-storage's `version-mapping` prints.
+
+Rules: docs/format.md F923, F1010 and F1011.
 """
 
 from __future__ import annotations

@@ -27,9 +27,10 @@ KAFKA_VERSIONS = ("3.9.2", "4.0.1", "4.1.1", "4.2.1", "4.3.1", "4.4.0")
 _PROGRAM = Path(__file__).parent / "java" / "ReleaseFacts.java"
 _TOPICS = (CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE)
 _ALWAYS = ("name", "type")
+_BOUNDS = {"least", "most", "values"}
 # A longer list of values is no help.
 _LONGEST_TEXT = 100
-_CHECKED = (*_ALWAYS, "least", "most", "values")
+_CHECKED = (*_ALWAYS, "required", "least", "most", "values")
 
 Facts = list[dict[str, Any]]
 
@@ -133,8 +134,8 @@ def _configs_text(facts: Mapping[str, Facts]) -> str:
 
 def _config(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what can be checked of a config; the words of other validators."""
-    found = {name: row[name] for name in _CHECKED if row[name] is not None}
-    if row["text"] and len(found) == len(_ALWAYS) and len(row["text"]) < _LONGEST_TEXT:
+    found = {name: row[name] for name in _CHECKED if row[name] not in (None, [])}
+    if row["text"] and _BOUNDS.isdisjoint(found) and len(row["text"]) < _LONGEST_TEXT:
         found["text"] = row["text"]
     elif row["validator"] == "CaseInsensitiveValidString":
         found["any_case"] = True

@@ -48,6 +48,7 @@ public class ReleaseFacts {
             Object validator = key.validator;
             Object lists = validator == null ? null : field(validator, "validString");
             print("kind", "config", "of", of, "name", key.name, "type", key.type.name().toLowerCase(),
+                "required", key.hasDefault() ? null : Boolean.TRUE,
                 "validator", validator == null ? null : validator.getClass().getSimpleName(),
                 "text", validator == null ? null : validator.toString(),
                 "least", validator == null ? null : field(validator, "min"),
