@@ -8,25 +8,28 @@ table recovery_plan that the node decides. Rules: docs/format.md F960 to F975.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
-from kafkalog.coordination.metadata.releases import METADATA_VERSION, RELEASES, earliest_release
+from kafkalog.coordination.metadata.releases import newest_release
+from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
 from kafkalog.inspection.metadata.assigned_partitions import cluster_images
 from kafkalog.inspection.start.assigned_replicas import ReplicaFate
 from kafkalog.inspection.start.node_directories import NodeFiles, nodes_of
 from kafkalog.inspection.start.node_start import NodeStart, judged_node
 from kafkalog.inspection.start.permissions import BrokerUser
+from kafkalog.inspection.start.release_start import ReleaseStart, release_start
 from kafkalog.inspection.start.reasons import Reason
+from kafkalog.questions.coordinators import CoordinatorSettings
 from kafkalog.storage.log_dir.other_entries import given_log_dirs
 from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.words import counted, first_names
 
 NODES, DIRECTORIES = "node_starts", "log_dir_starts"
-NEWEST, LAST_WITH_ZOOKEEPER = RELEASES[-1], "3.9"
+LAST_WITH_ZOOKEEPER = "3.9"
 _MOST_NAMES = 5
 _NO_FATE = ReplicaFate()
 Row = dict[str, Any]
@@ -41,6 +44,19 @@ class NodeRequest:
     server: ServerProperties | None = None
     user: BrokerUser | None = None
 
+    @property
+    def coordinators(self) -> CoordinatorSettings:
+        """The coordinators of the version."""
+        settings = self.server.values if self.server is not None else {}
+        protocols = settings.get("group.coordinator.rebalance.protocols", "")
+        return CoordinatorSettings(self.kafka, has_new_groups="consumer" in protocols)
+
+    def version_for(self, node: NodeFiles) -> str:
+        """Return the version that starts on a node's directories."""
+        if self.kafka is not None:
+            return self.kafka
+        return newest_release() if node.is_of_kraft else LAST_WITH_ZOOKEEPER
+
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
@@ -48,6 +64,7 @@ class NodeAnswer:
 
     start: NodeStart
     kafka_version: str
+    release: ReleaseStart
 
     @property
     def name(self) -> str:
@@ -56,22 +73,17 @@ class NodeAnswer:
 
     def row(self) -> Row:
         """Return the row of table `node_starts`."""
-        start = self.start
-        level = None
-        if start.image is not None:
-            found = start.image.tables["feature"].get((METADATA_VERSION,))
-            level = None if found is None else found["level"]
-        release = None if level is None else earliest_release({METADATA_VERSION: level})
+        start, release = self.start, self.release
         return {
             "node_id": start.files.node_id,
             "cluster_id": start.files.cluster_id,
             "kafka_version": self.kafka_version,
             "broker_starts": start.broker_starts,
             "reasons": [reason.row() for reason in start.reasons],
-            "metadata_version": level,
-            "metadata_release": release,
-            "least_kafka_version": release,
-            "is_downgrade": None if release is None else is_before(self.kafka_version, release),
+            "metadata_version": release.metadata_version,
+            "metadata_release": release.metadata_release,
+            "least_kafka_version": release.least_version,
+            "is_downgrade": release.is_downgrade,
             "assumed": list(start.assumed),
         }
 
@@ -129,13 +141,15 @@ def node_answers(
     logs: Sequence[PartitionLog],
     request: NodeRequest,
     plan: Sequence[Mapping[str, Any]],
+    loads: Sequence[CoordinatorLoad] = (),
 ) -> NodeAnswers:
     """Return what becomes of the nodes whose log directories were found; `plan` has the rows of
-    view `recovery_plan` of these logs. Logs that were given by their own paths have no node."""
+    view `recovery_plan` of these logs, and `loads` what coordinators make of theirs. Logs that were
+    given by their own paths have no node. Raises OptionError for a version that is not known."""
     paths = sorted(given_log_dirs(log_dirs, logs)) if log_dirs else []
     images = cluster_images(logs)
     nodes = nodes_of(paths, request.server, _owners(images)) if paths else []
-    answers = [_answer(node, images, request, plan) for node in nodes]
+    answers = [_answer(node, images, logs, request, plan) for node in nodes]
     fates = {path: fate for each in answers for path, fate in each.start.fates.items()}
     offline = {
         each.directory.path: each
@@ -143,20 +157,12 @@ def node_answers(
         for each in answer.start.directories
         if not each.is_online
     }
-    rows = [_with_fate(row, fates, offline.keys()) for row in plan]
+    stopped = {load.path: _coordinator_error(load) for load in loads if not load.loads}
+    rows = [_with_fate(row, fates, offline.keys(), stopped) for row in plan]
     for answer in answers:
         rows += _absent_rows(answer, logs)
     rows.sort(key=lambda row: (row["topic"] or "", row["partition"] or 0, row["directory"] or ""))
     return NodeAnswers(answers, rows)
-
-
-def is_before(version: str, release: str) -> bool:
-    """Return whether a version is earlier than a release."""
-    return _numbers(version)[:2] < _numbers(release)[:2]
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 
 def _owners(images: Mapping[str | None, MetadataImage]) -> dict[str, tuple[str | None, int]]:
@@ -171,23 +177,28 @@ def _owners(images: Mapping[str | None, MetadataImage]) -> dict[str, tuple[str |
 def _answer(
     node: NodeFiles,
     images: Mapping[str | None, MetadataImage],
+    logs: Sequence[PartitionLog],
     request: NodeRequest,
     plan: Sequence[Mapping[str, Any]],
 ) -> NodeAnswer:
     paths = {each.path for each in node.directories}
     rows = [row for row in plan if os.path.dirname(row["directory"]) in paths]
-    version = request.kafka or (NEWEST if node.is_of_kraft else LAST_WITH_ZOOKEEPER)
     image = images.get(node.cluster_id)
-    return NodeAnswer(judged_node(node, image, rows, request.user), version)
+    release = release_start(node, image, logs, request.version_for(node))
+    start = judged_node(node, image, rows, request.user, release.reasons)
+    return NodeAnswer(start, release.version, release)
 
 
 def _with_fate(
-    row: Mapping[str, Any], fates: Mapping[str, ReplicaFate], offline: Any
-) -> dict[str, Any]:
+    row: Mapping[str, Any],
+    fates: Mapping[str, ReplicaFate],
+    offline: Collection[str],
+    stopped: Mapping[str, Row],
+) -> Row:
     """Return a row with what the node decides: the log that is set aside and begins empty has no
     records, and one in a directory that is offline, or not used any more, has no offsets."""
     fate = fates.get(row["directory"])
-    added: Row = {"coordinator_error": None}
+    added: Row = {"coordinator_error": stopped.get(row["directory"])}
     if fate is not None:
         added |= {
             "is_set_aside": fate.is_set_aside,
@@ -201,6 +212,15 @@ def _with_fate(
     if os.path.dirname(row["directory"]) in offline:
         added |= dict.fromkeys(("log_start_offset", "log_end_offset", "deleted_soon"))
     return {**row, **added}
+
+
+def _coordinator_error(load: CoordinatorLoad) -> Row:
+    return {
+        "offset": load.offset,
+        "record": load.record_name,
+        "reason": load.reason,
+        "groups": load.waiting,
+    }
 
 
 def _absent_rows(answer: NodeAnswer, logs: Sequence[PartitionLog]) -> Iterator[Row]:

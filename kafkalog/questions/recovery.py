@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.columns.table_rows import RowTotals
+from kafkalog.questions.coordinators import coordinators
 from kafkalog.questions.node_start import (
     DIRECTORIES,
     NODES,
@@ -96,7 +97,8 @@ def recovery_plan(views: Views, settings: RecoveryRequest) -> Recovery:
 
 
 def _with_nodes(views: Views, settings: RecoveryRequest, plan: Rows) -> Recovery:
-    return Recovery.of(node_answers(views.log_dirs, views.logs, settings.node, [*plan]))
+    loads = coordinators(views, settings.node.coordinators)
+    return Recovery.of(node_answers(views.log_dirs, views.logs, settings.node, [*plan], loads))
 
 
 def sequence_words(sequences: Rows) -> str:
