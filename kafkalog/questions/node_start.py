@@ -20,14 +20,16 @@ from kafkalog.inspection.start.assigned_replicas import ReplicaFate
 from kafkalog.inspection.start.node_directories import NodeFiles, nodes_of
 from kafkalog.inspection.start.node_start import NodeStart, judged_node
 from kafkalog.inspection.start.permissions import BrokerUser
-from kafkalog.inspection.start.release_start import ReleaseStart, release_start
 from kafkalog.inspection.start.reasons import Reason
+from kafkalog.inspection.start.release_start import ReleaseStart, release_start
 from kafkalog.questions.coordinators import CoordinatorSettings
+from kafkalog.schemas import table_fields
 from kafkalog.storage.log_dir.other_entries import given_log_dirs
 from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.words import counted, first_names
 
+_PLAN = "recovery_plan"
 NODES, DIRECTORIES = "node_starts", "log_dir_starts"
 LAST_WITH_ZOOKEEPER = "3.9"
 _MOST_NAMES = 5
@@ -128,6 +130,8 @@ class NodeAnswers:
                 for reason in offline:
                     if (reason.file, reason.what_to_do) not in shown:
                         yield f"  offline: {_reason_line(reason).strip()}"
+            for notice in each.start.notices:
+                yield f"  {notice.reason}\n    {notice.what_to_do}"
             deleted = [path for it in each.start.directories for path in it.deleted_directories]
             if deleted:
                 names = first_names(deleted, _MOST_NAMES)
@@ -161,8 +165,13 @@ def node_answers(
     rows = [_with_fate(row, fates, offline.keys(), stopped) for row in plan]
     for answer in answers:
         rows += _absent_rows(answer, logs)
+    rows = [{**_empty_row(), **row} for row in rows]
     rows.sort(key=lambda row: (row["topic"] or "", row["partition"] or 0, row["directory"] or ""))
     return NodeAnswers(answers, rows)
+
+
+def _empty_row() -> Row:
+    return {each["name"]: None for each in table_fields(_PLAN)}
 
 
 def _owners(images: Mapping[str | None, MetadataImage]) -> dict[str, tuple[str | None, int]]:

@@ -12,13 +12,7 @@ from typing import Any
 
 from kafkalog.columns.table_rows import RowTotals
 from kafkalog.questions.coordinators import coordinators
-from kafkalog.questions.node_start import (
-    DIRECTORIES,
-    NODES,
-    NodeAnswers,
-    NodeRequest,
-    node_answers,
-)
+from kafkalog.questions.node_start import DIRECTORIES, NODES, NodeAnswers, NodeRequest, node_answers
 from kafkalog.views.engine import AskedView, Options, Rows, Views
 from kafkalog.words import counted, first_names
 
@@ -36,7 +30,7 @@ class RecoveryRequest:
     shutdown: str
     index_interval_bytes: int
     now_ms: int
-    node: NodeRequest = NodeRequest()
+    node: NodeRequest = field(default_factory=NodeRequest)
     config: Mapping[str, str] = field(default_factory=dict)
 
     def asked(self, table: str) -> AskedView:
@@ -74,6 +68,11 @@ class Recovery:
     def has_findings(self) -> bool:
         """Whether anything is lost, or does not start."""
         return bool(self.findings) or self.nodes.has_findings
+
+    def words(self) -> str:
+        """Return the last line: whether the nodes start, and what is lost then."""
+        ended = [each.name for each in self.nodes.nodes if not each.start.broker_starts]
+        return self.totals.words(ended)
 
     def rows(self, table: str) -> list[Mapping[str, Any]]:
         """Return the rows of one of the tables PLAN, NODES and DIRECTORIES."""
@@ -137,6 +136,11 @@ class RecoveryTotals(RowTotals):
     missing_offsets: int = 0
     remaining_faults: int = 0
     padded_time_indexes: int = 0
+    set_aside: int = 0
+    without_leader: int = 0
+    refused_groups: int = 0
+    deleted_soon: int = 0
+    deleted_early: int = 0
     stops: list[str] = field(default_factory=list)
     findings: int = 0
 
@@ -148,13 +152,36 @@ class RecoveryTotals(RowTotals):
         self.short_partitions += bool(row["missing_offsets"])
         self.add_values(row, "lost_bytes", "salvageable_bytes", "salvageable_records")
         self.add_values(row, "missing_offsets", "remaining_faults", "padded_time_indexes")
-        if row["consumers_stop_at"] is not None:
+        self.set_aside += bool(row.get("is_set_aside"))
+        self.without_leader += row.get("has_leader") is False
+        self.refused_groups += (row.get("coordinator_error") or {}).get("groups") or 0
+        soon = row.get("deleted_soon")
+        if soon:
+            self.deleted_soon += soon["records"] * soon["is_expected"]
+            self.deleted_early += soon["records"] * (not soon["is_expected"])
+        if row.get("consumers_stop_at") is not None:
             self.stops.append(f"{row['topic']}-{row['partition']}@{row['consumers_stop_at']}")
         self.findings += is_finding(row)
 
-    def words(self) -> str:
-        """Return one line: whether a broker starts, and what is lost then."""
-        parts = [self._start_words()]
+    def words(self, ended: Sequence[str] = ()) -> str:
+        """Return one line: whether a broker starts, and what is lost then. `ended` are the nodes
+        that do not start."""
+        parts = [self._start_words(ended)]
+        if self.set_aside:
+            parts.append(f"SET ASIDE: {counted(self.set_aside, 'partition')}")
+        if self.without_leader:
+            parts.append(f"NO LEADER: {counted(self.without_leader, 'partition')}")
+        if self.refused_groups:
+            parts.append(f"NO COORDINATOR: {counted(self.refused_groups, 'group')}")
+        if self.deleted_early:
+            parts.append(
+                f"DELETED SOON by a wrong time index: {counted(self.deleted_early, 'record')}"
+            )
+        if self.deleted_soon:
+            parts.append(
+                f"retention deletes {counted(self.deleted_soon, 'record')} within minutes, as its "
+                "settings say"
+            )
         if self.missing_offsets:
             parts.append(
                 f"MISSING by checkpoints or indexes: {counted(self.missing_offsets, 'offset')} at "
@@ -178,11 +205,13 @@ class RecoveryTotals(RowTotals):
                 "ends with zeros: retention by time deletes them soon after the start; remove "
                 "their .index and .timeindex first, and the broker recreates them"
             )
-        if not self.findings:
+        if not self.findings and not ended:
             parts.append("nothing is lost")
         return "; ".join(parts)
 
-    def _start_words(self) -> str:
+    def _start_words(self, ended: Sequence[str]) -> str:
+        if ended:
+            return f"NO START of {first_names(ended, _MOST_STOPS)}: see above"
         if self.start_errors:
             return (
                 f"NO START: {counted(self.start_errors, 'partition')} of {self.partitions} "

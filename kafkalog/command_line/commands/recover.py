@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -14,19 +15,23 @@ from kafkalog.command_line.findings_table import (
     write_answer,
     write_verdict,
 )
-from kafkalog.command_line.inputs import (
-    logs_of_topics,
-    logs_with_doubles,
-    views_with_progress,
-)
+from kafkalog.command_line.inputs import logs_of_topics, logs_with_doubles, views_with_progress
 from kafkalog.command_line.terminal import print_note, print_text, table_format_option
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.config_files import ConfigSources
+from kafkalog.words import counted
 
 _PLAN, _SEQUENCES = "recovery_plan", "producer_sequences"
 _TABLES = {"partition": _PLAN, "directory": "log_dir_starts", "node": "node_starts"}
+# As text, a column of these is shown where a row has another value in it.
+_USUAL: dict[str, tuple[bool | None, ...]] = {
+    "is_set_aside": (None, False),
+    "has_leader": (None, True),
+    "deleted_soon": (None,),
+    "coordinator_error": (None,),
+}
 _TEXT_COLUMNS = {
     "log_dir_starts": ("log_dir", "directory_id", "is_online", "has_metadata", "reason", "file"),
     "node_starts": (
@@ -35,7 +40,7 @@ _TEXT_COLUMNS = {
     ),
     _PLAN: (
         *("topic", "partition", "broker_starts", "log_end_offset", "lost_records"),
-        *("is_set_aside", "set_aside_reason", "has_leader", "deleted_soon", "coordinator_error"),
+        *_USUAL,
         *("salvageable_records", "missing_offsets", "remaining_faults", "consumers_stop_at"),
         "padded_time_indexes",
         *("cut_kind", "cut_position", "cut_file", "start_error"),
@@ -44,6 +49,11 @@ _TEXT_COLUMNS = {
         *("topic", "partition", "kind", "producer_id", "producer_epoch", "base_offset"),
         *("first_sequence", "expected_sequence", "file", "position"),
     ),
+}
+
+_TEXTS: dict[str, Callable[[Any], str]] = {
+    "deleted_soon": lambda soon: f"{counted(soon['records'], 'record')}: {soon['reason']}",
+    "coordinator_error": lambda error: f"offset {error['offset']}: {error['reason']}",
 }
 
 _EPILOG = f"""\
@@ -108,9 +118,9 @@ def recover(
     processes: int | None,
 ) -> ExitCode:
     """Show what a broker would do to its log directories at its next start."""
+    from kafkalog.questions.node_request import node_request, without_missing
     from kafkalog.questions.recovery import RecoveryRequest, recovery_plan, sequence_words
     from kafkalog.storage.log_dir.other_entries import absent_lines
-    from kafkalog.questions.node_request import node_request, without_missing
 
     table = table or _TABLES[by]
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
@@ -128,7 +138,7 @@ def recover(
             has_findings = bool(found_rows)
         else:
             plan = recovery_plan(views, settings)
-            rows, verdict, lines = plan.rows(table), plan.totals.words(), [*plan.nodes.lines()]
+            rows, verdict, lines = plan.rows(table), plan.words(), [*plan.nodes.lines()]
             found_rows = [*plan.findings] if table == _PLAN else rows
             has_findings = plan.has_findings
     for line in absent_lines(given, logs, topics, partitions):
@@ -136,6 +146,18 @@ def recover(
     is_text = table_format == "text"
     if lines and is_text:
         print_text("\n".join(lines))
-    write_answer(columns, found_rows if is_text and not with_all else rows, table_format, show=show)
+    shown = found_rows if is_text and not with_all else rows
+    write_answer(_told(columns, shown, table), shown, table_format, show=show, texts=_TEXTS)
     write_verdict(verdict, table_format, has_findings=has_findings)
     return exit_code(has_findings=has_findings, fails=fail_on_findings)
+
+
+def _told(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], table: str) -> Sequence[str]:
+    """Return the columns without those that say what is usual; all that --columns names."""
+    if tuple(columns) != _TEXT_COLUMNS[table]:
+        return columns
+    return [
+        name
+        for name in columns
+        if name not in _USUAL or any(row[name] not in _USUAL[name] for row in rows)
+    ]

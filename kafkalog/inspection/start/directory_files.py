@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from shlex import quote
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.checkpoints import refusal
@@ -49,22 +50,26 @@ def _refusal(path: str) -> str | None:
         return error.detail
 
 
-def refused_topic_ids(directory: NodeDirectory) -> Iterator[Reason]:
+def refused_topic_ids(directory: NodeDirectory, topic_ids: Mapping[str, str]) -> Iterator[Reason]:
     """Yield the files partition.metadata that a broker cannot read. An empty one ends it, others
-    take the directory offline; where one is missing, the partition is set aside."""
+    take the directory offline; where one is missing, the partition is set aside. `topic_ids` are
+    those that the cluster's metadata has."""
     for entry, name in directory.partitions():
+        line = topic_id_line(
+            os.path.join(entry.path, PARTITION_METADATA), topic_ids.get(name.topic, "ID")
+        )
         path = os.path.join(entry.path, PARTITION_METADATA)
         try:
             text = read_bytes(path).decode(errors="replace")
         except FileNotFoundError:
             continue
         except CorruptDataError as error:
-            yield Reason(path, error.detail, _line(path, name.topic), directory.path, False)
+            yield Reason(path, error.detail, line, directory.path, False)
             continue
         found = _topic_id_refusal(text)
         if found is not None:
             detail, ends = found
-            yield Reason(path, detail, _line(path, name.topic), directory.path, ends)
+            yield Reason(path, detail, line, directory.path, ends)
 
 
 def _topic_id_refusal(text: str) -> tuple[str, bool] | None:
@@ -72,7 +77,7 @@ def _topic_id_refusal(text: str) -> tuple[str, bool] | None:
     lines = text.split("\n")
     if not text:
         return "it is empty, and a broker ends when it reads it", True
-    version, *others = lines[0].split()
+    _, *others = lines[0].split() or [""]
     if len(others) != 1 or not re.fullmatch(r"\+?[0-9]{1,10}", others[0]):
         return f"a broker cannot read line 1: {lines[0][:80]!r}", False
     if len(lines) < 2:
@@ -85,5 +90,6 @@ def _topic_id_refusal(text: str) -> tuple[str, bool] | None:
     return None
 
 
-def _line(path: str, topic: str) -> str:
-    return f"printf 'version: 0\\ntopic_id: ID of {topic}\\n' > {path}"
+def topic_id_line(path: str, topic_id: str) -> str:
+    """Return the line that writes a topic's id."""
+    return f"printf 'version: 0\\ntopic_id: {topic_id}\\n' > {quote(path)}"

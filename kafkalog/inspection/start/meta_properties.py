@@ -78,10 +78,10 @@ def _zookeeper_reasons(node: NodeFiles) -> Iterator[Reason]:
     for each in node.directories:
         if each.meta and each.node_id is not None and each.node_id != node.node_id:
             detail = f"it is of broker {each.node_id}, not {node.node_id}"
-            yield Reason(each.meta_path, detail, _written(node, each, None), each.path)
+            yield Reason(each.meta_path, detail, written_meta(node, each, None), each.path)
         if each.meta and each.cluster_id is not None and each.cluster_id != node.cluster_id:
             detail = f"it is of cluster {each.cluster_id}, not {node.cluster_id}"
-            yield Reason(each.meta_path, detail, _written(node, each, None), each.path)
+            yield Reason(each.meta_path, detail, written_meta(node, each, None), each.path)
 
 
 def _reason(
@@ -91,10 +91,10 @@ def _reason(
     detail: str,
     ends_process: bool = True,
 ) -> Reason:
-    return Reason(each.meta_path, detail, _written(node, each, image), each.path, ends_process)
+    return Reason(each.meta_path, detail, written_meta(node, each, image), each.path, ends_process)
 
 
-def _written(node: NodeFiles, each: NodeDirectory, image: MetadataImage | None) -> str:
+def written_meta(node: NodeFiles, each: NodeDirectory, image: MetadataImage | None) -> str:
     """Return the line that writes the file as it has to be; the id of the directory is the one
     that the metadata assigns the partitions in it to."""
     if not node.is_of_kraft:
@@ -104,9 +104,7 @@ def _written(node: NodeFiles, each: NodeDirectory, image: MetadataImage | None) 
     lines = ["version=1", f"cluster.id={node.cluster_id}", f"node.id={node.node_id}"]
     if directory_id is None or not each.is_there:
         where = node.server.path if node.server is not None else "server.properties"
-        return (
-            f"kafka-storage.sh format --ignore-formatted -t {node.cluster_id} -c {quote(where)}"
-        )
+        return f"kafka-storage.sh format --ignore-formatted -t {node.cluster_id} -c {quote(where)}"
     return _printed([*lines, f"directory.id={directory_id}"], each)
 
 
@@ -131,5 +129,3 @@ def assigned_id(node: NodeFiles, each: NodeDirectory, image: MetadataImage | Non
     others = {other.directory_id for other in node.directories if other is not each}
     left = [each_id for each_id in (broker or {}).get("log_dirs", ()) if each_id not in others]
     return left[0] if len(left) == 1 else None
-
-

@@ -18,6 +18,7 @@ from kafkalog.storage.log_dir.log_dir import META_PROPERTIES
 from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.storage.names import CLUSTER_METADATA, PartitionName, partition_name
 
+_VERSIONS = ("0", "1")
 METADATA_DIR = f"{CLUSTER_METADATA}-0"
 
 
@@ -41,6 +42,7 @@ class NodeDirectory:
         try:
             text = read_text(os.path.join(path, META_PROPERTIES))
             meta = None if text is None else read_properties(text).values
+            error = None if meta is None else _refusal(meta)
         except CorruptDataError as unreadable:
             error = unreadable.detail
         folders = [each for each in entries_left(path, readable_entries) if each.is_directory]
@@ -66,8 +68,8 @@ class NodeDirectory:
 
     @property
     def node_id(self) -> int | None:
-        """The node's id by meta.properties."""
-        text = (self.meta or {}).get("node.id", (self.meta or {}).get("broker.id", ""))
+        """The node's id by meta.properties, which has another name in each version."""
+        text = (self.meta or {}).get("node.id" if self.is_of_kraft else "broker.id", "")
         return int(text) if text.strip().isdecimal() and len(text) < 10 else None
 
     @property
@@ -80,6 +82,17 @@ class NodeDirectory:
             name = partition_name(entry.name)
             if name is not None and name.topic != CLUSTER_METADATA:
                 yield entry, name
+
+
+def _refusal(meta: Mapping[str, str]) -> str | None:
+    """Return why a broker cannot read the fields of meta.properties, None if it can."""
+    version = meta.get("version", "0").strip()
+    if version not in _VERSIONS:
+        return f"version {version[:80]!r}, and a broker reads versions 0 and 1"
+    if version == "1":
+        missing = [name for name in ("node.id", "cluster.id") if name not in meta]
+        return f"it has no {missing[0]}" if missing else None
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +171,5 @@ def _configured(directories: Sequence[NodeDirectory], server: ServerProperties) 
     if not given & {os.path.realpath(path) for path in named}:
         words = f"the directories are copies of {', '.join(server.log_dirs)}, all of them"
         return NodeFiles(directories, server, (words,))
-    others = [
-        NodeDirectory.read(path) for path in named if os.path.realpath(path) not in given
-    ]
+    others = [NodeDirectory.read(path) for path in named if os.path.realpath(path) not in given]
     return NodeFiles([*directories, *others], server)

@@ -9,18 +9,26 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.inspection.start.assigned_replicas import Assignments, ReplicaFate
-from kafkalog.inspection.start.directory_files import refused_checkpoints, refused_topic_ids
+from kafkalog.inspection.start.directory_files import (
+    refused_checkpoints,
+    refused_topic_ids,
+    topic_id_line,
+)
 from kafkalog.inspection.start.directory_names import refused_directories
-from kafkalog.inspection.start.meta_properties import assigned_id, meta_reasons
+from kafkalog.inspection.start.meta_properties import assigned_id, meta_reasons, written_meta
 from kafkalog.inspection.start.node_directories import NodeDirectory, NodeFiles
 from kafkalog.inspection.start.permissions import BrokerUser, most_frequent_owner, refused_files
 from kafkalog.inspection.start.reasons import Reason, move_away
-from kafkalog.storage.names import CLUSTER_METADATA
+from kafkalog.storage.names import CLUSTER_METADATA, partition_name
+from kafkalog.storage.partition_log import PARTITION_METADATA
+from kafkalog.words import counted, first_names
 
+_MOST_NAMES = 3
 Row = Mapping[str, Any]
 
 
@@ -39,16 +47,15 @@ class DirectoryStart:
     @property
     def deleted_directories(self) -> list[str]:
         """The directories marked for deletion, which the broker deletes within minutes."""
-        return [
-            entry.path for entry, name in self.directory.partitions() if name.mark == "delete"
-        ]
+        return [entry.path for entry, name in self.directory.partitions() if name.mark == "delete"]
 
 
 @dataclass(slots=True)
 class NodeStart:
     """A node at its start: `reasons` are all of why it does not start, `fates` what becomes of
     partitions by the paths of their directories, `absent` those that have no directory, each with
-    the directory where it begins empty. `assumed` is what no file says."""
+    the directory where it begins empty. `assumed` is what no file says, `notices` why partitions
+    are set aside or have no leader although the node starts."""
 
     files: NodeFiles
     directories: Sequence[DirectoryStart]
@@ -57,6 +64,7 @@ class NodeStart:
     fates: Mapping[str, ReplicaFate] = field(default_factory=dict)
     absent: Sequence[tuple[str, int, str, ReplicaFate]] = ()
     assumed: Sequence[str] = ()
+    notices: Sequence[Reason] = ()
 
     @property
     def broker_starts(self) -> bool:
@@ -85,7 +93,7 @@ def judged_node(
     found = [*meta_reasons(node, image), *more, *_plugin_reasons(node)]
     for each in node.directories:
         found += [*refused_directories(each), *refused_checkpoints(each)]
-        found += refused_topic_ids(each) if node.is_of_kraft else ()
+        found += refused_topic_ids(each, _topic_ids(image)) if node.is_of_kraft else ()
         found += refused_files(each, user) if user is not None else ()
     found += [*_plan_reasons(rows, found), *_doubles(node, rows, image)]
     main = node.metadata_directory if node.is_of_kraft else None
@@ -98,7 +106,13 @@ def judged_node(
     start = NodeStart(node, directories, reasons, image, assumed=assumed)
     if image is not None and node.node_id is not None and node.is_of_kraft:
         _add_fates(start, image, node.node_id)
+        start.notices = [*_other_ids(start, image), *_set_aside(start, image)]
     return start
+
+
+def _topic_ids(image: MetadataImage | None) -> dict[str, str]:
+    rows = image.tables["topic"].items() if image is not None else ()
+    return {row["topic"]: topic_id for (topic_id,), row in rows}
 
 
 def _begins_without_metadata(node: NodeFiles) -> bool:
@@ -145,9 +159,7 @@ def _mending_line(row: Row, folder: str, log_dir: str) -> str:
     return f"kafkalog salvage {log_dir} --to DIR, or {move_away(folder, log_dir)}"
 
 
-def _doubles(
-    node: NodeFiles, rows: Sequence[Row], image: MetadataImage | None
-) -> Iterator[Reason]:
+def _doubles(node: NodeFiles, rows: Sequence[Row], image: MetadataImage | None) -> Iterator[Reason]:
     """Yield the partitions that are in two directories under the same name. The replica to move
     away is the one that ends earlier; of the same end the one that is not assigned."""
     places: defaultdict[tuple[str, int, str | None], list[NodeDirectory]] = defaultdict(list)
@@ -207,6 +219,12 @@ def _add_fates(start: NodeStart, image: MetadataImage, node_id: int) -> None:
     assignments = Assignments.of(image, node_id, online)
     fates: dict[str, ReplicaFate] = {}
     present = set()
+    refused = {
+        os.path.dirname(reason.file)
+        for each in start.directories
+        for reason in each.reasons
+        if os.path.basename(reason.file) == PARTITION_METADATA
+    }
     futures = {
         (name.topic, name.partition): entry.path
         for each in start.files.directories
@@ -220,6 +238,8 @@ def _add_fates(start: NodeStart, image: MetadataImage, node_id: int) -> None:
             present.add((name.topic, name.partition))
             if not each.is_online:
                 fates[entry.path] = assignments.offline_fate(name)
+                continue
+            if entry.path in refused:
                 continue
             fate = assignments.fate(entry.path, name)
             coming = futures.get((name.topic, name.partition))
@@ -237,3 +257,54 @@ def _add_fates(start: NodeStart, image: MetadataImage, node_id: int) -> None:
         for topic, number, fate in assignments.absent(present)
         if (path := by_id.get(assignments.place(topic, number))) is not None
     ]
+
+
+def _other_ids(start: NodeStart, image: MetadataImage) -> Iterator[Reason]:
+    """Yield the directories whose partitions the metadata assigns to another directory id."""
+    for each in start.directories:
+        directory = each.directory
+        expected = assigned_id(start.files, directory, image)
+        names = [
+            os.path.basename(path)
+            for path, fate in start.fates.items()
+            if fate.has_leader is False and os.path.dirname(path) == directory.path
+        ]
+        if not each.is_online or not names or expected in (None, directory.directory_id):
+            continue
+        detail = (
+            f"no leader: {counted(len(names), 'partition')} of {directory.path}, "
+            f"{first_names(names, _MOST_NAMES)}: the metadata assigns them to directory.id "
+            f"{expected}, and meta.properties has {directory.directory_id or 'none that counts'}"
+        )
+        line = written_meta(start.files, directory, image)
+        yield Reason(directory.meta_path, detail, line, directory.path, False)
+
+
+def _set_aside(start: NodeStart, image: MetadataImage) -> Iterator[Reason]:
+    """Yield the partitions that are set aside, those with the same reason together."""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for path, fate in start.fates.items():
+        if fate.is_set_aside and fate.reason is not None:
+            groups[fate.reason].append(path)
+    for reason, paths in groups.items():
+        first = paths[0]
+        verb = "is" if len(paths) == 1 else "are"
+        detail = f"{first_names(paths, _MOST_NAMES)} {verb} set aside: {reason}"
+        yield Reason(first, detail, _line_for(first, reason, start, image), "", False)
+
+
+def _line_for(path: str, reason: str, start: NodeStart, image: MetadataImage) -> str:
+    """Return the line that keeps a partition from being set aside."""
+    name = partition_name(os.path.basename(path))
+    topic_id = _topic_ids(image).get(name.topic) if name is not None else None
+    if PARTITION_METADATA in reason and topic_id is not None:
+        return topic_id_line(os.path.join(path, PARTITION_METADATA), topic_id)
+    if not image.tables["topic"]:
+        node = start.files.metadata_directory
+        place = os.path.join(node.path if node is not None else "", f"{CLUSTER_METADATA}-0")
+        return (
+            f"restore {place} from a backup of this node before the start; without one: "
+            "kafkalog quorum rebuild --help"
+        )
+    target = os.path.dirname(path).rstrip("/") + ".aside"
+    return f"keep a copy, if the records are still wanted: cp -a {quote(path)} {quote(target)}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kafkalog.format.side_files.properties import read_properties
 
 _VOTER = re.compile(r"\s*([0-9]+)@")
-_DEFAULT_LOG_DIR = "/tmp/kafka-logs"  # noqa: S108 - Kafka's own default, never written to
+_DEFAULT_LOG_DIR = "/tmp/kafka-logs"
 _TIER = "remote.log.storage.manager.class"
 
 

@@ -4,7 +4,6 @@ The cases share most of their files: data/startup.logs.tar.xz has each content o
 """
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +39,7 @@ class StartupCase:
     def made_in(self, folder: Path) -> Path:
         """Make the input in a folder. Who owns a file cannot be set by everybody: what belonged to
         the broker's user is open to all, what was another's is closed to others."""
-        for path, (content, size, mode, owner) in self.files.items():
+        for path, (content, size, _, _) in self.files.items():
             target = folder / path
             if content is None:
                 target.mkdir(parents=True, exist_ok=True)
@@ -53,7 +52,7 @@ class StartupCase:
             for path, (_, _, mode, owner) in reversed(self.files.items()):
                 is_own = owner == self.outcome["runs_as_uid"]
                 bits = int(mode, 8)
-                (folder / path).chmod(bits >> 6 & 7 | bits if is_own else bits)
+                (folder / path).chmod(bits | bits >> 6 if is_own else bits)
         return folder
 
 
