@@ -58,9 +58,9 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 
 _EPILOG = f"""\
 {PATHS_MEANING}
-The command changes nothing. It says whether each node starts, with every reason why not and the line
-that mends it; which log directories the broker uses; where it truncates each log, which partitions
-it sets aside, and what `kafkalog salvage` could save. Give all log directories of a node, and
+The command changes nothing. It says whether each node starts, with every reason why not and the
+line that mends it; which log directories the broker uses; where it truncates each log, which
+partitions it sets aside, and what `kafkalog salvage` could save. Give all directories of a node and
 --server-properties where you have it. Findings are records that are or would be lost, damage that
 would remain, partitions without a leader, and a node that does not start. See docs/recovery.md.
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from shlex import quote
 
+from kafkalog.coordination.metadata.codes import MIGRATING
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.checkpoints import refusal
 from kafkalog.inspection.start.node_directories import NodeDirectory
@@ -74,8 +75,8 @@ def refused_topic_ids(directory: NodeDirectory, topic_ids: Mapping[str, str]) ->
 
 def _topic_id_refusal(text: str) -> tuple[str, bool] | None:
     """Return why a broker refuses the text, and whether it ends then."""
-    lines = text.split("\n")
-    if not text:
+    lines = text.removesuffix("\n").split("\n") if text else []
+    if not lines:
         return "it is empty, and a broker ends when it reads it", True
     _, *others = lines[0].split() or [""]
     if len(others) != 1 or not re.fullmatch(r"\+?[0-9]{1,10}", others[0]):
@@ -87,6 +88,8 @@ def _topic_id_refusal(text: str) -> tuple[str, bool] | None:
         return f"a broker cannot read line 2: {lines[1][:80]!r}", False
     if not _UUID.fullmatch(words[1]):
         return f"a broker ends at line 2: {words[1][:80]!r} is no id", True
+    if words[1].startswith(MIGRATING):
+        return "a broker refuses the id of zeros", False
     return None
 
 

@@ -131,14 +131,14 @@ class NodeFiles:
 
     @property
     def metadata_directory(self) -> NodeDirectory | None:
-        """The directory where the node has its copy of the metadata, or would have it."""
+        """The directory where the node has its copy of the metadata, or would have it by
+        server.properties; None where that is not known."""
         if self.server is not None and self.server.roles:
             path = os.path.realpath(self.server.metadata_dir)
             for each in self.directories:
                 if os.path.realpath(each.path) == path:
                     return each
-        holding = [each for each in self.directories if each.has_metadata]
-        return (holding or list(self.directories) or [None])[0]
+        return next((each for each in self.directories if each.has_metadata), None)
 
 
 def nodes_of(

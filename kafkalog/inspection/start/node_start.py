@@ -84,10 +84,11 @@ def judged_node(
     assumed = [*node.assumed]
     if image is None and _begins_without_metadata(node):
         image = MetadataImage()
-        if node.server is None:
-            assumed.append(
-                "the node is the only controller and has no __cluster_metadata elsewhere"
-            )
+    elif image is None and node.is_of_kraft:
+        assumed.append(
+            f"{CLUSTER_METADATA} is in a directory that was not given, or on other controllers; "
+            "where it is lost, the broker sets EVERY partition aside: --server-properties decides"
+        )
     paths = [each.path for each in node.directories if each.is_there]
     user = user or most_frequent_owner(paths)
     found = [*meta_reasons(node, image), *more, *_plugin_reasons(node)]
@@ -121,7 +122,7 @@ def _begins_without_metadata(node: NodeFiles) -> bool:
         return False
     server = node.server
     if server is None:
-        return True
+        return False
     is_controller = "controller" in server.roles
     others = server.voters - {node.node_id}
     return is_controller and not others and server.bootstrap_controllers <= 1

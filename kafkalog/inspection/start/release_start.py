@@ -63,7 +63,8 @@ def release_start(
     if image is None:
         return ReleaseStart(version, found)
     seen = _seen(node, logs)
-    place = os.path.join(node.metadata_directory.path, METADATA_DIR)
+    main = node.metadata_directory
+    place = os.path.join(main.path if main is not None else "", METADATA_DIR)
     found += [
         _reason(each, place)
         for each in refusals(image, release, seen)

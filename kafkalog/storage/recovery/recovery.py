@@ -105,9 +105,10 @@ class RecoveryPlan:
     """What becomes of a partition's directory.
 
     `replaced_segments` are those whose records are in a finished swap. `files` are names and sizes
-    once the broker runs; None is a size that depends on the broker's settings. Where it would not start, `start_error` says why, and the rest is as far as it came.
-    `ends_process` is False where that only takes the log directory offline (F966). A snapshot of
-    the cluster's metadata has what lies below `kept_in_snapshot`.
+    once the broker runs; None is a size that depends on the broker's settings. Where it would not
+    start, `start_error` says why, and the rest is as far as it came; `ends_process` is False where
+    that only takes the log directory offline (F966). A snapshot of the cluster's metadata has what
+    lies below `kept_in_snapshot`.
     """
 
     log_start_offset: int = 0
