@@ -8,7 +8,8 @@ table recovery_plan that the node decides. Rules: docs/format.md F960 to F975.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +78,7 @@ class NodeAnswer:
         """Return the row of table `node_starts`."""
         start, release = self.start, self.release
         return {
+            "input_path": start.directories[0].directory.path,
             "node_id": start.files.node_id,
             "cluster_id": start.files.cluster_id,
             "kafka_version": self.kafka_version,
@@ -94,6 +96,7 @@ class NodeAnswer:
         for each in self.start.directories:
             first = next((it for it in each.reasons if not it.ends_process), None)
             yield {
+                "input_path": each.directory.path,
                 "node_id": self.start.files.node_id,
                 "cluster_id": self.start.files.cluster_id,
                 "log_dir": each.directory.path,
@@ -123,6 +126,9 @@ class NodeAnswers:
         """Yield the sentences about the nodes, and below each the reasons with the lines to
         type."""
         for each in self.nodes:
+            if each.start.broker_starts and each.start.files.is_unknown:
+                # Copies of logs, which no node is known of.
+                continue
             yield _sentence(each)
             shown = {(reason.file, reason.what_to_do) for reason in each.start.reasons}
             yield from map(_reason_line, each.start.reasons)
@@ -132,12 +138,27 @@ class NodeAnswers:
                         yield f"  offline: {_reason_line(reason).strip()}"
             for notice in each.start.notices:
                 yield f"  {notice.reason}\n    {notice.what_to_do}"
+            yield from self._retention_lines(each)
             deleted = [path for it in each.start.directories for path in it.deleted_directories]
             if deleted:
                 names = first_names(deleted, _MOST_NAMES)
                 yield f"  deleted for good within minutes: {names}"
             for words in each.start.assumed:
                 yield f"  assumed: {words}"
+
+    def _retention_lines(self, answer: NodeAnswer) -> Iterator[str]:
+        """Yield what retention deletes as its settings say."""
+        paths = {each.path for each in answer.start.files.directories}
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for row in self.rows:
+            soon = row["deleted_soon"]
+            if soon and soon["is_expected"] and os.path.dirname(row["directory"]) in paths:
+                found[soon["reason"]].append(soon["records"])
+        for reason, records in found.items():
+            yield (
+                f"  retention deletes {counted(sum(records), 'record')} of "
+                f"{counted(len(records), 'partition')} within minutes, by {reason}"
+            )
 
 
 def node_answers(
@@ -155,14 +176,8 @@ def node_answers(
     nodes = nodes_of(paths, request.server, _owners(images)) if paths else []
     answers = [_answer(node, images, logs, request, plan) for node in nodes]
     fates = {path: fate for each in answers for path, fate in each.start.fates.items()}
-    offline = {
-        each.directory.path: each
-        for answer in answers
-        for each in answer.start.directories
-        if not each.is_online
-    }
     stopped = {load.path: _coordinator_error(load) for load in loads if not load.loads}
-    rows = [_with_fate(row, fates, offline.keys(), stopped) for row in plan]
+    rows = [_with_fate(row, fates, stopped) for row in plan]
     for answer in answers:
         rows += _absent_rows(answer, logs)
     rows = [{**_empty_row(), **row} for row in rows]
@@ -199,13 +214,10 @@ def _answer(
 
 
 def _with_fate(
-    row: Mapping[str, Any],
-    fates: Mapping[str, ReplicaFate],
-    offline: Collection[str],
-    stopped: Mapping[str, Row],
+    row: Mapping[str, Any], fates: Mapping[str, ReplicaFate], stopped: Mapping[str, Row]
 ) -> Row:
     """Return a row with what the node decides: the log that is set aside and begins empty has no
-    records, and one in a directory that is offline, or not used any more, has no offsets."""
+    records, and one that is not used any more has no offsets."""
     fate = fates.get(row["directory"])
     added: Row = {"coordinator_error": stopped.get(row["directory"])}
     if fate is not None:
@@ -218,8 +230,6 @@ def _with_fate(
         if fate.is_set_aside and not is_replaced:
             end = 0 if fate.begins_empty else None
             added |= {"log_start_offset": end, "log_end_offset": end, "deleted_soon": None}
-    if os.path.dirname(row["directory"]) in offline:
-        added |= dict.fromkeys(("log_start_offset", "log_end_offset", "deleted_soon"))
     return {**row, **added}
 
 

@@ -1,7 +1,8 @@
 """What does a broker do to its log directories at its next start, and what is lost then?
 
-Tables: recovery_plan, a row per partition; producer_sequences, a row per irregularity in the
-sequence numbers of idempotent producers. Rules: docs/format.md F113 to F124, docs/recovery.md.
+Tables: recovery_plan, a row per partition; node_starts, a row per node; log_dir_starts, a row per
+log directory; producer_sequences, a row per irregularity in the sequence numbers of idempotent
+producers. Rules: docs/format.md F113 to F124 and F960 to F973, docs/recovery.md.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkalog.columns.table_rows import RowTotals
+import pyarrow as pa
+
+from kafkalog.columns.table_rows import RowTotals, table_batch
 from kafkalog.questions.coordinators import coordinators
 from kafkalog.questions.node_start import DIRECTORIES, NODES, NodeAnswers, NodeRequest, node_answers
-from kafkalog.views.engine import AskedView, Options, Rows, Views
+from kafkalog.views.engine import AskedView, Options, Rows, RowsInMemory, Views
 from kafkalog.words import counted, first_names
 
 PLAN, SEQUENCES = "recovery_plan", "producer_sequences"
@@ -74,8 +77,12 @@ class Recovery:
         ended = [each.name for each in self.nodes.nodes if not each.start.broker_starts]
         return self.totals.words(ended)
 
+    def table(self, table: str) -> Rows:
+        """Return the rows of one of the tables PLAN, NODES and DIRECTORIES, to be written."""
+        return RowsInMemory(pa.Table.from_batches([table_batch(table, self.rows(table), {})]))
+
     def rows(self, table: str) -> list[Mapping[str, Any]]:
-        """Return the rows of one of the tables PLAN, NODES and DIRECTORIES."""
+        """Return the same rows."""
         if table == NODES:
             return [each.row() for each in self.nodes.nodes]
         if table == DIRECTORIES:
@@ -139,7 +146,6 @@ class RecoveryTotals(RowTotals):
     set_aside: int = 0
     without_leader: int = 0
     refused_groups: int = 0
-    deleted_soon: int = 0
     deleted_early: int = 0
     stops: list[str] = field(default_factory=list)
     findings: int = 0
@@ -156,9 +162,8 @@ class RecoveryTotals(RowTotals):
         self.without_leader += row.get("has_leader") is False
         self.refused_groups += (row.get("coordinator_error") or {}).get("groups") or 0
         soon = row.get("deleted_soon")
-        if soon:
-            self.deleted_soon += soon["records"] * soon["is_expected"]
-            self.deleted_early += soon["records"] * (not soon["is_expected"])
+        if soon and not soon["is_expected"]:
+            self.deleted_early += soon["records"]
         if row.get("consumers_stop_at") is not None:
             self.stops.append(f"{row['topic']}-{row['partition']}@{row['consumers_stop_at']}")
         self.findings += is_finding(row)
@@ -176,11 +181,6 @@ class RecoveryTotals(RowTotals):
         if self.deleted_early:
             parts.append(
                 f"DELETED SOON by a wrong time index: {counted(self.deleted_early, 'record')}"
-            )
-        if self.deleted_soon:
-            parts.append(
-                f"retention deletes {counted(self.deleted_soon, 'record')} within minutes, as its "
-                "settings say"
             )
         if self.missing_offsets:
             parts.append(

@@ -144,7 +144,8 @@ def recover(
     for line in absent_lines(given, logs, topics, partitions):
         print_note(line)
     is_text = table_format == "text"
-    if lines and is_text:
+    is_chosen = tuple(columns) != _TEXT_COLUMNS[table]
+    if lines and is_text and not is_chosen:
         print_text("\n".join(lines))
     shown = found_rows if is_text and not with_all else rows
     write_answer(_told(columns, shown, table), shown, table_format, show=show, texts=_TEXTS)

@@ -49,7 +49,7 @@ def deleted_soon(
 ) -> DeletedSoon | None:
     """Return what retention deletes; None where that is nothing. `gone` are base offsets of the
     segments that the start itself deletes, `end` is the log end after it."""
-    settings = _assumed(log, settings)
+    given, settings = settings, _assumed(log, settings)
     left = [each for each in log.segments if each.base_offset not in gone]
     rows = [*retention_rows(replace(log, segments=tuple(left)), settings, now_ms + SOON_MS)]
     going = [
@@ -70,7 +70,7 @@ def deleted_soon(
         [segment.base_offset or 0 for segment, _ in going],
         sum(each.records for each in totals),
         sum(segment.size for segment, _ in going),
-        _reason([row for _, row in going], any(is_early)),
+        _reason([row for _, row in going], given, any(is_early)),
         not any(is_early),
         end if last.next_base_offset is None else last.next_base_offset,
     )
@@ -89,11 +89,12 @@ def _assumed(log: PartitionLog, settings: RetentionSettings) -> RetentionSetting
     return replace(settings, cleanup_policy=policy, retention_ms=time, retention_bytes=size)
 
 
-def _reason(rows: list[TableRow], is_early: bool) -> str:
-    first = rows[0]
-    if not is_early:
-        limit = "retention.ms" if first["reason"] == Reason.TIME.value else "retention.bytes"
-        return f"{limit} {first[limit.replace('.', '_')]:,}"
-    if any(row["largest_timestamp_from"] == TimestampFrom.ZEROS.value for row in rows):
-        return "its time index ends with zeros: the broker takes the records to be of 1970"
-    return "its time index ends with an entry that is older than its records"
+def _reason(rows: list[TableRow], given: RetentionSettings, is_early: bool) -> str:
+    if is_early:
+        if any(row["largest_timestamp_from"] == TimestampFrom.ZEROS.value for row in rows):
+            return "its time index ends with zeros: the broker takes the records to be of 1970"
+        return "its time index ends with an entry that is older than its records"
+    if rows[0]["reason"] == Reason.SIZE.value:
+        return f"retention.bytes {rows[0]['retention_bytes']:,}"
+    from_default = ", Kafka's default: no file says it" if given.retention_ms.value is None else ""
+    return f"retention.ms {rows[0]['retention_ms']:,}{from_default}"

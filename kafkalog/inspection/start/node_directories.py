@@ -130,6 +130,11 @@ class NodeFiles:
         return any(each.is_of_kraft or each.has_metadata for each in self.directories)
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether nothing says which node this is."""
+        return self.node_id is None and self.server is None
+
+    @property
     def metadata_directory(self) -> NodeDirectory | None:
         """The directory where the node has its copy of the metadata, or would have it by
         server.properties; None where that is not known."""

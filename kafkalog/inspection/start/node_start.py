@@ -172,18 +172,18 @@ def _doubles(node: NodeFiles, rows: Sequence[Row], image: MetadataImage | None) 
     for (topic, number, mark), found in places.items():
         if len(found) < 2 or mark is not None:
             continue
-        name = f"{topic}-{number}"
+        double = f"{topic}-{number}"
 
-        def worth(each: NodeDirectory, name: str = name) -> tuple[int, bool]:
-            is_assigned = each.directory_id == _assigned(node, image, name)
-            return ends.get(os.path.join(each.path, name)) or 0, is_assigned
+        def worth(each: NodeDirectory, double: str = double) -> tuple[int, bool]:
+            is_assigned = each.directory_id == _assigned(node, image, double)
+            return ends.get(os.path.join(each.path, double)) or 0, is_assigned
 
         kept, *others = sorted(found, key=worth, reverse=True)
         for other in others:
-            path = os.path.join(other.path, name)
+            path = os.path.join(other.path, double)
             end, kept_end = (worth(each)[0] for each in (other, kept))
             detail = (
-                f"{name} is in {kept.path} too, where it ends at offset {kept_end:,}, here at "
+                f"{double} is in {kept.path} too, where it ends at offset {kept_end:,}, here at "
                 f"{end:,}; kafkalog replicas {kept.path} {other.path} shows whether records differ"
             )
             yield Reason(path, detail, move_away(path, other.path), other.path)

@@ -286,7 +286,12 @@ def test_a_segment_whose_offsets_overflow_is_split(directory: Path) -> None:
     far = 2**31 + 5
     for path in directory.glob("*"):
         path.unlink()
-    add_segment(directory, 0, [batch(0), batch(3), batch(far)])
+    for base_offset, batches in ((0, [batch(0), batch(3)]), (far, [batch(far)])):
+        add_segment(directory, base_offset, batches)
+    joined = b"".join((directory / log_name(base)).read_bytes() for base in (0, far))
+    for path in directory.glob("*"):
+        path.unlink()
+    (directory / log_name(0)).write_bytes(joined)
     found = plan(directory)
     assert (found.start_error, found.log_end_offset) == (None, far + 3)
     assert {log_name(0), log_name(far)} <= found.files.keys()
