@@ -126,8 +126,8 @@ class NodeAnswers:
         """Yield the sentences about the nodes, and below each the reasons with the lines to
         type."""
         for each in self.nodes:
-            if each.start.broker_starts and each.start.files.is_unknown:
-                # Copies of logs, which no node is known of.
+            if each.start.files.is_unknown and not self._has_own_reasons(each):
+                # Copies of logs, which no node is known of: their rows say all.
                 continue
             yield _sentence(each)
             shown = {(reason.file, reason.what_to_do) for reason in each.start.reasons}
@@ -145,6 +145,13 @@ class NodeAnswers:
                 yield f"  deleted for good within minutes: {names}"
             for words in each.start.assumed:
                 yield f"  assumed: {words}"
+
+    def _has_own_reasons(self, answer: NodeAnswer) -> bool:
+        """Return whether something else than a log keeps a node from starting, or a directory from
+        being used."""
+        of_logs = {row["directory"] for row in self.rows if row["start_error"] is not None}
+        reasons = (reason for each in answer.start.directories for reason in each.reasons)
+        return any(reason.file not in of_logs for reason in reasons)
 
     def _retention_lines(self, answer: NodeAnswer) -> Iterator[str]:
         """Yield what retention deletes as its settings say."""

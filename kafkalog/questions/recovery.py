@@ -74,7 +74,11 @@ class Recovery:
 
     def words(self) -> str:
         """Return the last line: whether the nodes start, and what is lost then."""
-        ended = [each.name for each in self.nodes.nodes if not each.start.broker_starts]
+        ended = [
+            each.name
+            for each in self.nodes.nodes
+            if not (each.start.broker_starts or each.start.files.is_unknown)
+        ]
         return self.totals.words(ended)
 
     def table(self, table: str) -> Rows:
