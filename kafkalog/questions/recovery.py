@@ -11,6 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.columns.table_rows import RowTotals
+from kafkalog.questions.coordinators import coordinators
+from kafkalog.questions.node_start import (
+    DIRECTORIES,
+    NODES,
+    NodeAnswers,
+    NodeRequest,
+    node_answers,
+)
 from kafkalog.views.engine import AskedView, Options, Rows, Views
 from kafkalog.words import counted, first_names
 
@@ -22,11 +30,14 @@ _MOST_STOPS = 5
 @dataclass(frozen=True, slots=True)
 class RecoveryRequest:
     """How the broker stopped (`shutdown`, as the source's option), `index.interval.bytes` of the
-    topics, and the present."""
+    topics, and the present; which node is judged for which version; and options with the settings
+    of topics, for retention."""
 
     shutdown: str
     index_interval_bytes: int
     now_ms: int
+    node: NodeRequest = NodeRequest()
+    config: Mapping[str, str] = field(default_factory=dict)
 
     def asked(self, table: str) -> AskedView:
         """Return the view with the rows of a table."""
@@ -34,40 +45,60 @@ class RecoveryRequest:
             "shutdown": self.shutdown,
             "indexIntervalBytes": self.index_interval_bytes,
             "asOf": self.now_ms,
+            **(self.config if table == PLAN else {}),
         }
         return AskedView(table, options=options)
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """Rows of table `recovery_plan`, and what they come to."""
+    """Rows of table `recovery_plan`, and what they come to; and the nodes that they are of."""
 
-    plan: Rows
+    plan: Sequence[Mapping[str, Any]]
     totals: RecoveryTotals
     findings: Sequence[Mapping[str, Any]]
+    nodes: NodeAnswers
 
     @classmethod
-    def of(cls, plan: Rows) -> Recovery:
+    def of(cls, nodes: NodeAnswers) -> Recovery:
         """Return the plan with its totals and findings, from one pass over its rows."""
         totals = RecoveryTotals()
         findings = []
-        for row in plan:
+        for row in nodes.rows:
             totals.add(row)
             if is_finding(row):
                 findings.append(row)
-        return cls(plan, totals, findings)
+        return cls(nodes.rows, totals, findings, nodes)
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether anything is lost, or does not start."""
+        return bool(self.findings) or self.nodes.has_findings
+
+    def rows(self, table: str) -> list[Mapping[str, Any]]:
+        """Return the rows of one of the tables PLAN, NODES and DIRECTORIES."""
+        if table == NODES:
+            return [each.row() for each in self.nodes.nodes]
+        if table == DIRECTORIES:
+            return [row for each in self.nodes.nodes for row in each.directory_rows()]
+        return [*self.plan]
 
 
 def recovery(views: Views, settings: RecoveryRequest) -> tuple[Recovery, Rows]:
     """Return the plan, and the rows of table `producer_sequences`, which come with it."""
     plan, sequences = views.rows(settings.asked(PLAN), settings.asked(SEQUENCES))
-    return Recovery.of(plan), sequences
+    return _with_nodes(views, settings, plan), sequences
 
 
 def recovery_plan(views: Views, settings: RecoveryRequest) -> Recovery:
     """Return the plan alone."""
     (plan,) = views.rows(settings.asked(PLAN))
-    return Recovery.of(plan)
+    return _with_nodes(views, settings, plan)
+
+
+def _with_nodes(views: Views, settings: RecoveryRequest, plan: Rows) -> Recovery:
+    loads = coordinators(views, settings.node.coordinators)
+    return Recovery.of(node_answers(views.log_dirs, views.logs, settings.node, [*plan], loads))
 
 
 def sequence_words(sequences: Rows) -> str:
@@ -81,7 +112,15 @@ def is_finding(row: Mapping[str, Any]) -> bool:
     """Return whether a partition loses something at the start or soon after, has lost it before,
     keeps damage that the broker then serves, or keeps a broker from starting."""
     damage = ("lost_bytes", "missing_offsets", "remaining_faults", "padded_time_indexes")
-    return any(row[name] for name in damage) or not row["broker_starts"]
+    if any(row[name] for name in damage) or not row["broker_starts"]:
+        return True
+    soon = row.get("deleted_soon")
+    return bool(
+        (row.get("is_set_aside") and row.get("log_end_offset") in (None, 0))
+        or row.get("has_leader") is False
+        or row.get("coordinator_error")
+        or (soon and not soon["is_expected"])
+    )
 
 
 @dataclass
