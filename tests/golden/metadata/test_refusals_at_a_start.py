@@ -1,5 +1,6 @@
 """What releases refuse of a cluster's metadata: what ended real brokers, and nothing else."""
 
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def found_refusals(folder: Path, kafka_version: str) -> list[Refusal]:
     logs = find_partitions(paths, strict=False, needed=CLUSTER_METADATA)
     (log,) = (MetadataLog(log) for log in logs if log.topic == CLUSTER_METADATA)
     replay = MetadataReplay(log, START, END)
-    assert list(replay.changes())
+    deque(replay.changes(), maxlen=0)
     seen = seen_records(log.entries(log.start_offset))
     return refusals(replay.image, known_release(kafka_version), seen)
 
