@@ -16,6 +16,9 @@ from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACT
 _TOPIC_ID = "rTxw5LqSTsqGkFGi0GfeKw"
 _BEGINS_MS = 1_700_000_000_000
 
+# Its coordinator of groups knows the types up to this one.
+_OLD, _OLD_TYPES = "3.9", 2
+
 KeyValue = tuple[bytes | None, bytes | None]
 
 
@@ -32,7 +35,22 @@ class CoordinatorCase:
 
     def stops(self, release: str) -> int | None:
         """Return the offset at which the coordinator of a release stops."""
-        return self.stops_by_release.get(release, self.stops_at)
+        found = self.stops_by_release.get(release, self.stops_at)
+        if release != _OLD or found is None or self.records[found][0] is None:
+            return found
+        return None if self._is_new(found) else found
+
+    def skips(self, release: str) -> int:
+        """Return how many records the coordinator of a release passes over."""
+        if release != _OLD or self not in GROUP_CASES:
+            return self.skipped.get(release, self.skipped.get("", 0))
+        stop = self.stops(release)
+        return sum(map(self._is_new, range(len(self.records) if stop is None else stop)))
+
+    def _is_new(self, offset: int) -> bool:
+        """Return whether a record is of a type that the coordinator until 3.9 does not know."""
+        key = self.records[offset][0] or b""
+        return len(key) > 1 and int.from_bytes(key[:2], "big") > _OLD_TYPES
 
     def batches(self) -> list[bytes]:
         """Return a batch for each record."""
