@@ -12,13 +12,7 @@ from typing import Any
 
 from kafkalog.columns.table_rows import RowTotals
 from kafkalog.questions.coordinators import coordinators
-from kafkalog.questions.node_start import (
-    DIRECTORIES,
-    NODES,
-    NodeAnswers,
-    NodeRequest,
-    node_answers,
-)
+from kafkalog.questions.node_start import DIRECTORIES, NODES, NodeAnswers, NodeRequest, node_answers
 from kafkalog.views.engine import AskedView, Options, Rows, Views
 from kafkalog.words import counted, first_names
 

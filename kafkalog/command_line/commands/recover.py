@@ -14,11 +14,7 @@ from kafkalog.command_line.findings_table import (
     write_answer,
     write_verdict,
 )
-from kafkalog.command_line.inputs import (
-    logs_of_topics,
-    logs_with_doubles,
-    views_with_progress,
-)
+from kafkalog.command_line.inputs import logs_of_topics, logs_with_doubles, views_with_progress
 from kafkalog.command_line.terminal import print_note, print_text, table_format_option
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared

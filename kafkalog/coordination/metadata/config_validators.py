@@ -117,8 +117,7 @@ def _definition(row: Mapping[str, Any]) -> ConfigDefinition:
     )
 
 
-def last_release_of(of: str, name: str) -> str | None:
-    """Return the last release that knows a config; None for a name that none of them knows, such as
-    one of a plug-in."""
-    known = [each for each in read_releases() if name in config_definitions(of, each)]
-    return known[-1] if known else None
+def releases_with(of: str, name: str) -> list[str]:
+    """Return the releases that know a config, the earliest first; none for a name that none of them
+    knows, such as one of a plug-in."""
+    return [each for each in read_releases() if name in config_definitions(of, each)]

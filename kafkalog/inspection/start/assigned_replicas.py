@@ -67,7 +67,9 @@ class Assignments:
         row = self._row(self.topic_ids.get(name.topic), name.partition)
         return ReplicaFate(has_leader=row is not None and self._has_others(row))
 
-    def absent(self, present: Collection[tuple[str, int]]) -> Iterator[tuple[str, int, ReplicaFate]]:
+    def absent(
+        self, present: Collection[tuple[str, int]]
+    ) -> Iterator[tuple[str, int, ReplicaFate]]:
         """Yield the partitions of the node that have no directory: it makes an empty one."""
         for (topic_id, number), row in self.image.tables["partition"].items():
             topic = self.image.topic_of("topic", (topic_id,))

@@ -104,9 +104,7 @@ def _written(node: NodeFiles, each: NodeDirectory, image: MetadataImage | None) 
     lines = ["version=1", f"cluster.id={node.cluster_id}", f"node.id={node.node_id}"]
     if directory_id is None or not each.is_there:
         where = node.server.path if node.server is not None else "server.properties"
-        return (
-            f"kafka-storage.sh format --ignore-formatted -t {node.cluster_id} -c {quote(where)}"
-        )
+        return f"kafka-storage.sh format --ignore-formatted -t {node.cluster_id} -c {quote(where)}"
     return _printed([*lines, f"directory.id={directory_id}"], each)
 
 
@@ -131,5 +129,3 @@ def assigned_id(node: NodeFiles, each: NodeDirectory, image: MetadataImage | Non
     others = {other.directory_id for other in node.directories if other is not each}
     left = [each_id for each_id in (broker or {}).get("log_dirs", ()) if each_id not in others]
     return left[0] if len(left) == 1 else None
-
-

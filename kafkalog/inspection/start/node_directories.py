@@ -158,7 +158,5 @@ def _configured(directories: Sequence[NodeDirectory], server: ServerProperties) 
     if not given & {os.path.realpath(path) for path in named}:
         words = f"the directories are copies of {', '.join(server.log_dirs)}, all of them"
         return NodeFiles(directories, server, (words,))
-    others = [
-        NodeDirectory.read(path) for path in named if os.path.realpath(path) not in given
-    ]
+    others = [NodeDirectory.read(path) for path in named if os.path.realpath(path) not in given]
     return NodeFiles([*directories, *others], server)

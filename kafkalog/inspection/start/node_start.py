@@ -39,9 +39,7 @@ class DirectoryStart:
     @property
     def deleted_directories(self) -> list[str]:
         """The directories marked for deletion, which the broker deletes within minutes."""
-        return [
-            entry.path for entry, name in self.directory.partitions() if name.mark == "delete"
-        ]
+        return [entry.path for entry, name in self.directory.partitions() if name.mark == "delete"]
 
 
 @dataclass(slots=True)
@@ -145,9 +143,7 @@ def _mending_line(row: Row, folder: str, log_dir: str) -> str:
     return f"kafkalog salvage {log_dir} --to DIR, or {move_away(folder, log_dir)}"
 
 
-def _doubles(
-    node: NodeFiles, rows: Sequence[Row], image: MetadataImage | None
-) -> Iterator[Reason]:
+def _doubles(node: NodeFiles, rows: Sequence[Row], image: MetadataImage | None) -> Iterator[Reason]:
     """Yield the partitions that are in two directories under the same name. The replica to move
     away is the one that ends earlier; of the same end the one that is not assigned."""
     places: defaultdict[tuple[str, int, str | None], list[NodeDirectory]] = defaultdict(list)

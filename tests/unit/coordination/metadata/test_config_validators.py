@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkalog.coordination.metadata.config_validators import config_definitions, last_release_of
+from kafkalog.coordination.metadata.config_validators import config_definitions, releases_with
 from tests.support.broker.config_values import VALUES
 
 
@@ -12,12 +12,12 @@ def test_a_value_is_refused(release: str, of: str, name: str, value: str, is_ref
     assert (config_definitions(of, release)[name].refusal(value) is not None) == is_refused
 
 
-def test_configs_that_are_gone_have_a_last_release() -> None:
+def test_configs_come_and_go_with_releases() -> None:
     # F1018.
-    assert last_release_of("topic", "message.format.version") == "3.9"
-    assert last_release_of("broker", "zookeeper.connect") == "3.9"
-    assert last_release_of("topic", "of.a.plug-in") is None
-    assert "message.format.version" not in config_definitions("topic", "4.0")
+    assert releases_with("topic", "message.format.version") == ["3.9"]
+    assert releases_with("broker", "zookeeper.connect") == ["3.9"]
+    assert releases_with("topic", "internal.segment.bytes")[0] == "4.1"
+    assert releases_with("topic", "of.a.plug-in") == []
 
 
 def test_configs_without_a_default_are_required() -> None:

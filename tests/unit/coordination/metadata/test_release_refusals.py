@@ -56,6 +56,24 @@ def test_records_of_unknown_types_and_versions_are_refused() -> None:
     assert record_type.remedy == "start Kafka 4.0 or later"
 
 
+def test_a_record_of_a_snapshot_has_no_offset() -> None:
+    # F1015.
+    seen = SeenRecords()
+    seen.add(None, 0, 4, "RegisterBrokerRecord")
+    seen.add(3, 0, 4, "RegisterBrokerRecord")
+    (found,) = record_refusals(seen, "3.9")
+    assert found.subject.startswith("record RegisterBrokerRecord in the newest snapshot of ")
+
+
+def test_configs_of_a_later_release_have_no_effect() -> None:
+    # F1018: a downgrade.
+    image = MetadataImage()
+    image.put("config", ("topic", "a", "internal.segment.bytes"), {"value": "300"})
+    (found,) = config_refusals(image, "3.9")
+    assert found.effect is Effect.IGNORED
+    assert found.reason.startswith("Kafka 4.1 is the first release with this config")
+
+
 def test_configs_end_a_process_or_do_not_count() -> None:
     # F1016 to F1018, and what ends the process comes first.
     image = MetadataImage()
