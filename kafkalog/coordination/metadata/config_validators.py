@@ -37,6 +37,14 @@ class ConfigDefinition:
     has_any_case: bool = False
     is_required: bool = False
 
+    @property
+    def limits(self) -> str:
+        """The range or the list of values, in words; empty where there is neither."""
+        if self.values:
+            return "one of " + ", ".join(self.values)
+        bounds = ((self.least, "at least"), (self.most, "at most"))
+        return ", ".join(f"{words} {bound}" for bound, words in bounds if bound is not None)
+
     def refusal(self, value: str) -> str | None:
         """Return why the release refuses a value, None if it takes it."""
         text = value.strip()

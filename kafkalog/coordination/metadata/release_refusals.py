@@ -114,7 +114,7 @@ def _metadata_version(level: int, known: Levels, release: str) -> Refusal:
         reason = f"Kafka {release} reads up to {metadata_version_name(known.most)}"
         reader = least_release({METADATA_VERSION: level})
         made = release_of(level) if reader is None else reader
-        remedy = f"start Kafka {made or 'of a later release'}, or a later one: it is not lowered"
+        remedy = f"start Kafka {made or 'of a later release'}, or a later one: a {METADATA_VERSION} is not lowered"
     else:
         reason = f"Kafka {release} reads {metadata_version_name(known.least)} and later"
         remedy = (
