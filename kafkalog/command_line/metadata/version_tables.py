@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 from kafkalog.command_line.findings_table import table_rows
 from kafkalog.command_line.metadata.cluster_tables import Request
 from kafkalog.command_line.terminal import print_note, print_text, printed_columns, write_table
 from kafkalog.coordination.metadata.image import Moment
+from kafkalog.coordination.metadata.release_refusals import Effect
 from kafkalog.coordination.metadata.releases import known_release
 from kafkalog.exit_codes import ExitCode
 from kafkalog.questions.coordinators import is_coordinated
@@ -16,6 +18,10 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import segment_sizes
 from kafkalog.views.engine import LocalViews
 from kafkalog.views.parallel import processes_for
+from kafkalog.words import first_names
+
+# The most topics that a remark names.
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -52,10 +58,20 @@ class VersionRequest:
 
 
 def _print(rows: list[Row]) -> None:
-    """Print each in lines of its own: they are too long for a table."""
-    for row in rows:
-        if row["remedy"] is None:
-            print_text(f"{row['effect']}: {row['reason']}")
-        else:
-            print_text(f"{row['effect']}: {row['subject']}: {row['reason']}")
-            print_text(f"    {row['remedy']}")
+    """Print each in lines of its own: they are too long for a table. What many topics have is one
+    remark."""
+    for (effect, reason, _), same in groupby(rows, _remark):
+        found = list(same)
+        remedy = found[0]["remedy"]
+        if remedy is None:
+            print_text(f"{effect}: {reason}")
+            continue
+        subjects = [row["subject"] for row in found]
+        print_text(f"{effect}: {first_names(subjects, _MOST_NAMED)}: {reason}")
+        print_text(f"    {remedy}")
+
+
+def _remark(row: Row) -> tuple[str, str, str | None]:
+    """Return what rows have in common that are printed together."""
+    is_remark = row["effect"] == Effect.IGNORED.value
+    return row["effect"], row["reason"], None if is_remark else row["subject"]

@@ -129,8 +129,8 @@ def _feature(feature: str, level: int, known: Levels, release: str) -> Refusal:
     reads = f"reads levels up to {known.most}" if known.most else "does not know the feature"
     reader = least_release({feature: level})
     remedy = (
-        f"start Kafka {reader or 'of a later release'}, or there run kafka-features.sh "
-        f"--bootstrap-server HOST:PORT downgrade --feature {feature}={known.most}"
+        f"start Kafka {reader or 'of a later release'}; or, while it runs, lower the feature: "
+        f"kafka-features.sh --bootstrap-server HOST:PORT downgrade --feature {feature}={known.most}"
     )
     subject = f"feature {feature} at level {level}"
     return Refusal(Refused.FEATURE, Effect.ENDS, subject, f"Kafka {release} {reads}", remedy)
