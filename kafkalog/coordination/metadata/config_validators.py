@@ -37,6 +37,14 @@ class ConfigDefinition:
     has_any_case: bool = False
     is_required: bool = False
 
+    @property
+    def limits(self) -> str:
+        """The range or the list of values, in words; empty where there is neither."""
+        if self.values:
+            return "one of " + ", ".join(self.values)
+        bounds = ((self.least, "at least"), (self.most, "at most"))
+        return ", ".join(f"{words} {bound}" for bound, words in bounds if bound is not None)
+
     def refusal(self, value: str) -> str | None:
         """Return why the release refuses a value, None if it takes it."""
         text = value.strip()
@@ -117,8 +125,7 @@ def _definition(row: Mapping[str, Any]) -> ConfigDefinition:
     )
 
 
-def last_release_of(of: str, name: str) -> str | None:
-    """Return the last release that knows a config; None for a name that none of them knows, such as
-    one of a plug-in."""
-    known = [each for each in read_releases() if name in config_definitions(of, each)]
-    return known[-1] if known else None
+def releases_with(of: str, name: str) -> list[str]:
+    """Return the releases that know a config, the earliest first; none for a name that none of them
+    knows, such as one of a plug-in."""
+    return [each for each in read_releases() if name in config_definitions(of, each)]

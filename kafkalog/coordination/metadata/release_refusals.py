@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kafkalog.coordination.metadata.config_validators import config_definitions, last_release_of
+from kafkalog.coordination.metadata.config_validators import config_definitions, releases_with
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.coordination.metadata.record_versions import first_reader, read_versions
 from kafkalog.coordination.metadata.releases import (
     METADATA_VERSION,
     Levels,
+    is_at_least,
     least_release,
     levels_of,
     metadata_version_name,
@@ -69,13 +70,13 @@ class Refusal:
 @dataclass(slots=True)
 class SeenRecords:
     """The record types of `__cluster_metadata` that a start reads, each with the highest version
-    that a reader must know, and the offset of the first record that needs it. `names` has those
-    that are known."""
+    that a reader must know, and the offset of the first record that needs it, None in a snapshot.
+    `names` has those that are known."""
 
-    versions: dict[int, tuple[int, int]] = field(default_factory=dict)
+    versions: dict[int, tuple[int, int | None]] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
 
-    def add(self, offset: int, record_type: int, version: int, name: str | None) -> None:
+    def add(self, offset: int | None, record_type: int, version: int, name: str | None) -> None:
         """Take a record."""
         known = self.versions.get(record_type)
         if known is None or version > known[0]:
@@ -113,7 +114,7 @@ def _metadata_version(level: int, known: Levels, release: str) -> Refusal:
         reason = f"Kafka {release} reads up to {metadata_version_name(known.most)}"
         reader = least_release({METADATA_VERSION: level})
         made = release_of(level) if reader is None else reader
-        remedy = f"start Kafka {made or 'of a later release'}, or a later one: it is not lowered"
+        remedy = f"start Kafka {made or 'of a later release'}, or a later one: a {METADATA_VERSION} is not lowered"
     else:
         reason = f"Kafka {release} reads {metadata_version_name(known.least)} and later"
         remedy = (
@@ -128,8 +129,8 @@ def _feature(feature: str, level: int, known: Levels, release: str) -> Refusal:
     reads = f"reads levels up to {known.most}" if known.most else "does not know the feature"
     reader = least_release({feature: level})
     remedy = (
-        f"start Kafka {reader or 'of a later release'}, or there run kafka-features.sh "
-        f"--bootstrap-server HOST:PORT downgrade --feature {feature}={known.most}"
+        f"start Kafka {reader or 'of a later release'}; or, while it runs, lower the feature: "
+        f"kafka-features.sh --bootstrap-server HOST:PORT downgrade --feature {feature}={known.most}"
     )
     subject = f"feature {feature} at level {level}"
     return Refusal(Refused.FEATURE, Effect.ENDS, subject, f"Kafka {release} {reads}", remedy)
@@ -138,9 +139,10 @@ def _feature(feature: str, level: int, known: Levels, release: str) -> Refusal:
 def record_refusals(seen: SeenRecords, release: str) -> Iterator[Refusal]:
     """Yield the types and versions of metadata records that a release does not read."""
     known = read_versions(_METADATA_TOPIC, release)
-    for number, (version, offset) in sorted(seen.versions.items(), key=lambda each: each[1][1]):
+    for number, (version, offset) in seen.versions.items():
         name = seen.names.get(number, f"of type {number}")
-        subject = f"record {name} at offset {offset} of {_METADATA_TOPIC}"
+        place = "in the newest snapshot of" if offset is None else f"at offset {offset} of"
+        subject = f"record {name} {place} {_METADATA_TOPIC}"
         reader = first_reader(_METADATA_TOPIC, number, version)
         remedy = f"start Kafka {reader} or later" if reader else "no known release reads it"
         if number not in known:
@@ -171,10 +173,9 @@ def _config(of: str, resource: str, name: str, value: str, release: str) -> Refu
     )
     change = f"kafka-configs.sh --bootstrap-server HOST:PORT --alter {entity}"
     if definition is None:
-        last = last_release_of(of, name)
-        if last is None:
+        reason = _unknown_config(of, name, release)
+        if reason is None:
             return None
-        reason = f"Kafka {last} was the last release with this config, and it has no effect"
         remedy = f"remove it: {change} --delete-config {name}"
         return Refusal(kind, Effect.IGNORED, f"{where}: {name}", reason, remedy)
     refused = definition.refusal(value)
@@ -183,6 +184,17 @@ def _config(of: str, resource: str, name: str, value: str, release: str) -> Refu
     effect = Effect.ENDS if of == _TOPIC else Effect.IGNORED
     remedy = f"before the change, with the version that runs: {change} --delete-config {name}"
     return Refusal(kind, effect, f"{where}: {name}={value}", refused, remedy)
+
+
+def _unknown_config(of: str, name: str, release: str) -> str | None:
+    """Return why a config has no effect that a release does not know; None for one of a plug-in,
+    which no release knows."""
+    known = releases_with(of, name)
+    if not known:
+        return None
+    if is_at_least(release, known[-1]):
+        return f"Kafka {known[-1]} was the last release with this config, and it has no effect"
+    return f"Kafka {known[0]} is the first release with this config, and it has no effect"
 
 
 def property_refusals(properties: Mapping[str, str], release: str) -> Iterator[Refusal]:
@@ -196,8 +208,7 @@ def property_refusals(properties: Mapping[str, str], release: str) -> Iterator[R
             if reason is not None:
                 subject, remedy = f"{name}={value}", f"change {name} in server.properties"
                 yield Refusal(Refused.PROPERTY, Effect.ENDS, subject, reason, remedy)
-        elif (last := last_release_of(_BROKER, name)) is not None:
-            reason = f"Kafka {last} was the last release with this config, and it has no effect"
+        elif (reason := _unknown_config(_BROKER, name, release)) is not None:
             yield Refusal(
                 Refused.PROPERTY, Effect.IGNORED, name, reason, "remove it from server.properties"
             )

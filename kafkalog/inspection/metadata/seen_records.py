@@ -13,21 +13,24 @@ from kafkalog.messages.record_readers import needed_version
 _READ_OR_UNKNOWN = (None, UNKNOWN_TYPE, UNKNOWN_VERSION)
 
 
-def seen_records(entries: Iterable[MetadataEntry]) -> SeenRecords:
-    """Return the types and versions of a copy's records, of a snapshot or of the log: control
+def seen_records(
+    entries: Iterable[MetadataEntry], of_snapshot: Iterable[MetadataEntry] = ()
+) -> SeenRecords:
+    """Return the types and versions of a copy's records, those of a snapshot first: control
     records, which every release reads, and records that cannot be read are left out."""
     seen = SeenRecords()
+    for entry in of_snapshot:
+        _add(seen, entry, None)
     for entry in entries:
-        add_entry(seen, entry)
+        _add(seen, entry, entry.offset)
     return seen
 
 
-def add_entry(seen: SeenRecords, entry: MetadataEntry) -> None:
-    """Take a record."""
+def _add(seen: SeenRecords, entry: MetadataEntry, offset: int | None) -> None:
     record = entry.record
     number, version = record.record_type, record.value_version
     if record.is_control or number is None or record.reason not in _READ_OR_UNKNOWN:
         return
     if record.definition is not None and record.value is not None and version is not None:
         version = needed_version(record.definition.value, version, record.value)
-    seen.add(entry.offset, number, version or 0, record.name)
+    seen.add(offset, number, version or 0, record.name)

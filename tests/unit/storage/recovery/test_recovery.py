@@ -132,7 +132,7 @@ def test_a_log_that_ends_below_its_start_begins_again(directory: Path) -> None:
 
 
 def test_the_snapshots_of_a_log_that_begins_again_go_at_once(directory: Path) -> None:
-    # F123, as tests/broker/test_recovery_plan_on_broker.py has seen it; segments wait renamed.
+    # F123, as tests/broker/damage/test_recovery_plan_on_broker.py has seen it; segments wait renamed.
     (directory / log_name(3, ".snapshot")).write_bytes(write_producer_snapshot([]))
     found = plan(directory, RecoverySettings(is_clean_shutdown=True, log_start_offset=50))
     assert [name for name in found.files if name.endswith(".snapshot.deleted")] == []
