@@ -28,13 +28,18 @@ from kafkalog.schemas import table_fields
 from kafkalog.storage.log_dir.other_entries import given_log_dirs
 from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 from kafkalog.words import counted, first_names
 
 _PLAN = "recovery_plan"
 NODES, DIRECTORIES = "node_starts", "log_dir_starts"
 LAST_WITH_ZOOKEEPER = "3.9"
 _MOST_NAMES = 5
-_NO_FATE = ReplicaFate()
+# Counts of what a partition without a directory has none of.
+_NONE_OF_ABSENT = (
+    *("lost_bytes", "lost_records", "salvageable_bytes", "salvageable_records"),
+    *("remaining_faults", "padded_time_indexes"),
+)
 Row = dict[str, Any]
 
 
@@ -250,31 +255,33 @@ def _coordinator_error(load: CoordinatorLoad) -> Row:
 
 
 def _absent_rows(answer: NodeAnswer, logs: Sequence[PartitionLog]) -> Iterator[Row]:
-    """Yield the rows of partitions that have no directory and begin empty."""
+    """Yield the rows of partitions that have no directory."""
     log_dirs = {log.log_dir.path: log.log_dir for log in logs}
     files = answer.start.files
-    for topic, number, path, fate in answer.start.absent:
-        log_dir = log_dirs.get(path)
-        recorded = log_dir.high_watermarks.get((topic, number)) if log_dir is not None else None
+    for each in answer.start.absent:
+        log_dir = log_dirs.get(each.log_dir)
+        key = each.topic, each.partition
+        recorded = log_dir.high_watermarks.get(key, 0) if log_dir is not None else 0
+        plan = RecoveryPlan(log_end_offset=0)
+        if each.future is not None:
+            is_clean = log_dir is not None and log_dir.is_clean_shutdown
+            plan = plan_recovery(each.future, RecoverySettings(is_clean))
+        end = plan.log_end_offset
         yield {
+            **dict.fromkeys(_NONE_OF_ABSENT, 0),
             "cluster_id": files.cluster_id,
             "broker_id": files.node_id,
-            "input_path": path,
-            "topic": topic,
-            "partition": number,
-            "directory": os.path.join(path, f"{topic}-{number}"),
-            "broker_starts": True,
-            "log_start_offset": 0,
-            "log_end_offset": 0,
-            "lost_bytes": 0,
-            "lost_records": 0,
-            "salvageable_bytes": 0,
-            "salvageable_records": 0,
-            "missing_offsets": recorded or 0,
-            "remaining_faults": 0,
-            "padded_time_indexes": 0,
+            "input_path": each.log_dir,
+            "topic": each.topic,
+            "partition": each.partition,
+            "directory": each.future or os.path.join(each.log_dir, f"{key[0]}-{key[1]}"),
+            "broker_starts": plan.start_error is None,
+            "start_error": plan.start_error,
+            "log_start_offset": plan.log_start_offset,
+            "log_end_offset": end,
+            "missing_offsets": None if end is None else max(recorded - end, 0),
             "is_set_aside": False,
-            "has_leader": fate.has_leader,
+            "has_leader": each.fate.has_leader,
         }
 
 

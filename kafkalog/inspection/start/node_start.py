@@ -24,11 +24,12 @@ from kafkalog.inspection.start.meta_properties import assigned_id, meta_reasons,
 from kafkalog.inspection.start.node_directories import NodeDirectory, NodeFiles
 from kafkalog.inspection.start.permissions import BrokerUser, most_frequent_owner, refused_files
 from kafkalog.inspection.start.reasons import Reason, move_away
-from kafkalog.storage.names import CLUSTER_METADATA, partition_name
+from kafkalog.storage.names import CLUSTER_METADATA, PartitionName, partition_name
 from kafkalog.storage.partition_log import PARTITION_METADATA
 from kafkalog.words import counted, first_names
 
 _MOST_NAMES = 3
+_FUTURE = "future"
 Row = Mapping[str, Any]
 
 
@@ -50,19 +51,31 @@ class DirectoryStart:
         return [entry.path for entry, name in self.directory.partitions() if name.mark == "delete"]
 
 
+@dataclass(frozen=True, slots=True)
+class AbsentPartition:
+    """A partition that the metadata has in a log directory, and that has no directory there: it
+    begins empty, unless one marked `-future` takes the place."""
+
+    topic: str
+    partition: int
+    log_dir: str
+    fate: ReplicaFate
+    future: str | None
+
+
 @dataclass(slots=True)
 class NodeStart:
     """A node at its start: `reasons` are all of why it does not start, `fates` what becomes of
-    partitions by the paths of their directories, `absent` those that have no directory, each with
-    the directory where it begins empty. `assumed` is what no file says, `notices` why partitions
-    are set aside or have no leader although the node starts."""
+    partitions by the paths of their directories, `absent` those that have no directory. `assumed`
+    is what no file says, `notices` why partitions are set aside or have no leader although the node
+    starts."""
 
     files: NodeFiles
     directories: Sequence[DirectoryStart]
     reasons: Sequence[Reason]
     image: MetadataImage | None
     fates: Mapping[str, ReplicaFate] = field(default_factory=dict)
-    absent: Sequence[tuple[str, int, str, ReplicaFate]] = ()
+    absent: Sequence[AbsentPartition] = ()
     assumed: Sequence[str] = ()
     notices: Sequence[Reason] = ()
 
@@ -161,39 +174,36 @@ def _mending_line(row: Row, folder: str, log_dir: str) -> str:
 
 
 def _doubles(node: NodeFiles, rows: Sequence[Row], image: MetadataImage | None) -> Iterator[Reason]:
-    """Yield the partitions that are in two directories under the same name. The replica to move
-    away is the one that ends earlier; of the same end the one that is not assigned."""
-    places: defaultdict[tuple[str, int, str | None], list[NodeDirectory]] = defaultdict(list)
+    """Yield the partitions that are in two directories, or that two directories are to become. The
+    replica to move away is the one that ends earlier; of the same end the one that is not
+    assigned."""
+    places: defaultdict[PartitionName, list[tuple[NodeDirectory, str]]] = defaultdict(list)
     for each in node.directories:
-        for _, name in each.partitions():
-            if name.mark in (None, "future"):
-                places[name.topic, name.partition, name.mark].append(each)
-    ends = {row["directory"]: row["log_end_offset"] for row in rows}
-    for (topic, number, mark), found in places.items():
-        if len(found) < 2 or mark is not None:
+        for entry, name in each.partitions():
+            if name.mark in (None, _FUTURE):
+                places[name].append((each, entry.path))
+    ends = {row["directory"]: row["log_end_offset"] or 0 for row in rows}
+    for name, found in places.items():
+        if len(found) < 2:
             continue
-        double = f"{topic}-{number}"
-
-        def worth(each: NodeDirectory, double: str = double) -> tuple[int, bool]:
-            is_assigned = each.directory_id == _assigned(node, image, double)
-            return ends.get(os.path.join(each.path, double)) or 0, is_assigned
-
-        kept, *others = sorted(found, key=worth, reverse=True)
-        for other in others:
-            path = os.path.join(other.path, double)
-            end, kept_end = (worth(each)[0] for each in (other, kept))
-            detail = (
-                f"{double} is in {kept.path} too, where it ends at offset {kept_end:,}, here at "
-                f"{end:,}; kafkalog replicas {kept.path} {other.path} shows whether records differ"
-            )
-            yield Reason(path, detail, move_away(path, other.path), other.path)
+        assigned = _assigned(node, image, name)
+        found.sort(key=lambda it: (ends.get(it[1], 0), it[0].directory_id == assigned))
+        *others, (_, kept) = found
+        for directory, path in others:
+            detail = f"{kept} is of the same partition, and a broker ends at the second one"
+            if name.mark is None:
+                detail += (
+                    f": this one ends at offset {ends.get(path, 0):,}, the other at "
+                    f"{ends.get(kept, 0):,}; kafkalog replicas {os.path.dirname(kept)} "
+                    f"{directory.path} shows whether their records differ"
+                )
+            yield Reason(path, detail, move_away(path, directory.path), directory.path)
 
 
-def _assigned(node: NodeFiles, image: MetadataImage | None, name: str) -> str | None:
+def _assigned(node: NodeFiles, image: MetadataImage | None, name: PartitionName) -> str | None:
     if image is None or node.node_id is None:
         return None
-    topic, _, number = name.rpartition("-")
-    return Assignments.of(image, node.node_id, ()).place(topic, int(number))
+    return Assignments.of(image, node.node_id, ()).place(name.topic, name.partition)
 
 
 def _without_directories(
@@ -230,7 +240,7 @@ def _add_fates(start: NodeStart, image: MetadataImage, node_id: int) -> None:
         (name.topic, name.partition): entry.path
         for each in start.files.directories
         for entry, name in each.partitions()
-        if name.mark == "future"
+        if name.mark == _FUTURE
     }
     for each in start.directories:
         for entry, name in each.directory.partitions():
@@ -254,10 +264,15 @@ def _add_fates(start: NodeStart, image: MetadataImage, node_id: int) -> None:
         if each.is_there
     }
     start.absent = [
-        (topic, number, path, fate)
+        AbsentPartition(topic, number, path, fate, _in(path, futures.get((topic, number))))
         for topic, number, fate in assignments.absent(present)
         if (path := by_id.get(assignments.place(topic, number))) is not None
     ]
+
+
+def _in(log_dir: str, path: str | None) -> str | None:
+    """Return a path if it is in a log directory."""
+    return path if path is not None and os.path.dirname(path) == log_dir else None
 
 
 def _other_ids(start: NodeStart, image: MetadataImage) -> Iterator[Reason]:
