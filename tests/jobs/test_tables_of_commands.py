@@ -29,7 +29,7 @@ TABLES = {
     "check": ("checksum_report", "faults"),
     "compaction": ("compaction_report", "compaction_findings"),
     "lag-history": ("lag_history", "group_generations"),
-    "recover": ("recovery_plan", "producer_sequences"),
+    "recover": ("recovery_plan", "node_starts", "log_dir_starts", "producer_sequences"),
     "retention": ("retention_plan",),
     "schemas": ("schema_ids",),
     "state": ("state", "state_partitions"),

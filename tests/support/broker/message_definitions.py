@@ -22,11 +22,13 @@ _ON_THE_WIRE = ("request", "response", "header")
 _KEY_AND_VALUE = ("coordinator-key", "coordinator-value")
 
 
-def kafka_definitions(jars: str = "broker", *, on_the_wire: bool = False) -> dict[str, Definition]:
+def kafka_definitions(
+    jars: str = "broker", *, on_the_wire: bool = False, kafka_version: str | None = None
+) -> dict[str, Definition]:
     """Return the definitions in a class path's jars: those of requests, responses and their
     headers, or all others."""
     found: dict[str, Definition] = {}
-    for jar in map(Path, class_path(jars).split(os.pathsep)):
+    for jar in map(Path, class_path(jars, kafka_version).split(os.pathsep)):
         if jar.name.startswith("kafka"):
             of_jar = (
                 data for data in _in_jar(jar) if (data["type"] in _ON_THE_WIRE) == on_the_wire
