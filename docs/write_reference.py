@@ -76,9 +76,9 @@ def releases_section() -> str:
     first to read, and to refuse."""
     lines = [
         "`schemas/releases` has what releases make, read and refuse, written from the classes in "
-        "Kafka's jars ([F1010 to F1018](format.md#releases-of-kafka)); `make reference` makes these "
-        "tables of it. `kafkalog metadata --by feature --kafka 4.1` compares a cluster with it. Of "
-        "releases before 3.9 it is not known what they read.",
+        "Kafka's jars ([F1010 to F1018](format.md#releases-of-kafka)); `make reference` makes "
+        "these tables of it. `kafkalog metadata --by feature --kafka 4.1` compares a cluster with "
+        "it. Of releases before 3.9 it is not known what they read.",
         "",
         "| Kafka | `metadata.version` | other features of a new cluster | `metadata.version` and "
         "other features that it reads |",
@@ -90,8 +90,8 @@ def releases_section() -> str:
         lines.append(f"| {release} | {_made_text(made)} | {others} | {_read_text(release)} |")
     lines += [
         "",
-        "| Kafka | was the first to read these records | limits of configs that it changed | configs "
-        "that it no longer has |",
+        "| Kafka | was the first to read these records | limits of configs that it changed | "
+        "configs that it no longer has |",
         "|---|---|---|---|",
     ]
     for before, release in pairwise(read_releases()):

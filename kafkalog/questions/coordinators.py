@@ -104,7 +104,9 @@ def _consequence_words(load: CoordinatorLoad) -> str:
     waiting = counted(load.waiting, thing)
     has = "has" if load.waiting == 1 else "have"
     if load.consequence is Consequence.WAIT:
-        return f"{waiting} {has} no coordinator until another version starts or the record is gone"
+        return (
+            f"{waiting} {has} no coordinator until another version starts or the record is removed"
+        )
     if load.consequence is Consequence.EMPTY:
         return (
             f"the broker answers as if there were no groups: {waiting} {has} no commits there, and "

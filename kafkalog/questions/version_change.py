@@ -71,7 +71,8 @@ def version_words(rows: Sequence[Row], kafka_version: str) -> str:
     """Return a line about the rows."""
     ends = sum(row["effect"] == Effect.ENDS.value for row in rows)
     if ends:
-        return f"Kafka {kafka_version} does NOT start with this metadata, for {counted(ends, 'reason')}"
+        reasons = counted(ends, "reason")
+        return f"Kafka {kafka_version} does NOT start with this metadata, for {reasons}"
     parts = [f"Kafka {kafka_version} starts, as far as the metadata says"]
     waiting = sum(row["kind"] == _COORDINATOR and _is_refused(row) for row in rows)
     if waiting:

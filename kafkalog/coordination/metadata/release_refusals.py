@@ -114,7 +114,10 @@ def _metadata_version(level: int, known: Levels, release: str) -> Refusal:
         reason = f"Kafka {release} reads up to {metadata_version_name(known.most)}"
         reader = least_release({METADATA_VERSION: level})
         made = release_of(level) if reader is None else reader
-        remedy = f"start Kafka {made or 'of a later release'}, or a later one: a {METADATA_VERSION} is not lowered"
+        remedy = (
+            f"start Kafka {made or 'of a later release'}, or a later one: a {METADATA_VERSION} is "
+            "not lowered"
+        )
     else:
         reason = f"Kafka {release} reads {metadata_version_name(known.least)} and later"
         remedy = (
@@ -199,7 +202,7 @@ def _unknown_config(of: str, name: str, release: str) -> str | None:
 
 def property_refusals(properties: Mapping[str, str], release: str) -> Iterator[Refusal]:
     """Yield what a release refuses of a server.properties: wrong values end the process, as do
-    configs without a default that are missing; names that are gone have no effect."""
+    configs without a default that are missing; names that it does not know have no effect."""
     known = config_definitions(_BROKER, release)
     for name, value in sorted(properties.items()):
         definition = known.get(name)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from kafkalog.coordination.metadata.release_refusals import SeenRecords
 from kafkalog.inspection.metadata.metadata_log import MetadataEntry
 from kafkalog.messages.internal_records import UNKNOWN_TYPE, UNKNOWN_VERSION
-from kafkalog.messages.record_readers import needed_version
+from kafkalog.messages.schema import needed_version
 
 _READ_OR_UNKNOWN = (None, UNKNOWN_TYPE, UNKNOWN_VERSION)
 

@@ -11,9 +11,9 @@ from kafkalog.questions.coordinators import CoordinatorSettings, coordinators
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from kafkalog.views.engine import LocalViews
-from tests.support.broker.coordinator_cases import CASES, CoordinatorCase
 from tests.support.broker.kafka_server import KafkaServer
 from tests.support.broker.partition_files import demand_recovery
+from tests.support.broker.releases.coordinator_cases import CASES, CoordinatorCase
 
 pytestmark = pytest.mark.deep
 

@@ -12,8 +12,13 @@ from kafkalog.questions.coordinators import CoordinatorSettings, coordinators
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from kafkalog.views.engine import LocalViews
-from tests.support.broker.coordinator_cases import CASES, GROUP_CASES, CoordinatorCase, commit
 from tests.support.broker.old_broker import OldBroker, old_broker
+from tests.support.broker.releases.coordinator_cases import (
+    CASES,
+    GROUP_CASES,
+    CoordinatorCase,
+    commit,
+)
 from tests.support.broker.zookeeper_server import zookeeper_server
 
 pytestmark = pytest.mark.deep

@@ -5,16 +5,17 @@ from pathlib import Path
 import pytest
 
 from tests.support.broker import java_tools
-from tests.support.broker.config_values import VALUES
-from tests.support.broker.write_releases import FOLDER, KAFKA_VERSIONS, release_of, texts
+from tests.support.broker.releases import write_releases
+from tests.support.broker.releases.config_values import VALUES
+from tests.support.broker.releases.write_releases import FOLDER, KAFKA_VERSIONS, release_of, texts
 
 pytestmark = pytest.mark.deep
 
-_PROGRAM = Path(java_tools.__file__).parent / "java" / "ParsedConfigs.java"
+_PROGRAM = Path(write_releases.__file__).parent / "java" / "ParsedConfigs.java"
 
 
 def test_the_tables_are_what_the_classes_say() -> None:
-    # F1010 to F1013; `python -m tests.support.broker.write_releases` writes them.
+    # F1010 to F1013; `python -m tests.support.broker.releases.write_releases` writes them.
     assert texts() == {path.name: path.read_text() for path in FOLDER.glob("*.json")}
 
 

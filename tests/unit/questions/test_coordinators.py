@@ -23,7 +23,7 @@ def test_nothing_is_said_of_a_coordinator_that_loads() -> None:
     [
         (
             *("__consumer_offsets", Consequence.WAIT, 2),
-            "2 groups have no coordinator until another version starts or the record is gone",
+            "2 groups have no coordinator until another version starts or the record is removed",
         ),
         (
             *("__consumer_offsets", Consequence.EMPTY, 1),

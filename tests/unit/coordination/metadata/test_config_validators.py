@@ -3,7 +3,7 @@
 import pytest
 
 from kafkalog.coordination.metadata.config_validators import config_definitions, releases_with
-from tests.support.broker.config_values import VALUES
+from tests.support.broker.releases.config_values import VALUES
 
 
 @pytest.mark.parametrize(("release", "of", "name", "value", "is_refused"), VALUES)

@@ -13,7 +13,7 @@ from kafkalog.inspection.groups.coordinator_loading import (
 )
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from tests.support.broker.coordinator_cases import (
+from tests.support.broker.releases.coordinator_cases import (
     CASES,
     GROUP_CASES,
     SHARE_CASES,

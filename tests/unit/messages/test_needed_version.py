@@ -1,7 +1,7 @@
 """Readers that do not know a message's version. Rule: docs/format.md F1015."""
 
 from kafkalog.messages.catalog import message
-from kafkalog.messages.record_readers import needed_version
+from kafkalog.messages.schema import needed_version
 
 
 def test_tagged_fields_need_no_newer_reader() -> None:

@@ -1,7 +1,7 @@
 """Write schemas/releases: what each release of Kafka reads, makes and refuses, from the classes and
 definitions inside its jars.
 
-    python -m tests.support.broker.write_releases
+    python -m tests.support.broker.releases.write_releases
 """
 
 import json
@@ -18,7 +18,7 @@ from kafkalog.storage.names import (
     TRANSACTION_STATE,
 )
 from tests.support.broker.java_tools import QUICK_START, run_tool
-from tests.support.broker.message_definitions import kafka_definitions
+from tests.support.broker.releases.message_definitions import kafka_definitions
 from tests.support.repository import ROOT
 
 FOLDER = ROOT / "schemas" / "releases"
@@ -28,7 +28,7 @@ _PROGRAM = Path(__file__).parent / "java" / "ReleaseFacts.java"
 _TOPICS = (CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE)
 _ALWAYS = ("name", "type")
 _BOUNDS = {"least", "most", "values"}
-# A longer list of values is no help.
+# Longer lists of values say little.
 _LONGEST_TEXT = 100
 _CHECKED = (*_ALWAYS, "required", "least", "most", "values")
 
