@@ -150,7 +150,10 @@ def _named(
         if name is None:
             allowed = f"an option; {name_suggestions([str(key)], by_option)}"
             raise OptionError(f"{OPTION} {path}: {place}", key, allowed)
-        found[name] = value
+        if isinstance(value, list) and not getattr(options[name], "multiple", False):
+            raise OptionError(f"{OPTION} {path}: {place}.{key}", value, "one value")
+        if value is not None:
+            found[name] = value
     return found
 
 
@@ -170,7 +173,8 @@ def _run(
                 each.handle_parse_result(own, values, [])
     except click.UsageError as error:
         raise RefusedOptionError(place, usage_error_text(error)) from error
-    parsed = {name: own.params[name] for name in named}
+    # A flag without an opposite has no argument where it is false.
+    parsed = {name: own.params.get(name, False) for name in named}
     return TopicRun(
         tuple(topics), {**context.params, **parsed, "topics": tuple(topics), _PARAMETER: None}
     )
