@@ -90,6 +90,15 @@ def test_what_a_file_has_wrong_is_named_with_its_place(
     assert "--topics-file" in str(error.value) and "topics.yaml" in str(error.value)
 
 
+def test_null_is_an_option_s_own_default(tmp_path: Path) -> None:
+    # F1090
+    text = "topics: {a: {compression: null, partition_by: null, catalog: null}}"
+    given = ("--compression", "lz4", "--partition-by", "day", "--catalog", "lake")
+    (run,) = runs_of(tmp_path, text, *given)
+    chosen = [run.parameters[name] for name in ("compression", "partition_by", "catalog")]
+    assert chosen == ["zstd", (), None]
+
+
 def test_topics_are_named_in_the_file_alone(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="--topics-file cannot be used with --topic"):
         runs_of(tmp_path, "topics: {a: {}}", "--topic", "b")
