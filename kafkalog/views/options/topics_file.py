@@ -173,13 +173,20 @@ def _run(
                 each.handle_parse_result(own, values, [])
     except click.UsageError as error:
         raise RefusedOptionError(place, usage_error_text(error)) from error
-    for name in named.keys() - given.keys():
-        options[name].handle_parse_result(own, {}, [])
     # A flag without an opposite has no argument where it is false.
-    parsed = {name: own.params.get(name, False) for name in named}
+    parsed = {name: own.params.get(name, False) for name in given}
+    parsed |= {name: _default(options[name], own) for name in named.keys() - given.keys()}
     return TopicRun(
         tuple(topics), {**context.params, **parsed, "topics": tuple(topics), _PARAMETER: None}
     )
+
+
+def _default(option: click.Parameter, context: click.Context) -> Any:
+    """Return the value of an option that is not given."""
+    default = option.to_info_dict().get("default")
+    if default is None:
+        return () if getattr(option, "multiple", False) else None
+    return option.type_cast_value(context, default)
 
 
 def _text(option: click.Parameter, value: Any) -> list[str]:
