@@ -59,6 +59,7 @@ class KafkaServer:
     go, by default a directory in `work_dir`; one that exists must belong to the cluster
     `cluster_id` and to node 1. Partitions of which the metadata knows nothing are useless there:
     the broker renames their directories to `-stray`. `settings` are further ones, or others.
+    Without a `port` for clients each start takes a free one.
     """
 
     def __init__(
@@ -69,12 +70,14 @@ class KafkaServer:
         cluster_id: str = CLUSTER_ID,
         node_id: int = NODE_ID,
         settings: Mapping[str, object] = MappingProxyType({}),
+        port: int | None = None,
     ) -> None:
         self.work_dir = work_dir.resolve()
         self.log_dir = log_dir.resolve() if log_dir else self.work_dir / "log"
         self.log_file = self.work_dir / "server.log"
         self.cluster_id = cluster_id
         self._node_id = node_id
+        self._port = port
         self._settings = {**_SETTINGS, **settings}
         self.bootstrap = ""
         self._metadata_dir = self.work_dir / "metadata"
@@ -224,6 +227,7 @@ class KafkaServer:
     def _write_settings(self) -> int:
         """Write server.properties with free ports; the port for clients."""
         port, controller_port = free_ports(2)
+        port = self._port or port
         self.bootstrap = f"{_HOST}:{port}"
         settings = {
             "process.roles": "broker,controller",
