@@ -12,11 +12,7 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format import batch_header as layout
 from kafkalog.format.batch_header import BatchHeader, read_header, wrapped_int64
 from kafkalog.format.faults import Fault
-from kafkalog.format.message_set import (
-    inner_message_spans,
-    read_key_and_value,
-    write_old_message,
-)
+from kafkalog.format.message_set import inner_message_spans, read_key_and_value, write_old_message
 from kafkalog.format.record_batch import (
     BatchFields,
     decompressed_payload,

@@ -1,7 +1,7 @@
 """Which records are a person's, in every file there is, and what is left without them?
 
-`search_inputs` finds them and writes nothing; `write_erased` writes directories without them. Rules:
-docs/erasure.md.
+`search_inputs` finds them and writes nothing; `write_erased` writes directories without them.
+Rules: docs/erasure.md.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DERIVED = (
     (re.compile(r".*(dlq|dead[-_.]?letter|retry).*", re.IGNORECASE), "records that failed"),
     (re.compile(r"connect[-_.].*|.*[-_.]connect[-_.].*"), "a topic of Kafka Connect"),
 )
-OnDone = Callable[[int], object]
+OnDone = Callable[[int], None]
 Row = Mapping[str, Any]
 
 
@@ -184,9 +184,13 @@ class ErasureTotals:
 
     def words(self) -> str:
         """Return a line about them."""
-        searched = f"{counted(self.records, 'record')} in {counted(self.files, 'log file')} searched"
+        searched = (
+            f"{counted(self.records, 'record')} in {counted(self.files, 'log file')} searched"
+        )
         if self.matches:
-            found = f"{counted(self.matches, 'record')} found in {counted(len(self.topics), 'topic')}"
+            found = (
+                f"{counted(self.matches, 'record')} found in {counted(len(self.topics), 'topic')}"
+            )
         else:
             found = "no record found"
         held = f", {self.held} of them on legal hold" if self.held else ""
@@ -226,7 +230,7 @@ class LoneTombstones:
 
 
 def search_inputs(
-    request: ErasureRequest, *, processes: int | None, on_done: OnDone = lambda size: None
+    request: ErasureRequest, *, processes: int | None, on_done: OnDone = lambda _: None
 ) -> Erasure:
     """Search every log file under the request's paths. `on_done` gets the bytes of each that is
     done. Raises LogDirError for a path without files."""
@@ -247,7 +251,7 @@ def search_files(
     entries: Sequence[InputEntry],
     *,
     processes: int | None,
-    on_done: OnDone = lambda size: None,
+    on_done: OnDone = lambda _: None,
 ) -> Erasure:
     """Search those of the files that are logs."""
     logs = [entry for entry in entries if entry.part is Part.LOG]
@@ -285,7 +289,7 @@ def write_erased(
     *,
     hashes: bool,
     processes: int | None,
-    on_done: OnDone = lambda size: None,
+    on_done: OnDone = lambda _: None,
 ) -> list[WrittenFile]:
     """Write every file of the inputs below `scratch`, without the records that were found: each
     input's files in `scratch` itself, or in a folder of their own where there are several inputs.
@@ -471,16 +475,16 @@ def _record_rows(search: FileSearch) -> Iterator[Row]:
         }
 
 
-def _lone_tombstones(
-    place: tuple[str, int, str], searches: Sequence[FileSearch]
-) -> LoneTombstones:
+def _lone_tombstones(place: tuple[str, int, str], searches: Sequence[FileSearch]) -> LoneTombstones:
     with_value: set[int] = set()
     horizons: dict[int, int] = {}
     for each in searches:
         hits = each.hits
         with_value.update(hits.keys[~hits.tombstones].tolist())
         chosen = hits.tombstones
-        horizons.update(zip(hits.keys[chosen].tolist(), hits.horizons[chosen].tolist(), strict=True))
+        horizons.update(
+            zip(hits.keys[chosen].tolist(), hits.horizons[chosen].tolist(), strict=True)
+        )
     lone = {key: horizon for key, horizon in horizons.items() if key not in with_value}
     last = max(lone.values(), default=-1)
     is_known = bool(lone) and min(lone.values()) >= 0

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkalog import __version__
 from kafkalog.errors import OptionError
 from kafkalog.inspection.erasure.erased_files import WrittenFile
 from kafkalog.inspection.erasure.file_search import FileSearch
@@ -40,10 +39,11 @@ LIMITS = (
 
 @dataclass(frozen=True, slots=True)
 class ProofRequest:
-    """What a proof says beyond what was found: the time, the key of the HMACs (None for none), and
-    the public key of the signature (None for none)."""
+    """What a proof says beyond what was found: the time, kafkalog's version, the key of the HMACs
+    and the public key of the signature, None without one."""
 
     now_ms: int
+    version: str
     hmac_key: bytes | None = None
     public_key: str | None = None
 
@@ -61,7 +61,7 @@ def proof(
     return {
         "format": FORMAT,
         "version": VERSION,
-        "kafkalog": __version__,
+        "kafkalog": request.version,
         "created": time_text(request.now_ms),
         "created_ms": request.now_ms,
         "inputs": [*dict.fromkeys(each.input_path for each in erasure.entries)],

@@ -20,8 +20,9 @@ def erasure_page(proof: Mapping[str, Any]) -> str:
         "body",
         element("header", element("h1", title), element("dl", *_facts(proof), class_="facts")),
         element("main", *_sections(proof)),
-        element("footer", f"Made by kafkalog {proof['kafkalog']} from files alone, which it only "
-                "read."),  # fmt: skip
+        element(
+            "footer", f"Made by kafkalog {proof['kafkalog']} from files alone, which it only read."
+        ),
     )
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     head = element(

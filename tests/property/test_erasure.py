@@ -74,10 +74,8 @@ def test_messages_of_formats_0_and_1_without_some(data: st.DataObject, magic: in
         for message, offsets in _messages(encoded)
     )
     kept = [record for record in records if record.offset not in erased]
-    found = [
-        record for message, _ in _messages(left) for record in read_batch(message, 0)
-    ]
-    if records and records[0].timestamp_type == 1 or not kept:
+    found = [record for message, _ in _messages(left) for record in read_batch(message, 0)]
+    if (records and records[0].timestamp_type == 1) or not kept:
         # A wrapper of LogAppendTime keeps its time, which is that of all.
         assert [record.offset for record in found] == [record.offset for record in kept]
     assert [(each.key, each.value) for each in found] == [(each.key, each.value) for each in kept]

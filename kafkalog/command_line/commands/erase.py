@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkalog import __version__
 from kafkalog.command_line.findings_table import exit_code, write_answer, write_verdict
 from kafkalog.command_line.terminal import (
     print_note,
@@ -45,7 +46,7 @@ _COLUMNS = {
         "file",
     ),
 }
-_TEXTS = {"timestamp_ms": time_text}
+_TEXTS: dict[str, Callable[[Any], str]] = {"timestamp_ms": time_text}
 
 _EPILOG = """\
 \b
@@ -318,7 +319,7 @@ def _proof_request(files: _Files, hmac_key: bytes | None) -> ProofRequest:
         if path is not None:
             refuse_unwritable_file(name, path)
     public_key = None if files.sign_key is None else public_key_of("--sign-key", files.sign_key)
-    return ProofRequest(time.time_ns() // 1_000_000, hmac_key, public_key)
+    return ProofRequest(time.time_ns() // 1_000_000, __version__, hmac_key, public_key)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The search of one log file for a person's records: where they are, and what could not be searched.
+"""The search of one log file for a person's records: where they are, and what was not searched.
 
 It reads as `kafkalog find` does. Rules: docs/erasure.md F1108 to F1112.
 """
@@ -75,11 +75,13 @@ class Hits:
     @property
     def erased(self) -> BoolArray:
         """Which are to be removed: all but those on legal hold."""
-        return ~self.held
+        erased: BoolArray = ~self.held
+        return erased
 
     @property
     def tombstones(self) -> BoolArray:
-        return self.value_sizes == NO_VALUE
+        tombstones: BoolArray = self.value_sizes == NO_VALUE
+        return tombstones
 
     def by_batch(self) -> Mapping[int, frozenset[int]]:
         """Return the offsets to be removed, by the positions of their batches in ascending

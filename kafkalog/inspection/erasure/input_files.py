@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import list_directory, readable_entries, special_entries
@@ -112,7 +113,7 @@ class _Walk:
     def _own_files(self, directory: str, entries: list[Entry]) -> Iterator[InputEntry]:
         topic, partition, mark, is_tiered = _partition_of(directory)
         bases = [base for each in entries if (base := segment_base_offset(each.name)) is not None]
-        following = dict(zip(bases, bases[1:], strict=False))
+        following = dict(pairwise(bases))
         for entry in entries:
             part, why = _part(entry.name)
             if part is None:

@@ -31,9 +31,7 @@ class RecordMatcher:
     decodes.
     """
 
-    def __init__(
-        self, identifiers: Sequence[Identifier], decoders: Sequence[Decoder] = ()
-    ) -> None:
+    def __init__(self, identifiers: Sequence[Identifier], decoders: Sequence[Decoder] = ()) -> None:
         self._keys = pa.array(sorted(_values(identifiers, Kind.KEY)), pa.binary())
         self._headers = {(each.name, each.value) for each in _of(identifiers, Kind.HEADER)}
         self._texts = sorted(_values(identifiers, Kind.TEXT))
