@@ -218,10 +218,10 @@ class LoneTombstones:
     def words(self) -> str:
         """Return a line about them."""
         when = (
-            "the cleaner removes it delete.retention.ms (24 hours by default) after it has passed "
-            "over it the first time"
+            "in a compacted topic the cleaner removes it at the first cleaning that comes "
+            "delete.retention.ms (24 hours by default) after the one that marks it"
             if self.horizon_ms is None
-            else f"a cleaning after {time_text(self.horizon_ms)} removes it"
+            else f"the first cleaning after {time_text(self.horizon_ms)} removes it"
         )
         return (
             f"not yet erased: {self.directory}: {counted(self.keys, 'key')} with only a tombstone, "

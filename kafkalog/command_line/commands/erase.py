@@ -373,8 +373,9 @@ def _erase(
                     on_done=bar.update,
                 )
             refuse_running_brokers(entries)
-            if files.are_wanted:
-                _write_proof(erasure, written, (scratch, target), proof_request, files)
+        # Now the directory is there. A run that is killed leaves no proof of one that is not.
+        if files.are_wanted:
+            _write_proof(erasure, written, (scratch, target), proof_request, files)
     totals = erasure.totals
     verdict = f"{counted(totals.erased, 'record')} erased: {erasure.words()}; written: {target}"
     return output.end(verdict, has_findings=not totals.is_complete)

@@ -11,9 +11,7 @@ from kafkalog.inspection.erasure.record_matching import RecordMatcher, everywher
 Header = tuple[str, bytes | None]
 
 
-def _records(
-    *rows: tuple[bytes | None, bytes | None, list[Header]],
-) -> pa.RecordBatch:
+def _records(*rows: tuple[bytes | None, bytes | None, list[Header]]) -> pa.RecordBatch:
     headers = [[{"key": name, "value": value} for name, value in row[2]] for row in rows]
     schema = record_schema(("key", "value", "headers"))
     return pa.RecordBatch.from_pydict(
