@@ -52,6 +52,7 @@ COMMANDS = {
     "retention": "Show which segments a broker's retention deletes, when, and why.",
     "compaction": "Check whether cleaned logs keep the cleaner's guarantees.",
     "erase": "Write log directories without a person's records, and a proof of it.",
+    "restore": "Write a cluster that boots, as of one moment, from copies of brokers' disks.",
     "salvage": "Write a new log directory with everything that is intact in a damaged one.",
     "undelete": "Restore what a broker has deleted but not yet removed.",
     "optimize": "Write the small files of a table again as large ones.",
@@ -66,7 +67,7 @@ COMMANDS = {
 }
 _FOLDERS = {
     **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
-    **dict.fromkeys(("diff", "erase", "free", "salvage", "undelete"), "disks."),
+    **dict.fromkeys(("diff", "erase", "free", "restore", "salvage", "undelete"), "disks."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
 
@@ -89,7 +90,6 @@ _OTHER_NAMES = {
     "partitions": "ls --by partition",
     "plan-retention": "retention",
     "query": "sql",
-    "restore": "salvage or undelete",
     "segments": "ls --by segment",
     "topics": "ls",
     "transactions": "txns",
