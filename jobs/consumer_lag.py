@@ -6,11 +6,12 @@ Table: consumer_lag, a row per group, topic and partition.
 from __future__ import annotations
 
 import sys
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.spark.jobs.lag.lag_options import LagRequest, lag_options
+from kafkalog.views.options.lag_options import LagRequest, lag_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kafkalog.analysis.lag.consumer_lag import ZookeeperSources
+    from kafkalog.inspection.groups.cluster_facts import ClusterFacts
     from kafkalog.inspection.groups.commit_reach import LogCompleteness
-    from kafkalog.questions.zookeeper_cluster import ZookeeperInput
-    from kafkalog.spark.jobs.lag.cluster_facts import ClusterFacts
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperInput
     from kafkalog.spark.jobs.lag.group_lag import PlacedRows
     from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
@@ -37,16 +38,18 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
     from kafkalog.inspection.lag.lag_table import TABLE
     from kafkalog.inspection.logs.missing_records import note_missing_records
-    from kafkalog.questions.zookeeper_cluster import readable_zookeeper
+    from kafkalog.questions.group_parts import refuse_without_commits
+    from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.lag.group_lag import LagRows
-    from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
+    from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
+    from kafkalog.spark.jobs.lag.lag_views import lag_views
     from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
     from kafkalog.storage.names import CONSUMER_OFFSETS
 
-    settings = request.settings()
+    settings = ConsumerLagSettings.of(request, time.time_ns() // 1_000_000)
     zookeeper = readable_zookeeper(
         request.zookeeper, job.mode, request.chroot, output_dir=job.output_dir
     )
@@ -95,9 +98,9 @@ def placed_commits(
     from kafkalog.analysis import cluster_metadata as metadata
     from kafkalog.analysis.lag.commits import commits_in_effect
     from kafkalog.analysis.lag.consumer_lag import zookeeper_rows
+    from kafkalog.questions.group_parts import group_parts
     from kafkalog.spark.jobs.lag.cluster_facts import cluster_facts
     from kafkalog.spark.jobs.lag.group_lag import placed_rows
-    from kafkalog.spark.jobs.lag.group_parts import group_parts
     from kafkalog.spark.jobs.lag.lag_views import metadata_messages
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
     from kafkalog.storage.partition_log import segment_sizes

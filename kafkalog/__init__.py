@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from kafkalog.storage.reading.log_reader import LogReader
     from kafkalog.storage.recovery.side_files import rebuild_side_files
     from kafkalog.storage.writing.log_writer import LogWriter
+    from kafkalog.tables.database import sql
+    from kafkalog.tables.scan import Scan, scan
 
 __version__ = "0.1.0"
 
@@ -86,6 +88,7 @@ __all__ = [
     "OffsetOutOfRangeError",
     "OptionError",
     "Rebalance",
+    "Scan",
     "SchemaError",
     "Subscription",
     "SubscriptionPattern",
@@ -121,7 +124,9 @@ __all__ = [
     "register",
     "registration_steps",
     "run_job",
+    "scan",
     "serve",
+    "sql",
     "with_commit_status",
     "with_lag",
     "write",
@@ -174,6 +179,8 @@ _PUBLIC_NAMES = {
     "storage.reading.log_reader": ("LogReader",),
     "storage.recovery.side_files": ("rebuild_side_files",),
     "storage.writing.log_writer": ("LogWriter",),
+    "tables.database": ("sql",),
+    "tables.scan": ("Scan", "scan"),
 }
 _MODULES = {name: module for module, names in _PUBLIC_NAMES.items() for name in names}
 

@@ -16,6 +16,7 @@ _EXTRAS = {
     "grpc": "connect",
     "pyiceberg": "iceberg",
     "sqlalchemy": "iceberg",
+    "duckdb": "sql",
 }
 
 

@@ -30,6 +30,7 @@ from kafkalog.words import name_suggestions
 # it, some in one of its folders.
 COMMANDS = {
     "groups": "Show consumer groups, their lag, and since when they lag.",
+    "lag-history": "Show the lag and the status of groups over time, and their generations.",
     "ls": "List topics, partitions or segments: sizes, offsets, times, codecs.",
     "get-offsets": "Print offsets of partitions, as kafka-get-offsets does.",
     "job": "Run a Spark job, or print the arguments that spark-submit needs for it.",
@@ -50,6 +51,7 @@ COMMANDS = {
     "schemas": "Show which schema ids the records of each topic name.",
     "retention": "Show which segments a broker's retention deletes, when, and why.",
     "compaction": "Check whether cleaned logs keep the cleaner's guarantees.",
+    "erase": "Write log directories without a person's records, and a proof of it.",
     "restore": "Write a cluster that boots, as of one moment, from copies of brokers' disks.",
     "salvage": "Write a new log directory with everything that is intact in a damaged one.",
     "undelete": "Restore what a broker has deleted but not yet removed.",
@@ -57,13 +59,15 @@ COMMANDS = {
     "vacuum": "Remove files in a table's directory that are not part of the table.",
     "audit-consumers": "Compare what old consumers have in ZooKeeper with what they are assigned.",
     "migrate-offsets": "Compare groups' offsets in ZooKeeper and Kafka, and write what moves them.",
+    "sql": "Answer queries in SQL over records, lag, transactions, segments and the rest.",
+    "state": "Show or write the latest committed value of each key.",
     "status": "Compare a table with the logs: what each partition has, what waits, and why.",
     "completion": "Print the script that completes kafkalog's commands in a shell.",
     "txns": "List transactions: open, hanging, and what they block.",
 }
 _FOLDERS = {
     **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
-    **dict.fromkeys(("diff", "free"), "disks."),
+    **dict.fromkeys(("diff", "erase", "free", "restore", "salvage", "undelete"), "disks."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
 
@@ -77,12 +81,15 @@ _OTHER_NAMES = {
     "consume": "dump --deep",
     "consumer-groups": "groups",
     "delete": "free",
+    "delete-records": "erase",
     "describe": "metadata, or groups for consumer groups",
     "lag": "groups",
     "list": "ls",
     "offsets": "get-offsets",
+    "forget": "erase",
     "partitions": "ls --by partition",
     "plan-retention": "retention",
+    "query": "sql",
     "segments": "ls --by segment",
     "topics": "ls",
     "transactions": "txns",

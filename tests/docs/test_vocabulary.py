@@ -33,6 +33,11 @@ OWN = {
         *("--verbose", "--why"),
     },
     "job": {"--spark-submit"},
+    "lag-history": {
+        *("--allowed-records", "--burrow-allowed-lag", "--burrow-expire-group"),
+        *("--burrow-intervals", "--burrow-min-distance", "--burrow-minimum-complete"),
+        *("--burrow-offset-refresh", "--every", "--no-progress"),
+    },
     "ls": {"--deep", "--quick", "--sample-size", "--savings", "--sort", "--unread"},
     "metadata": {"--commands", "--diff", "--show-secrets"},
     "migrate-offsets": {
@@ -48,6 +53,8 @@ OWN = {
         "--voter",
     },
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
+    "sql": {"--value-format"},
+    "state": {"--keep-tombstones", "--stop-at"},
     "status": {"--deep", "--stop-at"},
     "tier": set[str](),
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
@@ -87,11 +94,7 @@ OWN_OF_JOBS = {
         *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
         *("--full-refresh", "--starting-offsets-out", "--stop-at"),
     },
-    "lag-history": {
-        *("--allowed-records", "--burrow-allowed-lag", "--burrow-expire-group"),
-        *("--burrow-intervals", "--burrow-min-distance", "--burrow-minimum-complete"),
-        *("--burrow-offset-refresh", "--every", "--no-progress"),
-    },
+    "lag-history": OWN["lag-history"],
     "migrate-offsets": OWN["migrate-offsets"],
     "diff": {"--before"},
     "plan-recovery": {"--index-interval-bytes", "--shutdown"},
@@ -107,6 +110,7 @@ OWN_OF_JOBS = {
 # How arguments are written: those of a job are passed on by the command `job`.
 ARGUMENTS = {
     "PATH...",
+    "PATH... [QUERY]",
     "PATH",
     "TABLE",
     "TABLE PATH...",

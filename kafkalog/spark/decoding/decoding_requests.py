@@ -41,6 +41,11 @@ class PayloadKind(Enum):
         """Whether payloads are Protobuf: Spark needs a descriptor and a message's name."""
         return self in (PayloadKind.PROTOBUF, PayloadKind.CONFLUENT_PROTOBUF)
 
+    @property
+    def is_avro(self) -> bool:
+        """Whether payloads are Avro: Spark needs the jar of spark-avro."""
+        return self in (PayloadKind.AVRO, PayloadKind.CONFLUENT_AVRO)
+
 
 @dataclass(frozen=True, slots=True)
 class DecodingRequest:
@@ -178,13 +183,18 @@ def decoding_requests(
     return requests
 
 
+def need_avro(requests: Sequence[DecodingRequest]) -> bool:
+    """Return whether the columns need the jar of spark-avro."""
+    return any(request.kind.is_avro for request in requests)
+
+
 def _refuse_schema(request: DecodingRequest) -> None:
     """Raise OptionError for an invalid schema, as far as this shows without Spark."""
     if request.schema is None:
         return
     if request.kind.is_protobuf:
         descriptor_bytes(request)
-    elif request.kind in (PayloadKind.AVRO, PayloadKind.CONFLUENT_AVRO):
+    elif request.kind.is_avro:
         try:
             read_avro_schema(schema_text(request))
         except SchemaError as error:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from pyspark.accumulators import AccumulatorParam
@@ -21,25 +21,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kafkalog.columns.arrays import integers, of_values
-from kafkalog.lake.written_file import WrittenFile
+from kafkalog.lake.written_file import OnReport, Report, WrittenFile, no_report
 from kafkalog.spark.tables import local_rows
 
 # The columns of what tasks return by `pickled`.
 RESULT = "result binary"
-
-
-class Report(NamedTuple):
-    """What a task reports that has ended well: the bytes of segments that it read, its files."""
-
-    read_bytes: int
-    files: tuple[WrittenFile, ...]
-
-
-OnReport = Callable[[Report], None]
-
-
-def no_report(report: Report) -> None:
-    """Take a report, and do nothing."""
 
 
 class _Reports(AccumulatorParam[list[Report]]):
@@ -96,6 +82,14 @@ def in_tasks(
                 yield from run(pickle.loads(packed[number]))
 
     return spark.range(0, len(groups), 1, len(groups)).mapInArrow(run_groups, schema)
+
+
+def in_places(rows: DataFrame, places: int, column: str) -> DataFrame:
+    """Return the rows in as many partitions as there are places, each in that of its place, which a
+    column names. Spark 4.0 puts some places into one partition."""
+    if hasattr(DataFrame, "repartitionById"):
+        return rows.repartitionById(places, column)
+    return rows.repartition(places, column)
 
 
 def pickled(result: object) -> pa.RecordBatch:

@@ -15,7 +15,7 @@ from kafkalog.command_line.terminal import (
     printed_columns,
     table_format_option,
 )
-from kafkalog.coordination.metadata.releases import RELEASES
+from kafkalog.coordination.metadata.releases import made_releases
 from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -127,7 +127,7 @@ class _FeatureType(click.ParamType[tuple[str, int]]):
     "--release-version",
     "release",
     metavar="VERSION",
-    type=click.Choice(RELEASES),
+    type=click.Choice(made_releases()),
     help="With --from-data: the release of Kafka whose features are written, such as 4.4, those of "
     "--feature apart; by default the earliest that the data needs.",
 )

@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafkalog.columns.arrays import fixed_width, of_values
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.offsets_partitions import is_confirmed
+from kafkalog.inspection.groups.cluster_facts import ClusterFacts
 from kafkalog.inspection.groups.placed_commits import of_placed_schema
 from kafkalog.inspection.lag.chosen_rows import (
     ChosenNames,
@@ -45,10 +45,10 @@ from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.lake.file_schemas import file_metadata
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
-from kafkalog.lake.written_file import WrittenFile
-from kafkalog.spark.jobs.lag.cluster_facts import ClusterFacts
-from kafkalog.spark.jobs.lag.group_parts import GroupsPart, RowsSummary, placed_part
-from kafkalog.spark.lake.task_groups import RESULT, OnReport, Report, in_tasks, pickled, results
+from kafkalog.lake.written_file import OnReport, Report, WrittenFile
+from kafkalog.questions.group_parts import GroupsPart, RowsSummary, confirmed_clusters, placed_part
+from kafkalog.spark.kept_rows import KeptRows
+from kafkalog.spark.lake.task_groups import RESULT, in_places, in_tasks, pickled, results
 from kafkalog.spark.session import parallelism
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
@@ -91,11 +91,7 @@ class PlacedRows:
     def confirmed(self) -> frozenset[str | None]:
         """Return the clusters of which the number of partitions of `__consumer_offsets`
         `is_confirmed`."""
-        counts: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
-        for each in self.summaries:
-            counts[each.cluster_id][0] += each.groups_in_place
-            counts[each.cluster_id][1] += each.groups
-        return frozenset(key for key, numbers in counts.items() if is_confirmed(*numbers))
+        return confirmed_clusters(self.summaries)
 
 
 def placed_rows(
@@ -172,8 +168,7 @@ class LagRows:
         # A task unpickles those of its own bucket.
         self._places = [pickle.dumps(each) for each in places]
 
-    @property
-    def frame(self) -> DataFrame:
+    def rows(self) -> KeptRows:
         """Return the rows, which are made now and kept by Spark."""
         make, show = self._making(), self._show
 
@@ -191,7 +186,8 @@ class LagRows:
         self.summary = summed(results(_summaries(kept)), show)
         packed_rows = kept.where(F.col("bucket") != _SUMMARY).select("data")
         few_files = packed_rows.coalesce(parallelism(kept.sparkSession))
-        return few_files.mapInArrow(unpack, from_arrow_schema(arrow_schema(TABLE)))
+        schema = from_arrow_schema(arrow_schema(TABLE))
+        return KeptRows(kept.sparkSession, schema, few_files.mapInArrow(unpack, schema))
 
     def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
         """Run the tasks, which write the rows to files and report these; return the files."""
@@ -218,7 +214,7 @@ class LagRows:
     def _of_buckets(self) -> DataFrame:
         """Return placed commits, each in the partition of its bucket."""
         rows = self._placed.rows.where(F.col("bucket") != _SUMMARY)
-        return rows.repartitionById(self._placed.buckets, "bucket")
+        return in_places(rows, self._placed.buckets, "bucket")
 
     def _making(self) -> Callable[[_Batches], Iterator[tuple[int, pa.Table]]]:
         """Return a function that makes the rows of the buckets of a task."""

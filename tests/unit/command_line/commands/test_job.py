@@ -34,11 +34,14 @@ def test_each_says_how_it_was_started(name: str, monkeypatch: pytest.MonkeyPatch
     assert "python jobs/" not in result.output
 
 
-def test_what_is_for_spark_submit_is_the_jobs_own_files() -> None:
+def test_what_is_for_spark_submit_is_the_jobs_own_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkalog.submit_arguments.submitted_version", lambda: None)
     said = CliRunner().invoke(kafkalog, ["job", "--spark-submit", "salvage", "A", "--b"]).output
-    _, settings, path, *arguments = said.split()
+    option, settings, conf, logging, path, *arguments = said.split()
+    assert (option, Path(settings)) == ("--properties-file", ROOT / "conf" / "spark-defaults.conf")
+    of_log4j = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'}"
+    assert (conf, logging) == ("--conf", f"spark.driver.defaultJavaOptions={of_log4j}")
     assert Path(path) == ROOT / "jobs" / "salvage.py"
-    assert Path(settings) == ROOT / "conf" / "spark-defaults.conf"
     assert arguments == ["A", "--b"]
 
 
