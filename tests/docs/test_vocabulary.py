@@ -66,6 +66,7 @@ OWN = {
 }
 _DECODING = {
     "--schemas-topic",
+    "--schema-registry",
     *(
         f"--{part}-{what}"
         for part in ("key", "value")
