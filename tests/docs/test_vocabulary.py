@@ -23,7 +23,7 @@ OWN = {
     "compaction": {"--before"},
     "completion": set[str](),
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
-    "export": {"--full-refresh", "--starting-offsets-out", "--stop-at"},
+    "export": {"--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"},
     "find": {"--key", "--partition-count", "--partitioner", "--value-contains"},
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
     "groups": {
@@ -78,7 +78,7 @@ OWN_OF_JOBS = {
     "consumer-lag": {"--max-lag", "--offsets-retention"},
     "ingest-topics": {
         *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
-        *("--full-refresh", "--starting-offsets-out", "--stop-at"),
+        *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
     },
     "lag-history": {
         *("--allowed-records", "--burrow-allowed-lag", "--burrow-expire-group"),

@@ -17,7 +17,7 @@ from typing import Any
 import pyspark
 
 ORDERS, CUSTOMERS = 3186, 56
-# What nobody wants to read of a run that succeeds.
+# Words that a run which succeeds does not print.
 NOISE = ("incubator", "Traceback", " INFO ", "BrokenPipe", "FileStreamSink")
 BIN = Path(sys.executable).parent
 SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
