@@ -14,7 +14,7 @@ from typing import ClassVar
 import pytest
 
 from kafkalog.errors import SchemaError
-from kafkalog.messages.registry_sources import registry_at
+from kafkalog.spark.decoding.registry_sources import registry_at
 
 LISTED = [
     {"subject": "orders-value", "version": 1, "id": 1, "schema": '"long"'},
@@ -91,7 +91,7 @@ def test_another_server_is_no_registry(
     answer: bytes, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Handler, "answer", answer)
-    with pytest.raises(SchemaError, match="no answer of a schema registry"):
+    with pytest.raises(SchemaError, match="does not answer as a schema registry"):
         registry_at(f"http://{server}")
 
 

@@ -59,7 +59,7 @@ def _of_server(url: str) -> SchemaRegistry:
     except OSError as error:
         raise SchemaError(f"{shown}: {error}") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise SchemaError(f"{shown}/schemas is no answer of a schema registry") from error
+        raise SchemaError(f"{shown} does not answer as a schema registry") from error
 
 
 def _registry(listed: Iterable[dict[str, Any]]) -> SchemaRegistry:
