@@ -24,7 +24,7 @@ OWN = {
     "completion": set[str](),
     "diff": {"--all"},
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
-    "export": {"--full-refresh", "--starting-offsets-out", "--stop-at"},
+    "export": {"--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"},
     "find": {"--key", "--partition-count", "--partitioner", "--value-contains"},
     "free": {"--need", "--replicas"},
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
@@ -81,6 +81,7 @@ OWN = {
 }
 _DECODING = {
     "--schemas-topic",
+    "--schema-registry",
     *(
         f"--{part}-{what}"
         for part in ("key", "value")
@@ -92,7 +93,7 @@ OWN_OF_JOBS = {
     "consumer-lag": {"--max-lag", "--offsets-retention"},
     "ingest-topics": {
         *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
-        *("--full-refresh", "--starting-offsets-out", "--stop-at"),
+        *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
     },
     "lag-history": OWN["lag-history"],
     "migrate-offsets": OWN["migrate-offsets"],
