@@ -64,7 +64,8 @@ def export(
 
     `format` is delta, iceberg or parquet. `log_dirs` is a path or several, `topics` a topic or
     several, all but internal ones by default. `options` are those of the job, as Python values:
-    `topic_pattern`, `suppress` (a file of identifiers), `isolation_level`, `from_time` and `until_time` (datetimes with a time zone, or
+    `topic_pattern`, `suppress` (a file of identifiers), `isolation_level`,
+    `from_time` and `until_time` (datetimes with a time zone, or
     milliseconds since 1970), `max_future_ms`, `full_refresh`, `catalog`, `table`,
     `table_per_topic`, `partition_by` (`["topic", "day"]`), `target_file_bytes`, `compression` and
     `compression_level`, and those that decode keys and values: `value_format`, `value_schema`,
