@@ -46,6 +46,10 @@ OWN = {
         *("--offsets-partitions", "--offsets-retention", "--write-segments"),
         *("--write-zookeeper-commands", "--zookeeper-shell"),
     },
+    "erase": {
+        *("--check", "--header", "--hmac-key", "--identifiers", "--keep", "--page", "--proof"),
+        *("--sign-key", "--text", "--value-path", "--verify"),
+    },
     "optimize": set[str](),
     "quorum": set[str](),
     "quorum rebuild": {
