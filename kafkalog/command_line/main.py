@@ -51,6 +51,8 @@ COMMANDS = {
     "schemas": "Show which schema ids the records of each topic name.",
     "retention": "Show which segments a broker's retention deletes, when, and why.",
     "compaction": "Check whether cleaned logs keep the cleaner's guarantees.",
+    "erase": "Write log directories without a person's records, and a proof of it.",
+    "restore": "Write a cluster that boots, as of one moment, from copies of brokers' disks.",
     "salvage": "Write a new log directory with everything that is intact in a damaged one.",
     "undelete": "Restore what a broker has deleted but not yet removed.",
     "optimize": "Write the small files of a table again as large ones.",
@@ -65,7 +67,7 @@ COMMANDS = {
 }
 _FOLDERS = {
     **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
-    **dict.fromkeys(("diff", "free", "salvage", "undelete"), "disks."),
+    **dict.fromkeys(("diff", "erase", "free", "restore", "salvage", "undelete"), "disks."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
 
@@ -79,14 +81,15 @@ _OTHER_NAMES = {
     "consume": "dump --deep",
     "consumer-groups": "groups",
     "delete": "free",
+    "delete-records": "erase",
     "describe": "metadata, or groups for consumer groups",
     "lag": "groups",
     "list": "ls",
     "offsets": "get-offsets",
+    "forget": "erase",
     "partitions": "ls --by partition",
     "plan-retention": "retention",
     "query": "sql",
-    "restore": "salvage or undelete",
     "segments": "ls --by segment",
     "topics": "ls",
     "transactions": "txns",

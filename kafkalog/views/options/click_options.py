@@ -431,6 +431,11 @@ def mode_option(default: Mode) -> Decorator:
     )
 
 
+def suppress_option(meaning: str) -> Decorator:
+    """Add --suppress, received as `suppress`: a file of identifiers."""
+    return click.option("--suppress", metavar="FILE", type=GivenPath(), help=meaning)
+
+
 def processes_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --processes, received as `processes`."""
     return click.option(

@@ -60,6 +60,7 @@ class KafkaServer:
     `cluster_id` and to node 1. Partitions of which the metadata knows nothing are useless there:
     the broker renames their directories to `-stray`. `settings` are further ones, or others.
     `kafka_version` is another release than 4.4.0.
+    Without a `port` for clients each start takes a free one.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class KafkaServer:
         node_id: int = NODE_ID,
         settings: Mapping[str, object] = MappingProxyType({}),
         kafka_version: str | None = None,
+        port: int | None = None,
     ) -> None:
         self._kafka_version = kafka_version
         self.work_dir = work_dir.resolve()
@@ -78,6 +80,7 @@ class KafkaServer:
         self.log_file = self.work_dir / "server.log"
         self.cluster_id = cluster_id
         self._node_id = node_id
+        self._port = port
         self._settings = {**_SETTINGS, **settings}
         self.bootstrap = ""
         self._metadata_dir = self.work_dir / "metadata"
@@ -228,6 +231,7 @@ class KafkaServer:
     def _write_settings(self) -> int:
         """Write server.properties with free ports; the port for clients."""
         port, controller_port = free_ports(2)
+        port = self._port or port
         self.bootstrap = f"{_HOST}:{port}"
         settings = {
             "process.roles": "broker,controller",
