@@ -32,7 +32,9 @@ def refused_directories(directory: NodeDirectory) -> Iterator[Reason]:
     for entry in directory.folders:
         if entry.name in (INDEX_CACHE, METADATA_DIR) or is_partition_to_a_broker(entry.name):
             continue
-        detail = "it is no partition: a broker ends at a directory that is not named TOPIC-NUMBER"
+        detail = (
+            "it is not a partition: a broker ends at a directory that is not named TOPIC-NUMBER"
+        )
         line = move_away(entry.path, directory.path)
         yield Reason(entry.path, detail, line, directory.path)
 
