@@ -62,9 +62,10 @@ def state(
 ) -> ExitCode:
     """Show or write the latest committed value of each key, now or at a past time."""
     from kafkalog.inspection.metadata.current_topics import find_logs
+    from kafkalog.lake.formats.answer_tables import with_times_as_text
     from kafkalog.questions.state import State, state_doubts
     from kafkalog.storage.log_dir.log_dir import input_entries
-    from kafkalog.views.engine import LocalViews
+    from kafkalog.views.engine import LocalViews, RowsInMemory
     from kafkalog.views.parallel import processes_for
     from kafkalog.views.planning.state_sources import found_sources
 
@@ -78,7 +79,8 @@ def state(
     views = LocalViews(inputs, logs, processes_for(size, processes))
     found = State(views, request, mode, sources)
     if place is None:
-        write_answer(columns, found.rows(), table_format, show=show, texts=_TEXTS)
+        rows = RowsInMemory(with_times_as_text(found.rows().table))
+        write_answer(columns, rows, table_format, show=show, texts=_TEXTS)
     else:
         written = [place.replace(_STATE, found)]
         written.append(place.replace(_PARTITIONS, found.partitions.table))

@@ -22,6 +22,7 @@ from io import StringIO
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
 from kafkalog.errors import KafkaLogError
@@ -216,7 +217,18 @@ def csv_lines(rows: pa.Table) -> Iterator[str]:
 
 def _in_parts(rows: pa.Table, *, if_empty: bool = False) -> Iterator[list[Mapping[str, Any]]]:
     for begin in range(0, max(len(rows), int(if_empty)), _ROWS_OF_TEXT):
-        yield rows.slice(begin, _ROWS_OF_TEXT).to_pylist(maps_as_pydicts="strict")
+        some = with_times_as_text(rows.slice(begin, _ROWS_OF_TEXT))
+        yield some.to_pylist(maps_as_pydicts="strict")
+
+
+def with_times_as_text(rows: pa.Table) -> pa.Table:
+    """Return rows with timestamps as text, as Spark reads them from JSON: Python's own times end
+    with the year 9999."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            texts = pc.strftime(rows.column(place), format="%Y-%m-%dT%H:%M:%SZ")
+            rows = rows.set_column(place, field.name, texts)
+    return rows
 
 
 def _csv_cell(value: object) -> object:
