@@ -17,6 +17,7 @@ from kafkalog.command_line.findings_table import (
     write_words,
 )
 from kafkalog.command_line.inputs import bytes_in
+from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -69,6 +70,9 @@ def state(
     from kafkalog.views.parallel import processes_for
     from kafkalog.views.planning.state_sources import found_sources
 
+    if output.answer_format == "delta":
+        allowed = "parquet, json or csv: `kafkalog job reconstruct-state` commits Delta tables"
+        raise OptionError("--format", "delta", f"{allowed} of state, with Java")
     table_format = output.table_format
     columns = answer_columns(_STATE, _TEXT_COLUMNS, table_format)
     logs = find_logs(paths, strict=mode == Mode.FAILFAST.value)
