@@ -42,6 +42,7 @@ def by_job(output: Path, *arguments: object) -> None:
 def test_each_goes_on_in_the_table_of_the_other(
     spark: SparkSession, first: Callable[..., None], partition_by: tuple[str, ...], tmp_path: Path
 ) -> None:
+    # F1140
     second = by_job if first is by_command else by_command
     first(tmp_path, "--topic", "orders", *partition_by)
     second(tmp_path, *partition_by)
@@ -67,7 +68,7 @@ def test_both_commit_the_same_actions(spark: SparkSession, tmp_path: Path) -> No
 
 
 def added(output: Path) -> list[tuple[dict[str, str], dict[str, object], object]]:
-    """Of each file its partition, its statistics, and the positions of its commit."""
+    """Return of each file its partition, its statistics, and the positions of its commit."""
     log = sorted((output / "ingested_records" / "_delta_log").glob("*.json"))
     actions = [json.loads(line) for line in log[-1].read_text().splitlines()]
     (text,) = [each["commitInfo"]["userMetadata"] for each in actions if "commitInfo" in each]

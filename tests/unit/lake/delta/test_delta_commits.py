@@ -72,6 +72,7 @@ def test_a_table_that_is_there_is_not_created_again(tmp_path: Path) -> None:
 def test_a_table_with_a_feature_that_is_not_known_is_left_to_the_job(
     feature: str, tmp_path: Path
 ) -> None:
+    # F1140
     log = created(tmp_path, [*CLUSTERED, feature])
     with pytest.raises(KafkaLogError, match=f"{feature}.* `kafkalog job ingest-topics` does"):
         log.append(files(tmp_path), writer="w", version=1, user_metadata=None)
