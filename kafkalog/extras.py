@@ -12,6 +12,7 @@ _EXTRAS = {
     "pyspark": "spark",
     "py4j": "spark",
     "delta": "spark",
+    "deltalake": "deltalake",
     "pandas": "spark",
     "grpc": "connect",
     "pyiceberg": "iceberg",

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from kafkalog.views.engine import Rows
 
 _TEXT, _JSON, _CSV = TABLE_FORMATS
-_PARQUET = "parquet"
-SAVED_FORMATS = (_PARQUET, _JSON, _CSV)
+_PARQUET, _DELTA = _ONLY_SAVED = ("parquet", "delta")
+SAVED_FORMATS = (*_ONLY_SAVED, _JSON, _CSV)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class AnswerOutput:
         """The format of what the command prints: with --output-dir that is text."""
         if self.output_dir:
             return _TEXT
-        if self.answer_format == _PARQUET:
-            raise RefusedOptionError("--format", f"{_PARQUET} only with --output-dir")
+        if self.answer_format in _ONLY_SAVED:
+            raise RefusedOptionError("--format", f"{self.answer_format} only with --output-dir")
         return self.answer_format or _TEXT
 
     def tables(
@@ -95,10 +95,11 @@ def answer_output_options(function: Callable[..., Any]) -> Callable[..., Any]:
     formats = click.option(
         "--format",
         "answer_format",
-        type=click.Choice((*TABLE_FORMATS, _PARQUET)),
+        type=click.Choice((*TABLE_FORMATS, *_ONLY_SAVED)),
         show_default=f"{_TEXT}; with --output-dir {_PARQUET}",
         help="Text for people, JSON lines, or CSV with a header; or the format of the tables in "
-        "--output-dir.",
+        "--output-dir; delta, which keeps the rows of other inputs, needs the extra "
+        "kafkalog[deltalake].",
     )
     directory = shared.output_dir_option(
         "Write the tables that the job of this question writes to this directory: a local path, or "

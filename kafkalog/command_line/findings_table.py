@@ -119,9 +119,19 @@ def table_rows(
 
 
 def _cell(value: object, *, is_csv: bool) -> object:
+    plain = _plain(value)
+    return json.dumps(plain) if is_csv and isinstance(plain, list | dict) else plain
+
+
+def _plain(value: object) -> object:
+    """Return a value with bytes as text, also those in lists and objects."""
     if isinstance(value, bytes):
         return _as_text(value)
-    return json.dumps(value) if is_csv and isinstance(value, list | dict) else value
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    return value
 
 
 def _as_text(value: bytes) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.offsets_partitions import is_confirmed
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.groups.complete_from import complete_from
@@ -122,16 +121,6 @@ def known_names(views: Views, zookeeper: ZookeeperCluster | None) -> list[dict[s
     for batch in () if zookeeper is None else zookeeper.commits(columns):
         found += batch.to_pylist()
     return found
-
-
-def confirmed_clusters(summaries: Iterable[RowsSummary]) -> frozenset[str | None]:
-    """Return the clusters of which the number of partitions of `__consumer_offsets`
-    `is_confirmed`."""
-    counts: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
-    for each in summaries:
-        counts[each.cluster_id][0] += each.groups_in_place
-        counts[each.cluster_id][1] += each.groups
-    return frozenset(key for key, numbers in counts.items() if is_confirmed(*numbers))
 
 
 def _of_cluster(log: PartitionLog, cluster_id: str | None) -> PartitionLog:

@@ -66,8 +66,10 @@ def _compaction_findings(asked: _Asked) -> pa.Table:
 def _consumer_lag(asked: _Asked) -> pa.Table:
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
     from kafkalog.inspection.lag.lag_table import LagQuestion
-    from kafkalog.questions.consumer_lag import LagSettings, consumer_lag
+    from kafkalog.inspection.logs.missing_records import note_missing_records
     from kafkalog.questions.group_parts import refuse_without_commits
+    from kafkalog.questions.lag import LagRows, facts_of_logs
+    from kafkalog.storage.names import CONSUMER_OFFSETS
 
     refuse_without_commits(asked.views.log_dirs, asked.views.logs)
     is_committed = asked.options.isolation is Isolation.READ_COMMITTED
@@ -76,8 +78,9 @@ def _consumer_lag(asked: _Asked) -> pa.Table:
     names = frozenset(log.topic for log in asked.logs if log.topic is not None)
     is_all = asked.options.topics in (TopicChoice(), _EVERY_TOPIC)
     chosen = ChosenNames() if is_all else ChosenNames(topics=names)
-    mode = asked.options.mode.value
-    return consumer_lag(asked.views, LagSettings(question, chosen, mode)).rows.table
+    note_missing_records(list(asked.views.logs), CONSUMER_OFFSETS)
+    facts = facts_of_logs(asked.views, asked.as_of_ms)
+    return LagRows(asked.views, facts, question, chosen).rows().table
 
 
 _QUESTIONS: Mapping[str, Callable[[_Asked], pa.Table]] = {

@@ -17,6 +17,7 @@ from kafkalog.command_line.findings_table import (
     write_words,
 )
 from kafkalog.command_line.inputs import bytes_in
+from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -62,12 +63,16 @@ def state(
 ) -> ExitCode:
     """Show or write the latest committed value of each key, now or at a past time."""
     from kafkalog.inspection.metadata.current_topics import find_logs
+    from kafkalog.lake.formats.answer_tables import with_times_as_text
     from kafkalog.questions.state import State, state_doubts
     from kafkalog.storage.log_dir.log_dir import input_entries
-    from kafkalog.views.engine import LocalViews
+    from kafkalog.views.engine import LocalViews, RowsInMemory
     from kafkalog.views.parallel import processes_for
     from kafkalog.views.planning.state_sources import found_sources
 
+    if output.answer_format == "delta":
+        allowed = "parquet, json or csv: `kafkalog job reconstruct-state` commits Delta tables"
+        raise OptionError("--format", "delta", f"{allowed} of state, with Java")
     table_format = output.table_format
     columns = answer_columns(_STATE, _TEXT_COLUMNS, table_format)
     logs = find_logs(paths, strict=mode == Mode.FAILFAST.value)
@@ -78,7 +83,8 @@ def state(
     views = LocalViews(inputs, logs, processes_for(size, processes))
     found = State(views, request, mode, sources)
     if place is None:
-        write_answer(columns, found.rows(), table_format, show=show, texts=_TEXTS)
+        rows = RowsInMemory(with_times_as_text(found.rows().table))
+        write_answer(columns, rows, table_format, show=show, texts=_TEXTS)
     else:
         written = [place.replace(_STATE, found)]
         written.append(place.replace(_PARTITIONS, found.partitions.table))

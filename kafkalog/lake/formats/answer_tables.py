@@ -2,6 +2,7 @@
 `DIR/TABLE/*.parquet`, replaced as a whole.
 
 1. A run replaces the rows of its inputs. A table with rows of other inputs is refused.
+   Delta tables, which delta-rs commits, keep those rows instead.
 2. A local table is written beside the one that is there, and then gets its name: readers see the
    one or the other. In an object store it is whole when it has `_SUCCESS`.
 
@@ -18,19 +19,23 @@ import uuid
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from io import StringIO
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
-from kafkalog.errors import KafkaLogError
+from kafkalog.errors import KafkaLogError, OptionError
+from kafkalog.extras import missing_extras_named
 from kafkalog.lake.file_schemas import file_schema, write_no_rows
 from kafkalog.lake.formats.found_tables import SUCCESS, refuse_inside_table, refuse_other_formats
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import written_rows
 from kafkalog.lake.written_file import OnReport, WrittenFile, no_report
+from kafkalog.schemas import table_json
 from kafkalog.storage.files.output_files import refuse_unwritable
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.log_dir.read_directories import refuse_tables
@@ -57,8 +62,8 @@ class RowsOfTasks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AnswerTables:
-    """Tables below a directory, local or a URI, in format json, csv or parquet, with the rows of
-    `inputs`: the paths that were read, globs resolved."""
+    """Tables below a directory, local or a URI, in format json, csv, parquet or delta, with the
+    rows of `inputs`: the paths that were read, globs resolved."""
 
     output_dir: str
     table_format: str
@@ -69,22 +74,51 @@ class AnswerTables:
         cannot be written to, or that is a table; and KafkaLogError for tables of other inputs. Call
         it before the work."""
         refuse_tables(self.output_dir, directories)
+        if self.table_format == "delta":
+            self._refuse_for_delta()
         if not is_remote(self.output_dir):
             refuse_inside_table(self.output_dir)
             refuse_unwritable(_OPTION, self.output_dir)
         for table in tables:
             self._refuse_others(table)
 
+    def _refuse_for_delta(self) -> None:
+        """Raise OptionError for an object store, and MissingExtraError without deltalake."""
+        if is_remote(self.output_dir):
+            allowed = "a directory of this machine with --format delta; jobs write to others"
+            raise OptionError(_OPTION, self.output_dir, allowed)
+        with missing_extras_named():
+            import_module("deltalake")
+
     def replace(self, table: str, rows: pa.Table | RowsOfTasks) -> str:
         """Write the rows of a table in place of those that it has; return its path. Tasks write
         what they make themselves, where the format is Parquet."""
         self._refuse_others(table)
         path = self._path(table)
+        if self.table_format == "delta":
+            self._replace_in_delta(path, table, rows)
+            return path
         replace_directory(path, lambda directory: self._write(directory, table, rows))
         return path
 
     def _path(self, table: str) -> str:
         return os.path.join(self.output_dir, table)
+
+    def _replace_in_delta(self, path: str, table: str, rows: pa.Table | RowsOfTasks) -> None:
+        from kafkalog.lake.delta.delta_commits import DeltaLog
+
+        log = DeltaLog(path)
+        if log.is_there:
+            found = rows if isinstance(rows, pa.Table) else rows.rows().table
+            log.replace_rows(found, INPUT_COLUMN, self.inputs)
+            return
+        files = self._parquet_files(TableOutput(path, ingest_run=0), table, rows)
+        try:
+            log.create(json.loads(table_json(table)), files)
+        except BaseException:
+            for file in files:
+                OutputDirectory(path).delete(file.path)
+            raise
 
     def _write(self, path: str, table: str, rows: pa.Table | RowsOfTasks) -> None:
         directory = OutputDirectory(path)
@@ -113,6 +147,9 @@ class AnswerTables:
         rows of other inputs, and for what is not a table."""
         path = self._path(table)
         refuse_other_formats(self.output_dir, [path], self.table_format)
+        if self.table_format == "delta":
+            # Which keeps the rows of other inputs.
+            return
         found = inputs_of_table(path, self.table_format)
         if found is None:
             raise KafkaLogError(
@@ -216,7 +253,18 @@ def csv_lines(rows: pa.Table) -> Iterator[str]:
 
 def _in_parts(rows: pa.Table, *, if_empty: bool = False) -> Iterator[list[Mapping[str, Any]]]:
     for begin in range(0, max(len(rows), int(if_empty)), _ROWS_OF_TEXT):
-        yield rows.slice(begin, _ROWS_OF_TEXT).to_pylist(maps_as_pydicts="strict")
+        some = with_times_as_text(rows.slice(begin, _ROWS_OF_TEXT))
+        yield some.to_pylist(maps_as_pydicts="strict")
+
+
+def with_times_as_text(rows: pa.Table) -> pa.Table:
+    """Return rows with timestamps as text, as Spark reads them from JSON: Python's own times end
+    with the year 9999."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            texts = pc.strftime(rows.column(place), format="%Y-%m-%dT%H:%M:%SZ")
+            rows = rows.set_column(place, field.name, texts)
+    return rows
 
 
 def _csv_cell(value: object) -> object:

@@ -8,10 +8,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.coordination.groups.commit_events import HistoryMoments
+from kafkalog.inspection.lag.chosen_rows import ChosenNames
+from kafkalog.inspection.lag.lag_table import LagQuestion
 from kafkalog.lake.state.state_plan import plan_state
 from kafkalog.questions.checks import checks
 from kafkalog.questions.compaction import CompactionRequest, compaction
 from kafkalog.questions.history_summary import HistorySummary, ReadSummary
+from kafkalog.questions.lag import LagRows, facts_of_logs
 from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
 from kafkalog.questions.recovery import RecoveryRequest, recovery
 from kafkalog.questions.retention import RetentionRequest, retention
@@ -91,6 +94,16 @@ def of_many_generations(views: Views) -> dict[str, Any]:
     return {"generations": few}
 
 
+def of_lag(views: Views) -> dict[str, Any]:
+    question = LagQuestion(NEXT_WEEK_MS, None, True, 7 * 86_400_000)
+    found = LagRows(views, facts_of_logs(views, None), question, ChosenNames(), show=5)
+    rows = in_order(found.rows())
+    assert rows
+    assert found.groups
+    reaches = sorted(found.reaches, key=str)
+    return {"rows": rows, "groups": found.groups, "totals": found.summary.totals, "reach": reaches}
+
+
 def of_state(views: Views) -> dict[str, Any]:
     rows, partitions, words = state_of(views)
     assert rows
@@ -124,6 +137,7 @@ def in_order(rows: Any) -> list[dict[str, Any]]:
         of_recovery,
         of_lag_history,
         of_many_generations,
+        of_lag,
         of_state,
     ],
 )

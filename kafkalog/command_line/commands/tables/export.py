@@ -30,6 +30,7 @@ Examples:
   kafkalog export /var/lib/kafka/data --output-dir /lake/kafka
   kafkalog export /var/lib/kafka/data --output-dir /lake/kafka --table-per-topic
   kafkalog export /var/lib/kafka/data --output-dir /lake/tables --format iceberg
+  kafkalog export /var/lib/kafka/data --output-dir /lake/delta --format delta
   kafkalog export /var/lib/kafka/data --format iceberg --catalog lake --table raw.records
   kafkalog export '/backup/*/orders-*' --output-dir s3://lake/kafka --partition-by day
 """
@@ -42,9 +43,7 @@ Examples:
     required=False,
 )
 @shared.format_option(
-    FORMATS,
-    "Format of the tables. delta needs Java: `kafkalog job ingest-topics` writes it.",
-    default=PARQUET,
+    FORMATS, "Format of the tables. delta needs the extra kafkalog[deltalake].", default=PARQUET
 )
 @table_options
 @ingest_options
@@ -65,7 +64,7 @@ def export(
     tables: TableRequest,
     topics_file: str | None,
 ) -> int:
-    """Write the records of topics to Parquet or Iceberg tables, each exactly once."""
+    """Write the records of topics to Parquet, Iceberg or Delta tables, each exactly once."""
     from kafkalog.command_line.export.run import ExportSettings, run_export
 
     if topics_file is not None:

@@ -1,4 +1,6 @@
-"""What is known of clusters before their groups are read: few facts, in the driver."""
+"""What is known of clusters before their groups are read, by metadata and by ZooKeeper, as views of
+Spark have it. Few facts, in the driver.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafkalog.coordination.groups.commit_status import KnownTopic
-from kafkalog.inspection.groups.cluster_facts import (
-    ClusterFacts,
-    offsets_partitions_in,
-    topics_of_directories,
-)
+from kafkalog.questions.lag import ClusterFacts
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
@@ -26,16 +24,9 @@ def cluster_facts(
 ) -> ClusterFacts:
     """Return what directories and these DataFrames show: `topics` have the columns of KnownTopic,
     as many as are known, and `leaders` cluster_id, topic, partition and leader."""
-    own = None if zookeeper is None else zookeeper.cluster_id
-    known = {
-        each._replace(cluster_id=each.cluster_id or own) for each in topics_of_directories(logs)
-    }
-    found = offsets_partitions_in(logs, own)
-    known.update(KnownTopic(*row) for frame in topics for row in frame.collect())
+    known = [KnownTopic(*row) for frame in topics for row in frame.collect()]
     is_offsets_topic = F.col("topic") == CONSUMER_OFFSETS
     led = (frame.where(is_offsets_topic).collect() for frame in leaders)
-    return ClusterFacts(
-        list(known),
-        {(row.cluster_id, row.partition): row.leader for rows in led for row in rows},
-        found,
-    )
+    of_partitions = {(row.cluster_id, row.partition): row.leader for rows in led for row in rows}
+    cluster_id = None if zookeeper is None else zookeeper.cluster_id
+    return ClusterFacts.of(logs, known, of_partitions, cluster_id)

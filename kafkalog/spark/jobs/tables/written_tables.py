@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 from kafkalog.errors import StatePositionError
+from kafkalog.lake.delta.delta_layout import why_not_by_tasks
 from kafkalog.lake.file_schemas import file_schema, write_no_rows
 from kafkalog.lake.formats.answer_tables import RowsOfTasks
 from kafkalog.lake.formats.found_tables import SUCCESS, refuse_other_formats
@@ -33,7 +34,6 @@ from kafkalog.spark.delta_commit import (
     replace_files,
     table_detail,
     table_version,
-    why_not_by_tasks,
     why_not_rewritten,
     why_rows_stay,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog.lake.delta_actions import (
+from kafkalog.lake.delta.delta_actions import (
     add_action,
     file_in_log,
     metadata_action,
