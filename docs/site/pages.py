@@ -77,7 +77,7 @@ def _links_from_top(text: str) -> str:
 def _api_lines() -> Iterator[str]:
     yield "# Python"
     yield ""
-    yield "Programs import these names from `kafkalog` and `kafkalog.testing`."
-    for module in ("kafkalog", "kafkalog.testing"):
+    yield "Programs import these names from `kafkalog`, `kafkalog.testing` and `kafkalog.zookeeper`."
+    for module in ("kafkalog", "kafkalog.testing", "kafkalog.zookeeper"):
         for name in griffe.load(module, search_paths=[_ROOT]).exports:
             yield f"\n::: {module}.{name}"
