@@ -77,7 +77,7 @@ def _links_from_top(text: str) -> str:
 def _api_lines() -> Iterator[str]:
     yield "# Python"
     yield ""
-    yield "Programs import these names from `kafkalog`, `kafkalog.testing` and `kafkalog.zookeeper`."
+    yield "Programs import these names from `kafkalog`, or from a module of it that is named here."
     for module in ("kafkalog", "kafkalog.testing", "kafkalog.zookeeper"):
         for name in griffe.load(module, search_paths=[_ROOT]).exports:
             yield f"\n::: {module}.{name}"
