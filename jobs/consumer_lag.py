@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafkalog.analysis.lag.consumer_lag import ZookeeperSources
     from kafkalog.inspection.groups.cluster_facts import ClusterFacts
     from kafkalog.inspection.groups.commit_reach import LogCompleteness
-    from kafkalog.questions.zookeeper_cluster import ZookeeperInput
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperInput
     from kafkalog.spark.jobs.lag.group_lag import PlacedRows
     from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
@@ -39,7 +39,7 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     from kafkalog.inspection.lag.lag_table import TABLE
     from kafkalog.inspection.logs.missing_records import note_missing_records
     from kafkalog.questions.group_parts import refuse_without_commits
-    from kafkalog.questions.zookeeper_cluster import readable_zookeeper
+    from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.lag.group_lag import LagRows
     from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings

@@ -26,8 +26,8 @@ def main(job: JobSettings, before: str) -> ExitCode:
     continue those of the earlier copy, and logs that are missing although their topics were not
     deleted."""
     from kafkalog.inspection.metadata.current_topics import find_logs
-    from kafkalog.questions.diff import DiffRequest, diff
-    from kafkalog.questions.log_changes import TABLE
+    from kafkalog.questions.disks.diff import DiffRequest, diff
+    from kafkalog.questions.disks.log_changes import TABLE
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows

@@ -17,7 +17,7 @@ from kafkalog.spark.decoding.decoding_requests import (
     need_avro,
     table_decoding_options,
 )
-from kafkalog.spark.jobs.job import JobSettings, job_command, run_job
+from kafkalog.spark.jobs.job import JobSettings, ended, job_command
 from kafkalog.views.options.ingest_request import IngestRequest, ingest_options
 from kafkalog.views.options.options import Mode
 from kafkalog.views.options.topics_file import TopicRun, topic_runs, topics_file_option, worst_code
@@ -104,7 +104,7 @@ def _each_topic(file: str) -> int:
 
     def run_of(run: TopicRun) -> int:
         print(f"{run.name}:")
-        return run_job(lambda: run.invoked(context), context.command)
+        return ended(lambda: run.invoked(context), context.command)
 
     with job_session(
         "kafkalog ingest-topics",

@@ -37,7 +37,7 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     from kafkalog.questions.group_parts import refuse_without_commits
     from kafkalog.questions.history_summary import GENERATIONS
     from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
-    from kafkalog.questions.zookeeper_cluster import ZookeeperCluster, readable_zookeeper
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows

@@ -6,7 +6,7 @@ Rules: docs/format.md F40 to F48.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kafkalog.errors import CorruptDataError
@@ -34,6 +34,7 @@ class _Inner:
     header: BatchHeader
     key: bytes | None
     value: bytes | None
+    position: int = 0
 
 
 def _corrupt(fault: Fault, detail: str, position: int) -> CorruptDataError:
@@ -98,6 +99,19 @@ def read_inner_messages(
     return records
 
 
+def inner_message_spans(
+    payload: bytes, wrapper: BatchHeader
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the inner messages of a sound wrapper: where each begins and ends in its decompressed
+    value, its offset and its time."""
+    messages = _split_inner(payload, check_crcs=False)
+    base = _base_of_inner_offsets(messages[-1].header.base_offset, wrapper)
+    for each in messages:
+        record = _inner_record(each, base, wrapper)
+        end = each.position + each.header.size
+        yield each.position, end, record.offset, record.timestamp_ms
+
+
 def _split_inner(payload: bytes, *, check_crcs: bool) -> list[_Inner]:
     messages: list[_Inner] = []
     position = 0
@@ -118,7 +132,7 @@ def _split_inner(payload: bytes, *, check_crcs: bool) -> list[_Inner]:
         if check_crcs and computed_crc(payload, position, header) != header.crc:
             detail = f"inner message {len(messages)} does not match its checksum"
             raise _corrupt(Fault.INNER_CHECKSUM, detail, position)
-        messages.append(_Inner(header, *read_key_and_value(payload, position, header)))
+        messages.append(_Inner(header, *read_key_and_value(payload, position, header), position))
         position += header.size
     return messages
 

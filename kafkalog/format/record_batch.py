@@ -171,6 +171,24 @@ def write_batch(records: Sequence[Record], fields: BatchFields = BatchFields()) 
     return with_checksum(header + payload)
 
 
+def emptied_batch(header: BatchHeader) -> bytes:
+    """Return what the cleaner leaves of a batch v2 without any of its records: the header, with
+    the offsets, the producer's sequence and the largest time that it had. Rules: F247, F1101."""
+    fields = BatchFields(
+        leader_epoch=header.leader_epoch,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        is_transactional=header.is_transactional,
+        is_control=header.is_control,
+        timestamp_type=header.timestamp_type,
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        max_timestamp_ms=header.max_timestamp_ms,
+    )
+    return write_batch((), fields)
+
+
 def _attributes(fields: BatchFields, compression: CompressionType) -> int:
     attributes = int(compression)
     if fields.timestamp_type == layout.LOG_APPEND_TIME:

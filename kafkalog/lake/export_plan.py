@@ -16,6 +16,7 @@ from typing import cast
 from kafkalog.errors import DataLossError, KafkaLogError, StatePositionError
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.lake.decoded_columns import NO_COLUMNS, DecodedColumns
 from kafkalog.lake.export_task import ExportTask
 from kafkalog.lake.layout import RECORDS, TARGET_FILE_BYTES, TableOutput
@@ -194,7 +195,11 @@ def plan_export(
         for each in table.run.written
         if table.output is not None
     }
-    return ExportPlan(ExportTask(task_options, outputs, decoded.fields), groups, planned)
+    suppression = None
+    if request.suppress is not None:
+        suppression = Suppression.of_file("--suppress", request.suppress)
+    task = ExportTask(task_options, outputs, decoded.fields, suppression)
+    return ExportPlan(task, groups, planned)
 
 
 def requested_run(

@@ -10,34 +10,47 @@ import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_fields, arrow_schema
 from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.lake.decoded_columns import Field, with_columns_of
 from kafkalog.lake.file_rows import rows_of_each_partition
 from kafkalog.lake.layout import RECORDS, TableOutput
 from kafkalog.lake.record_rows import RECORD_COLUMNS, RecordRows
 from kafkalog.lake.table_writer import TableWriter
 from kafkalog.lake.written_file import WrittenFile
+from kafkalog.log_lines import logger
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.reading.reading import read_segment
+from kafkalog.words import counted
 
 # Called with the number of rows of each Arrow batch.
 OnRows = Callable[[int], None]
+# Called with a topic, and with how many records of it were left out of a segment.
+OnSuppressed = Callable[[str, int], None]
+
+_logger = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ExportTask:
     """What all tasks of an export have in common: how to read, the table of each topic, and the
-    columns that decoding gives; a table can have more (`TableOutput.decoded`)."""
+    columns that decoding gives; a table can have more (`TableOutput.decoded`); and what is left
+    out."""
 
     options: ReadOptions
     outputs: Mapping[str, TableOutput]
     decoded: tuple[Field, ...] = ()
+    suppression: Suppression | None = None
 
     def written_files(
-        self, reads: Sequence[SegmentRead], on_rows: OnRows | None = None
+        self,
+        reads: Sequence[SegmentRead],
+        on_rows: OnRows | None = None,
+        on_suppressed: OnSuppressed | None = None,
     ) -> list[WrittenFile]:
-        """Write the records of some segments and return the new files.
+        """Write the records of some segments and return the new files. What is left out of them by
+        `suppression` is logged, or counted by `on_suppressed`.
 
         A failed attempt removes what it wrote; that of a killed one stays, and no commit names it.
         Raises what reading raises, and OSError where a file cannot be written.
@@ -46,7 +59,7 @@ class ExportTask:
         rows = (
             ((read.topic or "", read.partition or 0), batch)
             for read in reads
-            for batch in self._rows(read)
+            for batch in self._rows(read, on_suppressed or _log_suppressed)
         )
         return self._written(rows, on_rows)
 
@@ -83,9 +96,9 @@ class ExportTask:
         """Yield the records of some segments as rows of table `ingested_records`."""
         use_file_access(self.options.file_access)
         for read in reads:
-            yield from self._rows(read)
+            yield from self._rows(read, _log_suppressed)
 
-    def _rows(self, read: SegmentRead) -> Iterator[pa.RecordBatch]:
+    def _rows(self, read: SegmentRead, on_suppressed: OnSuppressed) -> Iterator[pa.RecordBatch]:
         topic = read.topic or ""
         rows = RecordRows(
             {
@@ -96,8 +109,17 @@ class ExportTask:
                 "ingest_run": self.outputs[topic].ingest_run,
             }
         )
+        suppressed = 0
         for records in read_segment(read, self.options, RECORD_COLUMNS):
-            yield rows.of(records)
+            kept = records if self.suppression is None else self.suppression.kept(records)
+            suppressed += len(records) - len(kept)
+            yield rows.of(kept)
+        if suppressed:
+            on_suppressed(topic, suppressed)
+
+
+def _log_suppressed(topic: str, records: int) -> None:
+    _logger.warning("%s: %s suppressed", topic, counted(records, "record"))
 
 
 def _return_unused_memory() -> None:

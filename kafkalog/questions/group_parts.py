@@ -16,7 +16,7 @@ from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.groups.placed_commits import PartitionFacts, placed_commits
 from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames, group_digests
-from kafkalog.questions.zookeeper_cluster import ZookeeperCluster
+from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
 from kafkalog.views.engine import Batches, Options, Views, rows_of_view

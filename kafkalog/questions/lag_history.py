@@ -48,12 +48,12 @@ from kafkalog.questions.history_summary import (
     generation_batch,
     summed,
 )
-from kafkalog.questions.zookeeper_cluster import ZookeeperCluster
+from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import segment_sizes
 from kafkalog.storage.reading.read_plan import TaskSize, packed
-from kafkalog.views.engine import Rows, RowsInMemory, Views
+from kafkalog.views.engine import Rows, RowsInMemory, Step, Views
 from kafkalog.views.local_views import view_options
 from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.lag_options import HistoryRequest
@@ -140,7 +140,7 @@ class HistoryRows:
             report(Report(0, tuple(files)))
             yield files, seen.summary(reads)
 
-        done = [*self._views.shuffled(self._reading(), self._items(), write, places)]
+        done = [*self._views.shuffled(self._reading(), self._items(), Step(write, places))]
         self.summary = summed([summary for _, summary in done])
         return [file for files, _ in done for file in files]
 
@@ -162,7 +162,7 @@ class HistoryRows:
             yield pa.RecordBatch.from_arrays([pa.nulls(1, struct), known], schema=schema)
 
         found = self._views.shuffled_rows(
-            self._reading(), self._items(), rows_and_summary, places, schema
+            self._reading(), self._items(), schema, Step(rows_and_summary, places)
         )
         known = found.column(_SUMMARY).drop_null().to_pylist()
         self.summary = summed([pickle.loads(each) for each in known])
@@ -182,7 +182,7 @@ class HistoryRows:
             yield seen.summary(reads)
 
         self.summary = summed(
-            [*self._views.shuffled(self._reading(), self._items(), count, places)]
+            [*self._views.shuffled(self._reading(), self._items(), Step(count, places))]
         )
 
     def _items(self) -> list[Sequence[GroupsPart] | ZookeeperCluster]:
@@ -268,7 +268,7 @@ class HistoryRows:
 
         tasks = len(self._groups)
         schema = arrow_schema(GENERATIONS)
-        return self._views.shuffled_rows(read, self._groups, batches, max(tasks, 1), schema)
+        return self._views.shuffled_rows(read, self._groups, schema, Step(batches, max(tasks, 1)))
 
 
 class LagHistory:

@@ -14,6 +14,7 @@ import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -32,7 +33,6 @@ Reduction = Callable[[Batches], Batches]
 Options = Mapping[str, str | int | None]
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-_Passed = TypeVar("_Passed")
 _NO_OPTIONS: Options = MappingProxyType({})
 
 
@@ -53,6 +53,16 @@ class AskedView:
     def rows_schema(self) -> pa.Schema:
         """The columns of the rows that come back."""
         return arrow_schema(self.name, self.columns) if self.schema is None else self.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of work after a shuffle: `make` has all that was passed on to one of `places`, in a
+    task of its own, and is not called for a place without any. It yields results, or before another
+    step what it passes on, each with the number of a place there."""
+
+    make: Callable[[int, Iterator[Any]], Iterable[Any]]
+    places: int
 
 
 class Rows(Protocol):
@@ -117,26 +127,23 @@ class Views(Protocol):
 
     def shuffled(
         self,
-        read: Callable[[_Item], Iterable[tuple[int, _Passed]]],
+        read: Callable[[_Item], Iterable[tuple[int, Any]]],
         items: Sequence[_Item],
-        make: Callable[[int, Iterator[_Passed]], Iterable[_Result]],
-        places: int,
-    ) -> Iterator[_Result]:
-        """Yield what `make` gives of each place. `read` has an item in a task of its own, and
-        passes on what it finds, each with a number below `places`; `make` has all that was passed
-        on to a place, in a task of its own, and is not called for a place without any. What is
-        passed on, and results, can be pickled."""
+        *steps: Step,
+    ) -> Iterator[Any]:
+        """Yield what the last step makes. `read` has an item in a task of its own, and passes on
+        what it finds, each with a number below the `places` of the first step. What is passed on,
+        and results, can be pickled."""
         ...
 
     def shuffled_rows(
         self,
-        read: Callable[[_Item], Iterable[tuple[int, _Passed]]],
+        read: Callable[[_Item], Iterable[tuple[int, Any]]],
         items: Sequence[_Item],
-        make: Callable[[int, Iterator[_Passed]], Batches],
-        places: int,
         schema: pa.Schema,
+        *steps: Step,
     ) -> Rows:
-        """Return the same, where `make` yields batches of rows with a schema."""
+        """Return the same, where the last step makes batches of rows with a schema."""
         ...
 
 
@@ -229,35 +236,45 @@ class LocalViews:
 
     def shuffled(
         self,
-        read: Callable[[_Item], Iterable[tuple[int, _Passed]]],
+        read: Callable[[_Item], Iterable[tuple[int, Any]]],
         items: Sequence[_Item],
-        make: Callable[[int, Iterator[_Passed]], Iterable[_Result]],
-        places: int,
-    ) -> Iterator[_Result]:
-        """Yield what `make` gives of each place. What is passed on waits in this process."""
+        *steps: Step,
+    ) -> Iterator[Any]:
+        """Yield what the last step makes. What is passed on waits in this process."""
+        waiting = self._passed_on(read, items)
+        for step in steps[:-1]:
+            waiting = self._passed_on(partial(_made, step, waiting), sorted(waiting))
+        last = partial(_made, steps[-1], waiting)
+        yield from in_order(last, sorted(waiting), processes=self.processes)
+
+    def _passed_on(
+        self, read: Callable[[_Item], Iterable[tuple[int, Any]]], items: Sequence[_Item]
+    ) -> dict[int, list[bytes]]:
+        """Return what is passed on, pickled, by its place."""
         waiting: dict[int, list[bytes]] = defaultdict(list)
 
         def pickled(item: _Item) -> Iterator[tuple[int, bytes]]:
             for place, passed in read(item):
                 yield place, pickle.dumps(passed)
 
-        def made(place: int) -> Iterable[_Result]:
-            yield from make(place, map(pickle.loads, waiting[place]))
-
         for place, data in in_order(pickled, items, processes=self.processes):
             waiting[place].append(data)
-        yield from in_order(made, sorted(waiting), processes=self.processes)
+        return waiting
 
     def shuffled_rows(
         self,
-        read: Callable[[_Item], Iterable[tuple[int, _Passed]]],
+        read: Callable[[_Item], Iterable[tuple[int, Any]]],
         items: Sequence[_Item],
-        make: Callable[[int, Iterator[_Passed]], Batches],
-        places: int,
         schema: pa.Schema,
+        *steps: Step,
     ) -> RowsInMemory:
         """Return the same as rows."""
-        return RowsInMemory(pa.Table.from_batches(self.shuffled(read, items, make, places), schema))
+        return RowsInMemory(pa.Table.from_batches(self.shuffled(read, items, *steps), schema))
+
+
+def _made(step: Step, waiting: Mapping[int, Sequence[bytes]], place: int) -> Iterable[Any]:
+    """Return what a step makes of what waits at a place."""
+    return step.make(place, map(pickle.loads, waiting[place]))
 
 
 def rows_of_view(

@@ -54,6 +54,7 @@ OWN = {
     },
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "sql": {"--value-format"},
+    "state": {"--keep-tombstones", "--stop-at"},
     "status": {"--deep", "--stop-at"},
     "tier": set[str](),
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},

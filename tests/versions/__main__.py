@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[2]
-# What pip is asked for: `[spark]` brings Delta, where one takes the Spark.
+# What pip installs: `[spark]` brings Delta, where one takes the Spark.
 SPARKS = {
     "4.0": ("[spark]", "pyspark==4.0.5"),
     "4.1": ("[spark]", "pyspark==4.1.4"),

@@ -17,7 +17,7 @@ from typing import Any
 import pyspark
 
 ORDERS, CUSTOMERS = 3186, 56
-# What nobody wants to read of a run that succeeds.
+# What a run that succeeds must not print.
 NOISE = ("incubator", "Traceback", " INFO ", "BrokenPipe", "FileStreamSink")
 BIN = Path(sys.executable).parent
 SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
@@ -52,11 +52,13 @@ def job(name: str, *arguments: str, code: int = 0) -> str:
 
 
 def jobs(shop: str, table_format: str) -> None:
-    """Run what reads bytes, commits and records, and run the ingest twice."""
+    """Run what reads bytes, commits and records, and run the ingest twice. What Spark's writer
+    never writes is the same in each format."""
     given = ("--format", table_format, "--output-dir", table_format)
-    check("sound: checked 14 segments" in job("validate-checksums", shop, *given))
+    if table_format == "parquet":
+        check("sound: checked 14 segments" in job("validate-checksums", shop, *given))
+        check("lag_history" in job("lag-history", shop, *given))
     check("3 groups, 9 partitions" in job("consumer-lag", shop, *given))
-    check("lag_history" in job("lag-history", shop, *given))
     for read in (f"{ORDERS:,} offsets of 3 partitions", "0 offsets of 0 partitions"):
         said = job("ingest-topics", shop, "--topic", "orders", *given)
         check(f"read {read}" in said or "nothing" in said, said)

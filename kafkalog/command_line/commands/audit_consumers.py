@@ -62,7 +62,7 @@ def audit_consumers(
     output: AnswerOutput,
 ) -> ExitCode:
     """Compare who owns partitions in ZooKeeper with what old consumers are assigned."""
-    from kafkalog.questions.audit import AuditSettings, audit, compared_log_dirs
+    from kafkalog.questions.zookeeper.audit import AuditSettings, audit, compared_log_dirs
     from kafkalog.storage.files.files import matching_paths
     from kafkalog.zookeeper.data_dir import find_data_dirs
 

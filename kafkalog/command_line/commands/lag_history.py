@@ -26,7 +26,7 @@ from kafkalog.views.options.lag_options import HistoryRequest, history_options
 from kafkalog.words import time_text
 
 if TYPE_CHECKING:
-    from kafkalog.questions.zookeeper_cluster import ZookeeperInput
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperInput
 
 _GROUP = "group"
 _TABLES = {"event": "lag_history", "generation": "group_generations"}
@@ -85,7 +85,7 @@ def lag_history(
     """Show the lag and the status of groups over time, and their generations."""
     from kafkalog.questions.group_parts import refuse_without_commits
     from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
-    from kafkalog.questions.zookeeper_cluster import ZookeeperCluster
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 
     table_format = output.table_format
     columns = (
@@ -127,7 +127,7 @@ def lag_history(
 
 
 def _zookeeper(request: HistoryRequest) -> ZookeeperInput | None:
-    from kafkalog.questions.zookeeper_cluster import zookeeper_input
+    from kafkalog.questions.zookeeper.zookeeper_cluster import zookeeper_input
     from kafkalog.views.options.options import Mode
 
     if not request.zookeeper:

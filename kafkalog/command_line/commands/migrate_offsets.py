@@ -20,7 +20,7 @@ from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
-from kafkalog.views.options.migration_options import MigrationRequest, migration_options
+from kafkalog.views.options.zookeeper.migration_options import MigrationRequest, migration_options
 
 _OFFSETS, _PHASES = "offset_migration", "migration_phases"
 _TABLES = {"group": _PHASES, "partition": _OFFSETS}
@@ -65,9 +65,9 @@ def migrate_offsets(
     processes: int | None,
 ) -> ExitCode:
     """Compare groups' offsets in ZooKeeper and in Kafka, and write what moves them."""
-    from kafkalog.questions.migration import MigrationSettings, migration
-    from kafkalog.questions.moved_offsets import MoveOutput, write_moves
-    from kafkalog.questions.zookeeper_cluster import ZookeeperCluster, zookeeper_input
+    from kafkalog.questions.zookeeper.migration import MigrationSettings, migration
+    from kafkalog.questions.zookeeper.moved_offsets import MoveOutput, write_moves
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, zookeeper_input
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.storage.log_dir.read_directories import directories_read
     from kafkalog.views.options.options import Mode

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, save_tables
 from kafkalog.command_line.findings_table import (
     answer_columns,
     answer_options,
@@ -70,12 +71,13 @@ def schemas(
     by: str,
     show: int,
     fail_on_findings: bool,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
 ) -> ExitCode:
     """Show which schema ids the records of each topic name, and which schemas they are."""
     from kafkalog.questions.schema_ids import SchemaIdsRequest, schema_ids
 
+    table_format = output.table_format
     columns = {
         "id": lambda: printed_columns(_OF_ID),
         "partition": lambda: answer_columns(_TABLE, _OF_PARTITION, table_format),
@@ -83,10 +85,12 @@ def schemas(
     }[by]()
     found = logs_of_topics(paths)
     logs = logs_of_topics(paths, topics, partitions, found)
+    place = output.tables_of_logs([_TABLE], paths, found)
     with views_with_progress(paths, found, processes, selected=logs) as views:
         ids = schema_ids(views, SchemaIdsRequest(logs))
     write_answer(columns, _rows(ids, by), table_format, show=show, texts=_TEXTS)
     write_words(ids.words(), table_format)
+    save_tables(place, {_TABLE: ids.rows})
     return exit_code(has_findings=ids.has_findings, fails=fail_on_findings)
 
 

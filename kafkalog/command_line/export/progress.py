@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from multiprocessing import Array
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
 from kafkalog.storage.reading.read_plan import SegmentRead
-from kafkalog.words import size_text
+from kafkalog.words import counted, size_text
 
 _SHOWN_SECONDS = 0.25
 
@@ -53,6 +54,25 @@ class ExportProgress:
         # A compacted segment has fewer records than offsets.
         share = min(self._rows[task] / self._offsets[task], 1)
         return int(self._bytes[task] * share)
+
+
+class SuppressedCounts:
+    """Counts the records of each topic that were left out, in shared memory likewise."""
+
+    def __init__(self, topics: Iterable[str]) -> None:
+        self._topics = sorted(topics)
+        self._counts = Array("q", max(len(self._topics), 1))
+
+    def add(self, topic: str, records: int) -> None:
+        """Count records of a topic."""
+        with self._counts.get_lock():
+            self._counts[self._topics.index(topic)] += records
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each topic with such records."""
+        for number, topic in enumerate(self._topics):
+            if self._counts[number]:
+                yield f"{topic}: {counted(self._counts[number], 'record')} suppressed"
 
 
 def _offsets(read: SegmentRead) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from kafkalog.command_line.export.progress import ExportProgress
+from kafkalog.command_line.export.progress import ExportProgress, SuppressedCounts
 from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.terminal import print_note, print_text, progress_bar, write_table
 from kafkalog.exit_codes import stopped_by_exceptions
@@ -93,7 +93,9 @@ def _written(plan: ExportPlan, processes: int) -> list[WrittenFile]:
     def write(task: int) -> list[WrittenFile]:
         # A process that is ended removes the files that it has not completed.
         with stopped_by_exceptions():
-            files = plan.task.written_files(plan.groups[task], partial(progress.add, task))
+            files = plan.task.written_files(
+                plan.groups[task], partial(progress.add, task), suppressed.add
+            )
         progress.done(task)
         return files
 
@@ -106,6 +108,7 @@ def _written(plan: ExportPlan, processes: int) -> list[WrittenFile]:
     size = sum(read.size for group in plan.groups for read in group)
     with progress_bar(size, "exporting", hidden=not plan.groups) as bar:
         progress = ExportProgress(plan.groups, bar)
+        suppressed = SuppressedCounts(plan.task.outputs)
         written = all_results(
             write,
             range(len(plan.groups)),
@@ -114,6 +117,8 @@ def _written(plan: ExportPlan, processes: int) -> list[WrittenFile]:
             on_failure=discard,
         )
         progress.show()
+    for line in suppressed.lines():
+        print_note(line)
     return [file for files in written for file in files]
 
 

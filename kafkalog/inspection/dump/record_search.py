@@ -118,18 +118,28 @@ def search_segment(
     records = RecordColumns(options, _COLUMNS, {}, with_control_records=with_control_records)
     newest: deque[MatchedRecord] = deque(maxlen=most)
     batches = SegmentBatches(FileWindow(file), options)
-    for chunk in batches.chunks():
-        table = chunk.table
-        for batch in records.batches(chunk):
-            search.records += len(batch) - (pc.sum(batch.column(IS_CONTROL)).as_py() or 0)
-            for found in _found(wanted(batch), log.log_start, segment.path, table):
-                search.matches += 1
-                newest.append(found)
-        _note(search, chunk, file.size, is_last=segment.next_base_offset is None)
+    is_last = segment.next_base_offset is None
+    for batch, table in searched_records(search, batches, records, is_last=is_last):
+        for found in _found(wanted(batch), log.log_start, segment.path, table):
+            search.matches += 1
+            newest.append(found)
     missing = _missing(log, segment, file.size, batches.next_offset)
     search.damages += [missing] if missing else []
     search.found = list(newest)
     return search
+
+
+def searched_records(
+    search: SegmentSearch, batches: SegmentBatches, records: RecordColumns, *, is_last: bool
+) -> Iterator[tuple[pa.RecordBatch, LongArray]]:
+    """Yield the records of a segment that are not control records and those that are, if `records`
+    has them, each time with the batch table that they are of; `search` is the account of it. The
+    columns include "isControl". `is_last`: it is the last segment of its log."""
+    for chunk in batches.chunks():
+        for batch in records.batches(chunk):
+            search.records += len(batch) - (pc.sum(batch.column(IS_CONTROL)).as_py() or 0)
+            yield batch, chunk.table
+        _note(search, chunk, search.size, is_last=is_last)
 
 
 def _missing(

@@ -45,6 +45,7 @@ _DEFAULTS: dict[str, Any] = {
     "full_refresh": False,
     "starting_offsets_out": None,
     "max_future_ms": MAX_FUTURE_MS,
+    "suppress": None,
 }
 
 
@@ -65,12 +66,12 @@ def export(
 
     `format` is delta, iceberg or parquet. `log_dirs` is a path or several, `topics` a topic or
     several, all but internal ones by default. `options` are those of the job, as Python values:
-    `topic_pattern`, `isolation_level`, `from_time` and `until_time` (datetimes with a time zone, or
-    milliseconds since 1970), `max_future_ms`, `full_refresh`, `catalog`, `table`,
-    `table_per_topic`, `partition_by` (`["topic", "day"]`), `target_file_size`, `compression` and
-    `compression_level`, and those that decode keys and values: `value_format`, `value_schema`,
-    `value_message`, `value_schema_id`, the same for `key`, `schemas_topic`, `drop_decoded_bytes`
-    and `merge_schema`.
+    `topic_pattern`, `suppress` (a file of identifiers), `isolation_level`, `from_time` and
+    `until_time` (datetimes with a time zone, or milliseconds since 1970), `max_future_ms`,
+    `full_refresh`, `catalog`, `table`, `table_per_topic`, `partition_by` (`["topic", "day"]`),
+    `target_file_size`, `compression` and `compression_level`, and those that decode keys and
+    values: `value_format`, `value_schema`, `value_message`, `value_schema_id`, the same for `key`,
+    `schemas_topic`, `drop_decoded_bytes` and `merge_schema`.
 
     Raises OptionError, LogDirError for a path without Kafka's files, and StatePositionError where
     the logs do not continue the table, or another run has written meanwhile.

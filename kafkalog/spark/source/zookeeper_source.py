@@ -13,7 +13,7 @@ from kafkalog.spark.source.projection import known_columns, of_columns, table_st
 from kafkalog.spark.source.quiet_workers import quieten_planner
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.views.options.view_columns import chosen_columns
-from kafkalog.views.options.zookeeper_options import (
+from kafkalog.views.options.zookeeper.zookeeper_options import (
     ZookeeperOptions,
     ZookeeperView,
     read_zookeeper_options,

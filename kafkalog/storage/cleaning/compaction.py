@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kafkalog.format.batch_header import LOG_APPEND_TIME, NO_VALUE, BatchHeader, read_header
-from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
+from kafkalog.format.record_batch import BatchFields, emptied_batch, read_batch, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.indexes import AbortedTransaction
 from kafkalog.format.transaction_marker import ABORT, COMMIT, read_marker
@@ -144,7 +144,7 @@ def _cleaned(
 ) -> bytes | None:
     horizon_ms = header.delete_horizon_ms
     is_over = horizon_ms is not None and horizon_ms <= cleaning.now_ms
-    without_records = _emptied(header) if _stays_empty(header, cleaning) else None
+    without_records = emptied_batch(header) if _stays_empty(header, cleaning) else None
     if can_discard and (is_over or not header.is_control):
         return without_records
     records = read_batch(source.data, 0)
@@ -193,11 +193,6 @@ def _stays(
         return source.modified_ms > cleaning.legacy_delete_horizon_ms
     horizon_ms = header.delete_horizon_ms
     return horizon_ms is None or cleaning.now_ms < horizon_ms
-
-
-def _emptied(header: BatchHeader) -> bytes:
-    kept = _fields(header, header.base_offset, header.last_offset)
-    return write_batch((), replace(kept, max_timestamp_ms=header.max_timestamp_ms))
 
 
 def _rewritten(records: Sequence[Record], header: BatchHeader, horizon_ms: int | None) -> bytes:

@@ -125,6 +125,18 @@ def stored_segments(
     return found
 
 
+def tiered_partition_name(path: str) -> tuple[str, int, str] | None:
+    """Return topic, partition and topic id by the names of a directory of tiered storage and of
+    the one that it is in; None for every other directory."""
+    parent, name = os.path.split(path)
+    topic = _TOPIC_DIR.fullmatch(os.path.basename(parent))
+    if topic is not None and _PARTITION.fullmatch(name):
+        return topic["topic"], int(name), topic["id"]
+    if partition := _PARTITION_DIR.fullmatch(name):
+        return partition["topic"], int(partition["partition"]), partition["id"]
+    return None
+
+
 def is_beside_tiered_log(file_name: str) -> bool:
     """Return whether a plug-in puts a file of this name beside a segment's log."""
     return _BESIDE.fullmatch(file_name) is not None

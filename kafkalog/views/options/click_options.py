@@ -327,6 +327,26 @@ def index_interval_option(meaning: str) -> Decorator:
     )
 
 
+def kafka_version_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --kafka, received as `kafka`: the version that starts."""
+    return click.option(
+        "--kafka",
+        metavar="VERSION",
+        help="The version of Kafka that starts, such as 4.4; by default the newest that is known, "
+        "and 3.9 for log directories of a broker with ZooKeeper.",
+    )(function)
+
+
+def broker_user_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --user, received as `user`: who runs the broker."""
+    return click.option(
+        "--user",
+        metavar="NAME",
+        help="The user who runs the broker, by name or number: owners and modes are checked for "
+        "it; by default the owner of most files.",
+    )(function)
+
+
 def shutdown_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --shutdown, received as `shutdown`."""
     return click.option(
@@ -409,6 +429,11 @@ def mode_option(default: Mode) -> Decorator:
         help="What to do about damage: FAILFAST stops at it, PERMISSIVE reads what is intact and "
         "reports the rest, DROPMALFORMED reads what is intact.",
     )
+
+
+def suppress_option(meaning: str) -> Decorator:
+    """Add --suppress, received as `suppress`: a file of identifiers."""
+    return click.option("--suppress", metavar="FILE", type=GivenPath(), help=meaning)
 
 
 def processes_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -43,6 +43,7 @@ class IngestRequest:
     full_refresh: bool
     starting_offsets_out: str | None
     max_future_ms: int = MAX_FUTURE_MS
+    suppress: str | None = None
 
     @property
     def is_bounded(self) -> bool:
@@ -143,5 +144,8 @@ def ingest_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=GivenPath(),
             help="Write where the table ends as startingOffsets of Spark's Kafka source, which "
             "continues there with the live cluster.",
+        ),
+        shared.suppress_option(
+            "Leave out the records of erased persons: FILE is that of kafkalog erase --identifiers."
         ),
     )(function)

@@ -91,7 +91,7 @@ def topic_runs(path: str, context: click.Context) -> list[TopicRun]:
     alike: dict[str, list[str]] = defaultdict(list)
     for topic, own in topics.items():
         named = {_PER_TOPIC: True} | given | _named(path, f"{_TOPICS}.{topic}", own, options)
-        if _TABLE in named:
+        if named.get(_TABLE):
             named.pop(_PER_TOPIC)
         alike[json.dumps(named, default=str, sort_keys=True)].append(topic)
     return [_run(path, topics, json.loads(text), context) for text, topics in alike.items()]
@@ -150,6 +150,8 @@ def _named(
         if name is None:
             allowed = f"an option; {name_suggestions([str(key)], by_option)}"
             raise OptionError(f"{OPTION} {path}: {place}", key, allowed)
+        if isinstance(value, list) and not getattr(options[name], "multiple", False):
+            raise OptionError(f"{OPTION} {path}: {place}.{key}", value, "one value")
         found[name] = value
     return found
 
@@ -158,7 +160,8 @@ def _run(
     path: str, topics: Sequence[str], named: Mapping[str, Any], context: click.Context
 ) -> TopicRun:
     options = {each.name: each for each in context.command.params}
-    arguments = [part for name, value in named.items() for part in _text(options[name], value)]
+    given = {name: value for name, value in named.items() if value is not None}
+    arguments = [part for name, value in given.items() for part in _text(options[name], value)]
     place = f"{OPTION} {path}: {', '.join(topics)}"
     try:
         own = click.Context(context.command, info_name=context.info_name)
@@ -166,14 +169,24 @@ def _run(
         parser = context.command.make_parser(own)
         values, _, order = parser.parse_args(arguments)
         for each in dict.fromkeys(order):
-            if each.name in named:
+            if each.name in given:
                 each.handle_parse_result(own, values, [])
     except click.UsageError as error:
         raise RefusedOptionError(place, usage_error_text(error)) from error
-    parsed = {name: own.params[name] for name in named}
+    # A flag without an opposite has no argument where it is false.
+    parsed = {name: own.params.get(name, False) for name in given}
+    parsed |= {name: _default(options[name], own) for name in named.keys() - given.keys()}
     return TopicRun(
         tuple(topics), {**context.params, **parsed, "topics": tuple(topics), _PARAMETER: None}
     )
+
+
+def _default(option: click.Parameter, context: click.Context) -> Any:
+    """Return the value of an option that is not given."""
+    default = option.to_info_dict().get("default")
+    if default is None:
+        return () if getattr(option, "multiple", False) else None
+    return option.type_cast_value(context, default)
 
 
 def _text(option: click.Parameter, value: Any) -> list[str]:

@@ -1,22 +1,27 @@
 """Each question, asked by the processes of a machine and by Spark's tasks: the same tables."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.coordination.groups.commit_events import HistoryMoments
+from kafkalog.lake.state.state_plan import plan_state
 from kafkalog.questions.checks import checks
 from kafkalog.questions.compaction import CompactionRequest, compaction
 from kafkalog.questions.history_summary import HistorySummary, ReadSummary
 from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
 from kafkalog.questions.recovery import RecoveryRequest, recovery
 from kafkalog.questions.retention import RetentionRequest, retention
+from kafkalog.questions.state import State
 from kafkalog.questions.transactions import TransactionSettings, transactions
 from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.engine import LocalViews, Views
+from kafkalog.views.options.state_options import StateRequest
+from kafkalog.views.planning.state_sources import found_sources
 from tests.support.repository import ROOT
 
 AT_MS = 1_795_000_000_000
@@ -86,6 +91,24 @@ def of_many_generations(views: Views) -> dict[str, Any]:
     return {"generations": few}
 
 
+def of_state(views: Views) -> dict[str, Any]:
+    rows, partitions, words = state_of(views)
+    assert rows
+    with pytest.MonkeyPatch.context() as patch:
+        # Several tasks read a partition, and pass its keys on by buckets.
+        small = partial(plan_state, most_keys=100, least_bytes=1)
+        patch.setattr("kafkalog.questions.state.plan_state", small)
+        assert state_of(views) == (rows, partitions, words)
+    return {"rows": rows, "partitions": partitions, "words": words}
+
+
+def state_of(views: Views) -> tuple[list[Any], list[Any], list[str]]:
+    request = StateRequest((), "shop.compact", "read_committed", "highWatermark", None, (), True)
+    options = request.options(views.log_dirs, "PERMISSIVE", now_ms=NEXT_WEEK_MS)
+    found = State(views, request, "PERMISSIVE", found_sources(options))
+    return in_order(found.rows()), in_order(found.partitions), found.words()
+
+
 def in_order(rows: Any) -> list[dict[str, Any]]:
     """Tasks of Spark end in any order."""
     return sorted(rows, key=lambda row: str([*row.values()]))
@@ -101,6 +124,7 @@ def in_order(rows: Any) -> list[dict[str, Any]]:
         of_recovery,
         of_lag_history,
         of_many_generations,
+        of_state,
     ],
 )
 def test_both_engines_give_the_same_tables(

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.support.broker.message_definitions import Definition, kafka_definitions
+from tests.support.broker.releases.message_definitions import Definition, kafka_definitions
 from tests.support.repository import ROOT
 
 FOLDER = ROOT / "schemas" / "protocol"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, save_tables
 from kafkalog.command_line.findings_table import (
     answer_columns,
     answer_options,
@@ -22,7 +23,7 @@ from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import size_text
 
 if TYPE_CHECKING:
-    from kafkalog.questions.diff import Diff
+    from kafkalog.questions.disks.diff import Diff
 
 _TABLE = "log_changes"
 _KINDS = ("topic", "partition", "metadata", "group")
@@ -89,19 +90,21 @@ def diff(
     is_all: bool,
     show: int,
     fail_on_findings: bool,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
 ) -> ExitCode:
     """Show what changed between two copies of log directories: records, topics, configs, groups."""
     from kafkalog.inspection.metadata.current_topics import find_logs
-    from kafkalog.questions.diff import DiffRequest
-    from kafkalog.questions.diff import diff as answer
+    from kafkalog.questions.disks.diff import DiffRequest
+    from kafkalog.questions.disks.diff import diff as answer
     from kafkalog.views.engine import LocalViews
     from kafkalog.views.parallel import processes_for
 
+    table_format = output.table_format
     columns = _columns(by, table_format)
     found = [find_logs([path], strict=False) for path in (before, after)]
     with_topics([*found[0], *found[1]], topics, partitions)
+    place = output.tables_of_logs([_TABLE], [after], found[1], [before])
     chosen = [those_of(logs, topics, partitions) for logs in found]
     is_whole = not topics and not partitions
     size = sum(map(bytes_in, chosen))
@@ -114,6 +117,7 @@ def diff(
         changes = answer(earlier, later, request)
     write_answer(columns, _rows(changes, by, is_all=is_all), table_format, show=show, texts=_TEXTS)
     write_words(changes.words(), table_format)
+    save_tables(place, {_TABLE: changes.logs})
     return exit_code(has_findings=changes.has_findings, fails=fail_on_findings)
 
 

@@ -79,8 +79,8 @@ def free(
 ) -> ExitCode:
     """Show what may be deleted to free space on a disk, least harmful first, and how."""
     from kafkalog.inspection.metadata.current_topics import find_logs
-    from kafkalog.questions.free import FreeRequest
-    from kafkalog.questions.free import free as answer
+    from kafkalog.questions.disks.free import FreeRequest
+    from kafkalog.questions.disks.free import free as answer
     from kafkalog.storage.files.uris import is_remote
 
     columns = printed_columns(_COLUMNS, table_format, _TEXT_COLUMNS)

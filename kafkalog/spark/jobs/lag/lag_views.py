@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.questions.group_parts import refuse_without_commits
-from kafkalog.questions.zookeeper_cluster import ZookeeperInput
+from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperInput
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
 from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.spark.log_rows import commits_complete_from

@@ -100,3 +100,25 @@ def test_a_table_holds_the_rows_of_view_records(example: str, tmp_path: Path) ->
             for row in renamed
         ]
     )
+
+
+def test_records_of_erased_persons_are_left_out_and_counted(tmp_path: Path) -> None:
+    # F1124: the customer c-01 has 5 records with the key, and orders that name it.
+    persons = tmp_path / "persons.txt"
+    persons.write_text('c-01\n{"value-path": "$.customer", "value": "c-01"}\n')
+    shop = ROOT / "examples" / "shop-week"
+    every = exported(tmp_path / "every", shop)
+    left = exported(tmp_path / "left", shop, "--suppress", persons)
+
+    def is_persons(row: dict[str, Any]) -> bool:
+        return row["key"] == b"c-01" or b'"customer": "c-01"' in (row["value"] or b"")
+
+    assert [row["offset"] for row in left] == [
+        row["offset"] for row in every if not is_persons(row)
+    ]
+    given = ["export", str(shop), "--output-dir", str(tmp_path / "again")]
+    result = CliRunner().invoke(kafkalog, [*given, "--suppress", str(persons)])
+    for topic in ("customers", "orders"):
+        count = sum(row["topic"] == topic and is_persons(row) for row in every)
+        assert count
+        assert f"{topic}: {count} records suppressed" in result.stderr

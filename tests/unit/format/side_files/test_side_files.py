@@ -156,7 +156,7 @@ def test_a_bad_epoch_checkpoint_is_an_error(text: str) -> None:
     [
         "",
         "version: 0\n",
-        "version: 1\ntopic_id: jOlnJsNpS9qzndnqMsQh9g",
+        "version: one\ntopic_id: jOlnJsNpS9qzndnqMsQh9g",
         "version: 0\ntopic_id: jOlnJsNpS9qzndnqMsQh9",
         "version: 0\ntopic_id: jOlnJsNpS9qzndnqMsQh9g==",
     ],
@@ -165,6 +165,12 @@ def test_a_bad_topic_id_is_an_error(text: str) -> None:
     # F109.
     with pytest.raises(CorruptDataError):
         read_topic_id(text)
+
+
+def test_a_later_version_of_partition_metadata_is_read_as_the_first() -> None:
+    # F967, as a broker of 4.4.0 did with fixture 03d.
+    topic_id = "jOlnJsNpS9qzndnqMsQh9g"
+    assert read_topic_id(f"version: 1\ntopic_id: {topic_id}") == topic_id
 
 
 @given(st.dictionaries(st.text("ab.:=#! \\", min_size=1).map(str.strip), st.text("ab:=#!\\ -\n\t")))

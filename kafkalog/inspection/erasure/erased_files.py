@@ -1,0 +1,228 @@
+"""New files without a person's records: the batches concerned are written again, all other bytes
+are copied. Rules: docs/erasure.md F1100 to F1104 and F1113 to F1115.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.segment_batches import SegmentHeaders
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.errors import LogDirError
+from kafkalog.format.batch_header import LOG_OVERHEAD, NO_VALUE, V2_HEADER_BYTES, read_header
+from kafkalog.format.erased_batch import offset_holder, without_records
+from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.format.side_files.indexes import (
+    OffsetEntry,
+    TimeEntry,
+    write_offset_index,
+    write_time_index,
+)
+from kafkalog.inspection.erasure.file_search import FileSearch
+from kafkalog.inspection.erasure.input_files import InputEntry
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.files.output_files import OutputFile, write_file
+from kafkalog.storage.files.uris import is_remote
+
+_PIECE_BYTES = 4 * 1024 * 1024
+# Those that say where batches are; .txnindex has offsets only, which stay.
+INDEXES = (".index", ".timeindex")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A file of the new directory. The checksums are SHA-256, of the input and of what was
+    written, None where they were not wanted; `batches` is how many were written again."""
+
+    entry: InputEntry
+    path: str
+    size: int
+    before: str | None
+    after: str | None
+    batches: int = 0
+
+
+class _Copy:
+    """Writes a new file from pieces of another, and computes the checksums of both if wanted."""
+
+    def __init__(self, source: InputFile, target: OutputFile, *, hashes: bool) -> None:
+        self._source, self._target = source, target
+        self._before = hashlib.sha256() if hashes else None
+        self._after = hashlib.sha256() if hashes else None
+
+    def copy(self, start: int, end: int) -> None:
+        """Write these bytes of the source, the next ones."""
+        for position in range(start, end, _PIECE_BYTES):
+            # Bytes that a disk does not give back become zeros: the search has named them.
+            data = self._source.read_around(position, min(_PIECE_BYTES, end - position))
+            if self._before is not None and self._after is not None:
+                self._before.update(data)
+                self._after.update(data)
+            self._target.append(data)
+
+    def replace(self, old: bytes, new: bytes) -> None:
+        """Write other bytes in place of the next ones of the source."""
+        if self._before is not None and self._after is not None:
+            self._before.update(old)
+            self._after.update(new)
+        self._target.append(new)
+
+    @property
+    def checksums(self) -> tuple[str | None, str | None]:
+        if self._before is None or self._after is None:
+            return None, None
+        return self._before.hexdigest(), self._after.hexdigest()
+
+
+def copied_file(entry: InputEntry, path: str, *, hashes: bool) -> WrittenFile:
+    """Copy a file, with its times. Raises LogDirError for one that has another size by now."""
+    with InputFile(entry.path) as source:
+        _refuse_changed(entry, source)
+        target = OutputFile(path)
+        try:
+            copy = _Copy(source, target, hashes=hashes)
+            if hashes or is_remote(entry.path):
+                copy.copy(0, source.size)
+            else:
+                _copy_within_kernel(entry.path, path, source.size)
+            target.flush(os.fsync)
+        finally:
+            target.close()
+    _keep_times(entry, path)
+    return WrittenFile(entry, path, entry.size, *copy.checksums)
+
+
+def _copy_within_kernel(source: str, path: str, size: int) -> None:
+    """Copy a file as cp does: a file system that can shares the blocks."""
+    with open(source, "rb") as old, open(path, "r+b") as new:
+        left = size
+        while left:
+            copied = os.copy_file_range(old.fileno(), new.fileno(), left)
+            if copied == 0:
+                raise LogDirError(f"{source}: shorter than it was a moment ago: stop the broker")
+            left -= copied
+
+
+def erased_file(search: FileSearch, path: str, *, hashes: bool) -> WrittenFile:
+    """Write a log file without the records that were found in it. Raises LogDirError for one that
+    has another size by now."""
+    entry = search.entry
+    by_batch = search.hits.by_batch()
+    with InputFile(entry.path) as source:
+        _refuse_changed(entry, source)
+        target = OutputFile(path)
+        try:
+            copy = _Copy(source, target, hashes=hashes)
+            _write_erased(copy, source, by_batch, search.end_offset)
+            target.flush(os.fsync)
+            size = target.size
+        finally:
+            target.close()
+    _keep_times(entry, path)
+    return WrittenFile(entry, path, size, *copy.checksums, len(by_batch))
+
+
+def _write_erased(
+    copy: _Copy, source: InputFile, by_batch: Mapping[int, frozenset[int]], end_offset: int | None
+) -> None:
+    done = 0
+    for position, offsets in by_batch.items():
+        copy.copy(done, position)
+        batch = _batch_at(source, position)
+        copy.replace(batch, _left_of(batch, offsets, end_offset))
+        done = position + len(batch)
+    copy.copy(done, source.size)
+
+
+def _left_of(batch: bytes, offsets: frozenset[int], end_offset: int | None) -> bytes:
+    """Return a batch without records, and with what keeps the end of the log where it was."""
+    left = without_records(batch, offsets)
+    last = None if end_offset is None else end_offset - 1
+    if read_header(batch, 0).magic < 2 and last in offsets:
+        return left + offset_holder(end_offset - 1 if end_offset else 0)
+    return left
+
+
+def _batch_at(source: InputFile, position: int) -> bytes:
+    head = source.read(position, V2_HEADER_BYTES)
+    size = LOG_OVERHEAD + int.from_bytes(head[8:LOG_OVERHEAD], "big")
+    return source.read(position, size)
+
+
+def _refuse_changed(entry: InputEntry, source: InputFile) -> None:
+    if source.size != entry.size:
+        raise LogDirError(
+            f"{entry.path} had {entry.size} bytes and has {source.size}: somebody writes to it; "
+            "stop the broker, or give a copy of its directory"
+        )
+
+
+def _keep_times(entry: InputEntry, path: str) -> None:
+    """Give a file the times of another: retention goes by them where records have none."""
+    if not is_remote(entry.path):
+        status = os.stat(entry.path)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def erased_indexes(
+    log: WrittenFile, indexes: Mapping[str, InputEntry], *, hashes: bool
+) -> Iterator[WrittenFile]:
+    """Write the offset and the time index of a new log file, as far as the old one has them;
+    `indexes` are the files beside logs by their paths."""
+    written = _indexes(log.path, log.entry.base_offset or 0)
+    for kind, data in zip(INDEXES, written, strict=True):
+        entry = indexes.get(index_path(log.entry.path, kind))
+        if entry is None:
+            continue
+        path = index_path(log.path, kind)
+        write_file(path, data, os.fsync)
+        _keep_times(entry, path)
+        after = hashlib.sha256(data).hexdigest() if hashes else None
+        before = hashlib.sha256(_whole(entry)).hexdigest() if hashes else None
+        yield WrittenFile(entry, path, len(data), before, after)
+
+
+def _whole(entry: InputEntry) -> bytes:
+    with InputFile(entry.path) as file:
+        return file.read(0, file.size)
+
+
+def index_path(log_path: str, kind: str) -> str:
+    """Return the path of an index of a log file that may be marked."""
+    stem, _, mark = log_path.rpartition(".log")
+    return f"{stem}{kind}{mark}"
+
+
+def _indexes(path: str, base_offset: int) -> tuple[bytes, bytes]:
+    """Return offset and time index of a log file, with entries as a broker adds them (F100,
+    F101)."""
+    offsets: list[OffsetEntry] = []
+    times: list[TimeEntry] = []
+    latest = TimeEntry(NO_VALUE, base_offset)
+    since_last_entry = 0
+    for last_offset, position, size, timestamp_ms in _batches(path, base_offset):
+        if timestamp_ms > latest.timestamp_ms:
+            latest = TimeEntry(timestamp_ms, last_offset)
+        if since_last_entry > INDEX_INTERVAL_BYTES:
+            offsets.append(OffsetEntry(last_offset, position))
+            if latest.timestamp_ms > (times[-1].timestamp_ms if times else NO_VALUE):
+                times.append(latest)
+            since_last_entry = 0
+        since_last_entry += size
+    if latest.timestamp_ms > (times[-1].timestamp_ms if times else NO_VALUE):
+        times.append(latest)
+    return write_offset_index(offsets, base_offset), write_time_index(times, base_offset)
+
+
+def _batches(path: str, base_offset: int) -> Iterator[list[int]]:
+    wanted = (column.LAST_OFFSET, column.POSITION, column.SIZE, column.MAX_TIMESTAMP)
+    options = SegmentOptions(base_offset, check_crcs=False)
+    with InputFile(path) as file:
+        for chunk in SegmentHeaders(FileWindow(file), options).chunks():
+            sound = chunk.table[chunk.table[:, column.FAULT] == 0]
+            yield from sound[:, wanted].tolist()

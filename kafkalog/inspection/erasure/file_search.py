@@ -1,0 +1,213 @@
+"""The search of one log file for a person's records: where they are, and what was not searched.
+
+It reads as `kafkalog find` does. Rules: docs/erasure.md F1108 to F1112.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalog.columns.arrays import integers
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.segment_batches import SegmentBatches
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.columns.records.record_columns import RecordColumns
+from kafkalog.columns.records.record_metadata import IS_CONTROL
+from kafkalog.errors import CorruptDataError, UnsupportedFormatError
+from kafkalog.format.batch_header import DELETE_HORIZON_BIT, NO_VALUE
+from kafkalog.inspection.dump.record_search import SegmentSearch, searched_records
+from kafkalog.inspection.erasure.identifiers import Identifier
+from kafkalog.inspection.erasure.input_files import InputEntry
+from kafkalog.inspection.erasure.record_matching import Decoder, RecordMatcher, everywhere
+from kafkalog.messages.internal_records import read_internal_record
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.names import REMOTE_LOG_METADATA
+
+_PLACES = ("offset", "timestampMs", "position", "key", "value", IS_CONTROL)
+# So many names of groups are kept of a file.
+_MOST_NAMES = 1000
+_NO_NUMBERS: LongArray = np.zeros(0, dtype=np.int64)
+_NONE: BoolArray = np.zeros(0, dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is searched for: identifiers, those of legal holds, and decoders of values."""
+
+    identifiers: Sequence[Identifier]
+    held: Sequence[Identifier] = ()
+    decoders: Sequence[Decoder] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The records of a file that are a person's, as columns: `positions` are those of their
+    batches. A tombstone has the value size -1; `horizons` are the times, in milliseconds, from
+    which the cleaner may remove one, -1 where that is not known; `keys` are hashes of keys."""
+
+    positions: LongArray = field(default_factory=lambda: _NO_NUMBERS)
+    offsets: LongArray = field(default_factory=lambda: _NO_NUMBERS)
+    timestamps: LongArray = field(default_factory=lambda: _NO_NUMBERS)
+    value_sizes: LongArray = field(default_factory=lambda: _NO_NUMBERS)
+    horizons: LongArray = field(default_factory=lambda: _NO_NUMBERS)
+    keys: LongArray = field(default_factory=lambda: _NO_NUMBERS)
+    held: BoolArray = field(default_factory=lambda: _NONE)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Hits]) -> Hits:
+        """Return several as one."""
+        if not parts:
+            return cls()
+        names = ("positions", "offsets", "timestamps", "value_sizes", "horizons", "keys", "held")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    @property
+    def erased(self) -> BoolArray:
+        """Which are to be removed: all but those on legal hold."""
+        erased: BoolArray = ~self.held
+        return erased
+
+    @property
+    def tombstones(self) -> BoolArray:
+        tombstones: BoolArray = self.value_sizes == NO_VALUE
+        return tombstones
+
+    def by_batch(self) -> Mapping[int, frozenset[int]]:
+        """Return the offsets to be removed, by the positions of their batches in ascending
+        order."""
+        found: dict[int, set[int]] = {}
+        chosen = self.erased
+        pairs = zip(self.positions[chosen].tolist(), self.offsets[chosen].tolist(), strict=True)
+        for position, offset in sorted(pairs):
+            found.setdefault(position, set()).add(offset)
+        return {position: frozenset(offsets) for position, offsets in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Unsearched:
+    """Bytes of a file that were not searched, and why."""
+
+    position: int
+    size: int
+    why: str
+    first_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileSearch:
+    """What was searched in a file, and what was found. `undecoded` values could not be decoded,
+    and a path was looked for in them; `mentions` are records of an internal topic in which an
+    identifier is found, `names` the groups and transactional ids that they are about."""
+
+    entry: InputEntry
+    size: int
+    hits: Hits = field(default_factory=Hits)
+    first_offset: int | None = None
+    end_offset: int | None = None
+    records: int = 0
+    undecoded: int = 0
+    mentions: int = 0
+    names: tuple[str, ...] = ()
+    unsearched: tuple[Unsearched, ...] = ()
+
+    @property
+    def searched_bytes(self) -> int:
+        return self.size - sum(each.size for each in self.unsearched)
+
+
+def search_file(entry: InputEntry, wanted: Wanted) -> FileSearch:
+    """Search a log file. One that cannot be read at all is not searched as a whole."""
+    try:
+        with InputFile(entry.path) as file:
+            return _searched(entry, file, wanted)
+    except (CorruptDataError, UnsupportedFormatError) as error:
+        whole = Unsearched(0, entry.size, str(error))
+        return FileSearch(entry, entry.size, unsearched=(whole,))
+
+
+def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
+    internal = entry.is_internal
+    sought = everywhere(wanted.identifiers) if internal else wanted.identifiers
+    matcher = RecordMatcher(sought, () if internal else wanted.decoders)
+    holds = RecordMatcher(wanted.held, wanted.decoders)
+    options = SegmentOptions(entry.base_offset, entry.next_base_offset)
+    names = dict.fromkeys((*_PLACES, *matcher.columns, *(holds.columns if wanted.held else ())))
+    records = RecordColumns(options, tuple(names), {})
+    search = SegmentSearch(size=file.size)
+    parts: list[Hits] = []
+    names_found: dict[str, None] = {}
+    is_last = entry.next_base_offset is None and not entry.is_tiered
+    batches = SegmentBatches(FileWindow(file), options)
+    for batch, table in searched_records(search, batches, records, is_last=is_last):
+        mask = matcher.matches(batch)
+        if mask.any():
+            found = batch.filter(pa.array(mask))
+            parts.append(_hits(found, table, holds if wanted.held else None))
+            if internal:
+                names_found.update(dict.fromkeys(_names(entry.topic or "", found)))
+    hits = Hits.joined(parts)
+    return FileSearch(
+        entry,
+        file.size,
+        Hits() if internal else hits,
+        search.first_offset,
+        search.end_offset,
+        search.records,
+        matcher.undecoded,
+        len(hits) if internal else 0,
+        tuple(names_found)[:_MOST_NAMES],
+        tuple(_unsearched(search)),
+    )
+
+
+def _hits(found: pa.RecordBatch, table: LongArray, holds: RecordMatcher | None) -> Hits:
+    positions = integers(found.column("position")).copy()
+    rows = table[np.searchsorted(table[:, column.POSITION], positions)]
+    has_horizon = (rows[:, column.ATTRIBUTES] & DELETE_HORIZON_BIT != 0) & (
+        rows[:, column.MAGIC] == 2
+    )
+    sizes = pc.fill_null(pc.binary_length(found.column("value")), NO_VALUE)
+    return Hits(
+        positions,
+        integers(found.column("offset")).copy(),
+        integers(found.column("timestampMs")).copy(),
+        sizes.cast(pa.int64()).to_numpy(zero_copy_only=False),
+        np.where(has_horizon, rows[:, column.BASE_TIMESTAMP], NO_VALUE),
+        np.array([*map(_key_hash, found.column("key").to_pylist())], dtype=np.int64),
+        np.zeros(len(found), dtype=np.bool_) if holds is None else holds.matches(found),
+    )
+
+
+def _key_hash(key: bytes | None) -> int:
+    if key is None:
+        return 0
+    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big", signed=True)
+
+
+def _names(topic: str, found: pa.RecordBatch) -> Iterator[str]:
+    """Yield the groups and transactional ids that records of an internal topic are about."""
+    if topic == REMOTE_LOG_METADATA:
+        return
+    for key, value in zip(*(found.column(name).to_pylist() for name in ("key", "value")),
+                          strict=True):  # fmt: skip
+        fields = read_internal_record(topic, key, value).key or {}
+        for name in ("group", "groupId", "transactionalId"):
+            if isinstance(fields.get(name), str):
+                yield str(fields[name])
+
+
+def _unsearched(search: SegmentSearch) -> Iterator[Unsearched]:
+    for damage in search.damages:
+        words = f"{damage.fault.label}: {damage.detail}"
+        yield Unsearched(damage.position, damage.length, words, damage.expected_offset)

@@ -1,0 +1,491 @@
+"""Which records are a person's, in every file there is, and what is left without them?
+
+`search_inputs` finds them and writes nothing; `write_erased` writes directories without them.
+Rules: docs/erasure.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+from kafkalog.errors import KafkaLogError, LogDirError, UnsupportedFormatError
+from kafkalog.inspection.erasure.erased_files import (
+    INDEXES,
+    WrittenFile,
+    copied_file,
+    erased_file,
+    erased_indexes,
+    index_path,
+)
+from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file
+from kafkalog.inspection.erasure.input_files import InputEntry, Part, input_files
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.files.output_files import flush_directory, make_directories
+from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
+from kafkalog.storage.log_dir.running_broker import refuse_running
+from kafkalog.views.parallel import in_order, processes_for
+from kafkalog.words import counted, first_names, time_text
+
+_MOST_NAMED = 5
+# Topics that programs write from others: Kafka Streams, dead letters, Connect, MirrorMaker.
+_DERIVED = (
+    (re.compile(r".+-changelog"), "a changelog of Kafka Streams"),
+    (re.compile(r".+-repartition"), "a repartition topic of Kafka Streams"),
+    (re.compile(r".*(dlq|dead[-_.]?letter|retry).*", re.IGNORECASE), "records that failed"),
+    (re.compile(r"connect[-_.].*|.*[-_.]connect[-_.].*"), "a topic of Kafka Connect"),
+)
+OnDone = Callable[[int], None]
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureRequest:
+    """What to search, and where: the inputs' paths; the topics, all if none are given; a regular
+    expression that is found in topics' names."""
+
+    paths: Sequence[str]
+    wanted: Wanted
+    topics: Sequence[str] = ()
+    topic_pattern: str | None = None
+
+    def has_topic(self, topic: str | None) -> bool:
+        """Return whether the files of a topic are searched."""
+        if self.topics and topic not in self.topics:
+            return False
+        return self.topic_pattern is None or bool(re.search(self.topic_pattern, topic or ""))
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """What was searched: a search for each log file, and the other files. `skipped` are log files
+    of topics that were not asked for."""
+
+    request: ErasureRequest
+    searches: Sequence[FileSearch]
+    beside: Sequence[InputEntry]
+    skipped: Sequence[InputEntry]
+    left_out: Sequence[InputEntry]
+
+    @cached_property
+    def totals(self) -> ErasureTotals:
+        """What was found, all in all."""
+        return ErasureTotals.of(self.searches)
+
+    @property
+    def entries(self) -> Iterator[InputEntry]:
+        """The files that a new directory has."""
+        yield from (each.entry for each in self.searches)
+        yield from (*self.skipped, *self.beside)
+
+    def topic_rows(self) -> list[Row]:
+        """Return a row per topic."""
+        by_topic: dict[str, list[FileSearch]] = {}
+        for each in self.searches:
+            by_topic.setdefault(each.entry.topic or "?", []).append(each)
+        return [_topic_row(topic, found) for topic, found in sorted(by_topic.items())]
+
+    def file_rows(self) -> list[Row]:
+        """Return a row per log file."""
+        return [_file_row(each) for each in self.searches]
+
+    def record_rows(self) -> Iterator[Row]:
+        """Yield a row per record that was found."""
+        for each in self.searches:
+            yield from _record_rows(each)
+
+    def tombstones(self) -> list[LoneTombstones]:
+        """Return the partitions with keys that only have a tombstone."""
+        logs: dict[tuple[str, int, str], list[FileSearch]] = {}
+        for each in self.searches:
+            if len(each.hits):
+                entry = each.entry
+                place = entry.topic or "?", entry.partition or 0, os.path.dirname(entry.path)
+                logs.setdefault(place, []).append(each)
+        found = (_lone_tombstones(place, each) for place, each in logs.items())
+        return [each for each in found if each.keys]
+
+    def words(self) -> str:
+        """Return one line: what was found, and how much of the input that holds for."""
+        return self.totals.words()
+
+    def notes(self) -> Iterator[str]:
+        """Yield lines about what is not erased, or was not searched."""
+        yield from (each.words() for each in self.tombstones())
+        for row in self.topic_rows():
+            if row["mentions"]:
+                yield _mention_words(row)
+            elif row["derived"] and row["matches"]:
+                yield f"{row['topic']}: {row['derived']}, what wrote it may write it again"
+        if self.skipped:
+            topics = sorted({each.topic or "?" for each in self.skipped})
+            yield f"not searched, as not asked for: {first_names(topics, _MOST_NAMED)}"
+        for each in self.left_out:
+            yield f"not searched: {each.path}: {each.why}"
+        for search in self.searches:
+            for place in search.unsearched:
+                yield (
+                    f"not searched: {search.entry.path}: position {place.position}, "
+                    f"{counted(place.size, 'byte')}: {place.why}"
+                )
+            if search.undecoded:
+                yield (
+                    f"not searched at a path: {search.entry.path}: "
+                    f"{counted(search.undecoded, 'value')} that nothing here decodes"
+                )
+
+
+@dataclass
+class ErasureTotals:
+    """Sums over log files."""
+
+    files: int = 0
+    bytes: int = 0
+    records: int = 0
+    matches: int = 0
+    held: int = 0
+    tombstones: int = 0
+    mentions: int = 0
+    undecoded: int = 0
+    unsearched_bytes: int = 0
+    topics: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, searches: Iterable[FileSearch]) -> ErasureTotals:
+        """Return the sums."""
+        totals = cls()
+        for each in searches:
+            totals.files += 1
+            totals.bytes += each.size
+            totals.records += each.records
+            totals.matches += len(each.hits)
+            totals.held += int(each.hits.held.sum())
+            totals.tombstones += int(each.hits.tombstones.sum())
+            totals.mentions += each.mentions
+            totals.undecoded += each.undecoded
+            totals.unsearched_bytes += each.size - each.searched_bytes
+            if len(each.hits):
+                totals.topics.add(each.entry.topic or "?")
+        return totals
+
+    @property
+    def erased(self) -> int:
+        """How many records are to be removed."""
+        return self.matches - self.held
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every byte and every value could be searched."""
+        return not self.undecoded and not self.unsearched_bytes
+
+    def words(self) -> str:
+        """Return a line about them."""
+        searched = (
+            f"{counted(self.records, 'record')} in {counted(self.files, 'log file')} searched"
+        )
+        if self.matches:
+            found = (
+                f"{counted(self.matches, 'record')} found in {counted(len(self.topics), 'topic')}"
+            )
+        else:
+            found = "no record found"
+        held = f", {self.held} of them on legal hold" if self.held else ""
+        parts = [f"{found}{held}", searched]
+        if self.mentions:
+            parts.append(f"{counted(self.mentions, 'record')} of internal topics name them")
+        if self.unsearched_bytes:
+            parts.append(f"NOT SEARCHED: {counted(self.unsearched_bytes, 'byte')}")
+        if self.undecoded:
+            parts.append(f"NOT DECODED: {counted(self.undecoded, 'value')}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class LoneTombstones:
+    """Keys of a partition of which only tombstones are left; `horizon_ms` is when the cleaner may
+    remove the last of them, None where no cleaning has set it."""
+
+    topic: str
+    partition: int
+    directory: str
+    keys: int
+    horizon_ms: int | None
+
+    def words(self) -> str:
+        """Return a line about them."""
+        when = (
+            "in a compacted topic the cleaner removes it at the first cleaning that comes "
+            "delete.retention.ms (24 hours by default) after the one that marks it"
+            if self.horizon_ms is None
+            else f"the first cleaning after {time_text(self.horizon_ms)} removes it"
+        )
+        return (
+            f"not yet erased: {self.directory}: {counted(self.keys, 'key')} with only a tombstone, "
+            f"which has the key; {when}"
+        )
+
+
+def search_inputs(
+    request: ErasureRequest, *, processes: int | None, on_done: OnDone = lambda _: None
+) -> Erasure:
+    """Search every log file under the request's paths. `on_done` gets the bytes of each that is
+    done. Raises LogDirError for a path without files."""
+    return search_files(request, listed_files(request), processes=processes, on_done=on_done)
+
+
+def listed_files(request: ErasureRequest) -> list[InputEntry]:
+    """Return every file under the request's paths. Raises LogDirError if there is no log."""
+    entries = [entry for path in request.paths for entry in input_files(path)]
+    entries = [*{entry.path: entry for entry in entries}.values()]
+    if not any(entry.part is Part.LOG for entry in entries):
+        raise LogDirError(f"{', '.join(request.paths)}: no log file (<offset>.log) in it or below")
+    return entries
+
+
+def search_files(
+    request: ErasureRequest,
+    entries: Sequence[InputEntry],
+    *,
+    processes: int | None,
+    on_done: OnDone = lambda _: None,
+) -> Erasure:
+    """Search those of the files that are logs."""
+    logs = [entry for entry in entries if entry.part is Part.LOG]
+    chosen = [entry for entry in logs if request.has_topic(entry.topic)]
+
+    def searched(entry: InputEntry) -> Iterator[FileSearch]:
+        yield search_file(entry, request.wanted)
+
+    found = in_order(
+        searched,
+        chosen,
+        processes=processes_for(sum(entry.size for entry in chosen), processes),
+        on_done=lambda entry: on_done(entry.size),
+    )
+    searches = [*found]
+    return Erasure(
+        request,
+        searches,
+        [entry for entry in entries if entry.part in (Part.INDEX, Part.BESIDE)],
+        [entry for entry in logs if not request.has_topic(entry.topic)],
+        [entry for entry in entries if entry.part is Part.LEFT_OUT],
+    )
+
+
+def refuse_running_brokers(entries: Iterable[InputEntry]) -> None:
+    """Raise LogDirError if a broker runs on a directory of these files."""
+    for directory in sorted({os.path.dirname(entry.path) for entry in entries}):
+        refuse_running(directory)
+        refuse_running(os.path.dirname(directory))
+
+
+def write_erased(
+    erasure: Erasure,
+    scratch: str,
+    *,
+    hashes: bool,
+    processes: int | None,
+    on_done: OnDone = lambda _: None,
+) -> list[WrittenFile]:
+    """Write every file of the inputs below `scratch`, without the records that were found: each
+    input's files in `scratch` itself, or in a folder of their own where there are several inputs.
+
+    Raises LogDirError for files that somebody writes to, UnsupportedFormatError for records in a
+    file that cannot be written again, KafkaLogError if something is found in what was written.
+    """
+    _refuse_chunked(erasure.searches)
+    by_path = {each.entry.path: each for each in erasure.searches if each.hits.erased.any()}
+    rewritten = {index_path(path, kind) for path in by_path for kind in INDEXES}
+    entries = [entry for entry in erasure.entries if entry.path not in rewritten]
+    folders = _folders(entries)
+    targets = {entry.path: os.path.join(scratch, folders[entry.input_path], entry.place)
+               for entry in entries}  # fmt: skip
+    for directory in sorted({os.path.dirname(path) for path in targets.values()}):
+        make_directories(directory, os.fsync)
+    write = partial(_written, by_path=by_path, targets=targets, erasure=erasure, hashes=hashes)
+    found = in_order(
+        write,
+        entries,
+        processes=processes_for(sum(entry.size for entry in entries), processes),
+        on_done=lambda entry: on_done(entry.size),
+    )
+    written = [*found]
+    for directory in sorted({os.path.dirname(path) for path in targets.values()}):
+        flush_directory(directory, os.fsync)
+    _refuse_grown(erasure.entries)
+    return written
+
+
+def _written(
+    entry: InputEntry,
+    *,
+    by_path: Mapping[str, FileSearch],
+    targets: Mapping[str, str],
+    erasure: Erasure,
+    hashes: bool,
+) -> Iterator[WrittenFile]:
+    search, path = by_path.get(entry.path), targets[entry.path]
+    if search is None:
+        yield copied_file(entry, path, hashes=hashes)
+        return
+    written = erased_file(search, path, hashes=hashes)
+    _refuse_remains(search, written, erasure.request.wanted)
+    yield written
+    indexes = {each.path: each for each in erasure.beside if each.part is Part.INDEX}
+    yield from erased_indexes(written, indexes, hashes=hashes)
+
+
+def _refuse_remains(search: FileSearch, written: WrittenFile, wanted: Wanted) -> None:
+    """Search what was written again: nothing may be left but what is held, and all else must be
+    there."""
+    entry = search.entry
+    place = InputEntry(
+        written.path, entry.place, entry.input_path, written.size, Part.LOG, entry.topic,
+        entry.partition, entry.base_offset, entry.next_base_offset, is_tiered=entry.is_tiered,
+    )  # fmt: skip
+    again = search_file(place, wanted)
+    erased = int(search.hits.erased.sum())
+    is_right = (
+        not again.hits.erased.any()
+        and again.records == search.records - erased
+        and len(again.hits) == len(search.hits) - erased
+        and again.end_offset == search.end_offset
+        and len(again.unsearched) <= len(search.unsearched)
+    )
+    if not is_right:
+        raise KafkaLogError(
+            f"{written.path}: {again.records} records and {len(again.hits)} that are found, where "
+            f"{search.records - erased} and {len(search.hits) - erased} must be; nothing is written"
+        )
+
+
+def _refuse_chunked(searches: Iterable[FileSearch]) -> None:
+    for each in searches:
+        manifest = tiered_manifest_path(each.entry.path)
+        if manifest is not None and each.hits.erased.any() and os.path.exists(manifest):
+            raise UnsupportedFormatError(
+                f"{each.entry.path} has {counted(int(each.hits.erased.sum()), 'record')} to erase, "
+                "and objects with a manifest of Aiven's plug-in are not written again: give the "
+                "log directories without it, and delete the object through the broker"
+            )
+
+
+def _refuse_grown(entries: Iterable[InputEntry]) -> None:
+    """Raise LogDirError for a file that has another size than when it was listed."""
+    for entry in entries:
+        if entry.part is Part.LOG:
+            with InputFile(entry.path) as file:
+                if file.size != entry.size:
+                    raise LogDirError(
+                        f"{entry.path} had {entry.size} bytes and has {file.size}: somebody writes "
+                        "to it; stop the broker, or give a copy of its directory"
+                    )
+
+
+def _folders(entries: Iterable[InputEntry]) -> dict[str, str]:
+    """Return for each input the folder of the new directory that its files go to."""
+    inputs = [*dict.fromkeys(entry.input_path for entry in entries)]
+    if len(inputs) == 1:
+        return {inputs[0]: ""}
+    folders: dict[str, str] = {}
+    for path in inputs:
+        name = folder = os.path.basename(path.rstrip("/")) or "root"
+        number = 1
+        while folder in folders.values():
+            number += 1
+            folder = f"{name}-{number}"
+        folders[path] = folder
+    return folders
+
+
+def derived_words(topic: str) -> str | None:
+    """Return what a topic is that a program writes from others, by its name."""
+    return next((words for pattern, words in _DERIVED if pattern.fullmatch(topic)), None)
+
+
+def _topic_row(topic: str, searches: Sequence[FileSearch]) -> Row:
+    totals = ErasureTotals.of(searches)
+    names = dict.fromkeys(name for each in searches for name in each.names)
+    return {
+        "topic": topic,
+        "files": totals.files,
+        "bytes": totals.bytes,
+        "records": totals.records,
+        "matches": totals.matches,
+        "erased": totals.erased,
+        "held": totals.held,
+        "tombstones": totals.tombstones,
+        "mentions": totals.mentions,
+        "names": [*names],
+        "undecoded": totals.undecoded,
+        "unsearched_bytes": totals.unsearched_bytes,
+        "derived": derived_words(topic),
+    }
+
+
+def _mention_words(row: Row) -> str:
+    names = f": {first_names(row['names'], _MOST_NAMED)}" if row["names"] else ""
+    return (
+        f"{row['topic']}: {counted(row['mentions'], 'record')} of this internal topic "
+        f"{'name' if row['mentions'] != 1 else 'names'} an identifier and stay{names}"
+    )
+
+
+def _file_row(search: FileSearch) -> Row:
+    entry = search.entry
+    return {
+        "topic": entry.topic,
+        "partition": entry.partition,
+        "mark": entry.directory_mark or entry.file_mark or ("tiered" if entry.is_tiered else None),
+        "records": search.records,
+        "first_offset": search.first_offset,
+        "end_offset": search.end_offset,
+        "matches": len(search.hits),
+        "erased": int(search.hits.erased.sum()),
+        "held": int(search.hits.held.sum()),
+        "tombstones": int(search.hits.tombstones.sum()),
+        "batches": len(search.hits.by_batch()),
+        "mentions": search.mentions,
+        "undecoded": search.undecoded,
+        "unsearched_bytes": search.size - search.searched_bytes,
+        "bytes": search.size,
+        "file": entry.path,
+    }
+
+
+def _record_rows(search: FileSearch) -> Iterator[Row]:
+    hits, entry = search.hits, search.entry
+    columns = (hits.offsets, hits.timestamps, hits.value_sizes, hits.positions, hits.held)
+    for offset, timestamp_ms, size, position, held in zip(
+        *(each.tolist() for each in columns), strict=True
+    ):
+        yield {
+            "topic": entry.topic,
+            "partition": entry.partition,
+            "offset": offset,
+            "timestamp_ms": None if timestamp_ms == -1 else timestamp_ms,
+            "value_size": None if size == -1 else size,
+            "is_held": held,
+            "position": position,
+            "file": entry.path,
+        }
+
+
+def _lone_tombstones(place: tuple[str, int, str], searches: Sequence[FileSearch]) -> LoneTombstones:
+    with_value: set[int] = set()
+    horizons: dict[int, int] = {}
+    for each in searches:
+        hits = each.hits
+        with_value.update(hits.keys[~hits.tombstones].tolist())
+        chosen = hits.tombstones
+        horizons.update(
+            zip(hits.keys[chosen].tolist(), hits.horizons[chosen].tolist(), strict=True)
+        )
+    lone = {key: horizon for key, horizon in horizons.items() if key not in with_value}
+    last = max(lone.values(), default=-1)
+    is_known = bool(lone) and min(lone.values()) >= 0
+    return LoneTombstones(*place, len(lone), last if is_known else None)

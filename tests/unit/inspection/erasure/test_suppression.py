@@ -1,0 +1,51 @@
+"""Records of erased persons left out of what older copies have. Rule: docs/erasure.md F1124."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkalog.errors import OptionError
+from kafkalog.format.record_batch import read_batch, write_batch
+from kafkalog.format.records import Record
+from kafkalog.inspection.erasure.identifiers import Identifier, Kind
+from kafkalog.inspection.erasure.suppression import Suppression
+from tests.support.logs.samples import batches_v2
+
+
+@given(batches_v2(7), st.data())
+def test_a_batch_loses_exactly_the_records_of_a_key(
+    made: tuple[bytes, list[Record], int], data: st.DataObject
+) -> None:
+    # F1124.
+    batch, records, _ = made
+    key = data.draw(st.sampled_from([record.key for record in records])) or b""
+    suppression = Suppression((Identifier(Kind.KEY, key),))
+    left, count = suppression.batch_without(batch)
+    kept = [record for record in records if record.key != key]
+    assert count == len(records) - len(kept)
+    assert read_batch(left, 0) == kept
+    if not count:
+        assert left is batch
+
+
+def test_headers_and_values_count_too() -> None:
+    records = [
+        Record(0, 1, 0, b"a", b'{"by": "Ada"}'),
+        Record(1, 1, 0, b"a", b"x", (("user", b"Ada"),)),
+        Record(2, 1, 0, b"a", b"x", (("user", None), ("other", b"Ada"))),
+    ]
+    suppression = Suppression(
+        (Identifier(Kind.HEADER, b"Ada", "user"), Identifier(Kind.VALUE_PATH, b"Ada", "$.by"))
+    )
+    left, count = suppression.batch_without(write_batch(records))
+    assert (read_batch(left, 0), count) == (records[2:], 2)
+
+
+def test_a_file_of_identifiers_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "persons.txt"
+    path.write_text("a\nb\n")
+    assert len(Suppression.of_file("--suppress", str(path)).identifiers) == 2
+    with pytest.raises(OptionError, match="--suppress"):
+        Suppression.of_file("--suppress", str(tmp_path / "absent"))
