@@ -131,7 +131,7 @@ def _measured(
 
 
 def _processor_seconds() -> float:
-    """Of this process and of those that it has waited for."""
+    """Return those of this process and of the ones that it has waited for."""
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system
 
