@@ -25,9 +25,13 @@ _CODE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
 def on_config(config: Any) -> Any:
-    """Name the decisions in the navigation, in their order."""
+    """Name the decisions in the navigation, in their order, and the page of each table."""
     decisions = sorted((_ROOT / "docs" / "decisions").glob("*.md"))
     explanation = next(entry["Explanation"] for entry in config["nav"] if "Explanation" in entry)
+    reference = next(entry["Reference"] for entry in config["nav"] if "Reference" in entry)
+    tables = sorted((_ROOT / "docs" / "reference" / "tables").glob("*.md"))
+    columns = next(entry for entry in reference if "Columns" in entry)
+    columns["Columns"] = [f"reference/tables/{path.name}" for path in tables]
     explanation[-1]["Decisions"] = [f"decisions/{path.name}" for path in decisions]
     return config
 
