@@ -2,7 +2,7 @@
 of its partitions?
 
 Tables: node_starts, a row per node; log_dir_starts, a row per log directory; and the columns of
-table recovery_plan that the node decides. Rules: docs/format.md F960 to F975.
+table recovery_plan that the node decides. Rules: docs/format.md F960 to F973.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
-from kafkalog.coordination.metadata.releases import newest_release
+from kafkalog.coordination.metadata.releases import newest_release, read_releases
 from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
 from kafkalog.inspection.metadata.assigned_partitions import cluster_images
 from kafkalog.inspection.start.assigned_replicas import ReplicaFate
@@ -52,12 +52,17 @@ class NodeRequest:
     server: ServerProperties | None = None
     user: BrokerUser | None = None
 
-    @property
-    def coordinators(self) -> CoordinatorSettings:
-        """The coordinators of the version."""
+    def coordinators(self, nodes: Sequence[NodeFiles]) -> CoordinatorSettings | None:
+        """Return the coordinators of the version that starts on nodes; None where it is older than
+        those that are known."""
         settings = self.server.values if self.server is not None else {}
         protocols = settings.get("group.coordinator.rebalance.protocols", "")
-        return CoordinatorSettings(self.kafka, has_new_groups="consumer" in protocols)
+        version = self.kafka
+        if nodes and not any(each.is_of_kraft for each in nodes):
+            version = version or LAST_WITH_ZOOKEEPER
+            if ".".join(version.split(".")[:2]) not in read_releases():
+                return None
+        return CoordinatorSettings(version, has_new_groups="consumer" in protocols)
 
     def version_for(self, node: NodeFiles) -> str:
         """Return the version that starts on a node's directories."""
@@ -173,20 +178,35 @@ class NodeAnswers:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class FoundNodes:
+    """The nodes whose log directories were found, and the metadata of their clusters by id."""
+
+    nodes: Sequence[NodeFiles]
+    images: Mapping[str | None, MetadataImage]
+
+    @classmethod
+    def of(
+        cls, log_dirs: Sequence[str], logs: Sequence[PartitionLog], request: NodeRequest
+    ) -> FoundNodes:
+        """Return the nodes of the log directories among paths; `logs` were found under them. Logs
+        that were given by their own paths have no node."""
+        paths = sorted(given_log_dirs(log_dirs, logs)) if log_dirs else []
+        images = cluster_images(logs)
+        return cls(nodes_of(paths, request.server, _owners(images)) if paths else [], images)
+
+
 def node_answers(
-    log_dirs: Sequence[str],
+    found: FoundNodes,
     logs: Sequence[PartitionLog],
     request: NodeRequest,
     plan: Sequence[Mapping[str, Any]],
     loads: Sequence[CoordinatorLoad] = (),
 ) -> NodeAnswers:
-    """Return what becomes of the nodes whose log directories were found; `plan` has the rows of
-    view `recovery_plan` of these logs, and `loads` what coordinators make of theirs. Logs that were
-    given by their own paths have no node. Raises OptionError for a version that is not known."""
-    paths = sorted(given_log_dirs(log_dirs, logs)) if log_dirs else []
-    images = cluster_images(logs)
-    nodes = nodes_of(paths, request.server, _owners(images)) if paths else []
-    answers = [_answer(node, images, logs, request, plan) for node in nodes]
+    """Return what becomes of the nodes; `plan` has the rows of view `recovery_plan` of the logs,
+    and `loads` what coordinators make of theirs. Raises OptionError for a version that is not
+    known."""
+    answers = [_answer(node, found.images, logs, request, plan) for node in found.nodes]
     fates = {path: fate for each in answers for path, fate in each.start.fates.items()}
     stopped = {load.path: _coordinator_error(load) for load in loads if not load.loads}
     rows = [_with_fate(row, fates, stopped) for row in plan]

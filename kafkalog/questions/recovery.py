@@ -15,7 +15,14 @@ import pyarrow as pa
 
 from kafkalog.columns.table_rows import RowTotals, table_batch
 from kafkalog.questions.coordinators import coordinators
-from kafkalog.questions.node_start import DIRECTORIES, NODES, NodeAnswers, NodeRequest, node_answers
+from kafkalog.questions.node_start import (
+    DIRECTORIES,
+    NODES,
+    FoundNodes,
+    NodeAnswers,
+    NodeRequest,
+    node_answers,
+)
 from kafkalog.views.engine import AskedView, Options, Rows, RowsInMemory, Views
 from kafkalog.words import counted, first_names
 
@@ -107,8 +114,10 @@ def recovery_plan(views: Views, settings: RecoveryRequest) -> Recovery:
 
 
 def _with_nodes(views: Views, settings: RecoveryRequest, plan: Rows) -> Recovery:
-    loads = coordinators(views, settings.node.coordinators)
-    return Recovery.of(node_answers(views.log_dirs, views.logs, settings.node, [*plan], loads))
+    found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
+    of_version = settings.node.coordinators(found.nodes)
+    loads = [] if of_version is None else coordinators(views, of_version)
+    return Recovery.of(node_answers(found, views.logs, settings.node, [*plan], loads))
 
 
 def sequence_words(sequences: Rows) -> str:

@@ -24,7 +24,7 @@ OWN = {
     "completion": set[str](),
     "diff": {"--all"},
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
-    "export": {"--full-refresh", "--starting-offsets-out", "--stop-at"},
+    "export": {"--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"},
     "find": {"--key", "--partition-count", "--partitioner", "--value-contains"},
     "free": {"--need", "--replicas"},
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
@@ -46,6 +46,10 @@ OWN = {
         *("--offsets-partitions", "--offsets-retention", "--write-segments"),
         *("--write-zookeeper-commands", "--zookeeper-shell"),
     },
+    "erase": {
+        *("--check", "--header", "--hmac-key", "--identifiers", "--keep", "--page", "--proof"),
+        *("--sign-key", "--text", "--value-path", "--verify"),
+    },
     "optimize": set[str](),
     "quorum": set[str](),
     "quorum rebuild": {
@@ -59,6 +63,11 @@ OWN = {
     "tier": set[str](),
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
     "report": {"--show-keys"},
+    "restore": {
+        *("--check", "--create-missing", "--keep-cluster-id", "--keep-retention"),
+        *("--latest-topics", "--link", "--manifest", "--nodes", "--replication"),
+        *("--reuse-offsets", "--strict", "--verify"),
+    },
     "retention": set[str](),
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
     "schemas": set[str](),
@@ -76,6 +85,7 @@ OWN = {
 }
 _DECODING = {
     "--schemas-topic",
+    "--schema-registry",
     *(
         f"--{part}-{what}"
         for part in ("key", "value")
@@ -87,7 +97,7 @@ OWN_OF_JOBS = {
     "consumer-lag": {"--max-lag", "--offsets-retention"},
     "ingest-topics": {
         *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
-        *("--full-refresh", "--starting-offsets-out", "--stop-at"),
+        *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
     },
     "lag-history": OWN["lag-history"],
     "migrate-offsets": OWN["migrate-offsets"],

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 _PLAN, _SEQUENCES = "recovery_plan", "producer_sequences"
 _TABLES = {"partition": _PLAN, "directory": "log_dir_starts", "node": "node_starts"}
-# As text, a column of these is shown where a row has another value in it.
-_USUAL: dict[str, tuple[bool | None, ...]] = {
-    "is_set_aside": (None, False),
-    "has_leader": (None, True),
-    "deleted_soon": (None,),
-    "coordinator_error": (None,),
+# As text, a column of these is shown where a row has something to say in it.
+_NOTABLE: dict[str, Callable[[Any], bool]] = {
+    "is_set_aside": bool,
+    "has_leader": lambda leads: leads is False,
+    "deleted_soon": lambda soon: soon is not None and not soon["is_expected"],
+    "coordinator_error": bool,
 }
 _TEXT_COLUMNS = {
     "log_dir_starts": ("log_dir", "directory_id", "is_online", "has_metadata", "reason", "file"),
@@ -44,7 +44,7 @@ _TEXT_COLUMNS = {
     ),
     _PLAN: (
         *("topic", "partition", "broker_starts", "log_end_offset", "lost_records"),
-        *_USUAL,
+        *_NOTABLE,
         *("salvageable_records", "missing_offsets", "remaining_faults", "consumers_stop_at"),
         "padded_time_indexes",
         *("cut_kind", "cut_position", "cut_file", "start_error"),
@@ -175,5 +175,5 @@ def _told(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], table: str)
     return [
         name
         for name in columns
-        if name not in _USUAL or any(row[name] not in _USUAL[name] for row in rows)
+        if name not in _NOTABLE or any(_NOTABLE[name](row[name]) for row in rows)
     ]

@@ -21,7 +21,7 @@ def read_topic_id(text: str) -> str:
         raise CorruptDataError("malformed", detail, position=1)
     # Later versions are read as this one.
     if not re.fullmatch(r"\+?[0-9]{1,10}", match["version"]):
-        raise CorruptDataError("version", f"{match['version'][:80]!r} is no number", position=1)
+        raise CorruptDataError("version", f"{match['version'][:80]!r} is not a number", position=1)
     if not re.fullmatch(r"[A-Za-z0-9_-]{22}", match["topic_id"]):
         raise CorruptDataError("malformed", f"{match['topic_id'][:80]!r} is not an id", position=2)
     return match["topic_id"]

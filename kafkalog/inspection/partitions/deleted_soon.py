@@ -24,7 +24,8 @@ _WEEK_MS = 604_800_000
 @dataclass(frozen=True, slots=True)
 class DeletedSoon:
     """The segments that go, by base offset, and the log start offset after it. `is_expected` is
-    False where a broker takes the records for older than they are."""
+    False where a broker takes the records for older than they are; with `is_assumed` no file says
+    what the limit is."""
 
     segments: list[int]
     records: int
@@ -32,6 +33,7 @@ class DeletedSoon:
     reason: str
     is_expected: bool
     log_start_offset: int
+    is_assumed: bool
 
     def row(self) -> TableRow:
         """Return the columns of `deleted_soon`."""
@@ -73,6 +75,7 @@ def deleted_soon(
         _reason([row for _, row in going], given, any(is_early)),
         not any(is_early),
         end if last.next_base_offset is None else last.next_base_offset,
+        None in (given.retention_ms.value, given.cleanup_policy.value),
     )
 
 

@@ -49,7 +49,7 @@ def recovery_row(
         "broker_starts": plan.start_error is None,
         "start_error": plan.start_error,
         "ends_process": None if plan.start_error is None else plan.ends_process,
-        "log_start_offset": soon.log_start_offset if soon else plan.log_start_offset,
+        "log_start_offset": _log_start(plan, soon),
         "deleted_soon": soon.row() if soon else None,
         "log_end_offset": plan.log_end_offset,
         "cut_file": os.path.join(log.path, cut.file) if cut else None,
@@ -69,6 +69,14 @@ def recovery_row(
         **_unflushed(log, settings.recovery_point),
         **_remaining(plan, served, keeps_indexes=log.topic != CLUSTER_METADATA),
     }
+
+
+def _log_start(plan: RecoveryPlan, soon: DeletedSoon | None) -> int:
+    """Return the log start offset after what retention deletes, unless only Kafka's defaults say
+    that it does."""
+    if soon is None or (soon.is_expected and soon.is_assumed):
+        return plan.log_start_offset
+    return soon.log_start_offset
 
 
 def _deleted_soon(

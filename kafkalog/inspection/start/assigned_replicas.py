@@ -104,7 +104,7 @@ class Assignments:
         if current is not None:
             return f"topic {name.topic} has no partition {name.partition} by the metadata"
         if not self.image.tables["topic"]:
-            return "the metadata is gone: it has no topic"
+            return "the metadata is missing: it has no topic"
         return (
             f"the metadata has no topic of the id {topic_id}: it was deleted, or the metadata is "
             "older than the data"

@@ -24,7 +24,7 @@ _WITHOUT = {
     RECOVERY_POINTS: "a broker recovers the logs from their beginning without it",
     LOG_STARTS: "deleted records come back without it, until retention takes them again",
     REPLICATION_OFFSETS: "a leader begins at the end of its log without it",
-    CLEANER_OFFSETS: "the cleaner begins anew without it",
+    CLEANER_OFFSETS: "the cleaner begins at the log start again without it",
 }
 _WORDS = 3
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}={0,2}")
@@ -87,7 +87,7 @@ def _topic_id_refusal(text: str) -> tuple[str, bool] | None:
     if len(words) != 2:
         return f"a broker cannot read line 2: {lines[1][:80]!r}", False
     if not _UUID.fullmatch(words[1]):
-        return f"a broker ends at line 2: {words[1][:80]!r} is no id", True
+        return f"a broker ends at line 2: {words[1][:80]!r} is not an id", True
     if words[1].startswith(MIGRATING):
         return "a broker refuses the id of zeros", False
     return None

@@ -25,13 +25,14 @@ METADATA_DIR = f"{CLUSTER_METADATA}-0"
 @dataclass(frozen=True, slots=True)
 class NodeDirectory:
     """A log directory: `meta` is what meta.properties says, None without the file, `meta_error`
-    why it cannot be read; `folders` are the directories in it."""
+    why it cannot be read; `folders` and `files` are the entries in it."""
 
     path: str
     is_there: bool = True
     meta: Mapping[str, str] | None = None
     meta_error: str | None = None
     folders: Sequence[Entry] = ()
+    files: Sequence[Entry] = ()
 
     @classmethod
     def read(cls, path: str) -> NodeDirectory:
@@ -45,8 +46,10 @@ class NodeDirectory:
             error = None if meta is None else _refusal(meta)
         except CorruptDataError as unreadable:
             error = unreadable.detail
-        folders = [each for each in entries_left(path, readable_entries) if each.is_directory]
-        return cls(path, True, meta, error, folders)
+        entries = entries_left(path, readable_entries)
+        folders = [each for each in entries if each.is_directory]
+        files = [each for each in entries if not each.is_directory]
+        return cls(path, True, meta, error, folders, files)
 
     @property
     def meta_path(self) -> str:

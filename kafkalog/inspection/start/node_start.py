@@ -1,6 +1,6 @@
 """Whether a node starts, which of its directories it uses, and what becomes of its partitions.
 
-Rules: docs/format.md F960 to F975.
+Rules: docs/format.md F960 to F973.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafkalog.inspection.start.directory_files import (
     refused_topic_ids,
     topic_id_line,
 )
-from kafkalog.inspection.start.directory_names import refused_directories
+from kafkalog.inspection.start.directory_names import files_in_the_way, refused_directories
 from kafkalog.inspection.start.meta_properties import assigned_id, meta_reasons, written_meta
 from kafkalog.inspection.start.node_directories import NodeDirectory, NodeFiles
 from kafkalog.inspection.start.permissions import BrokerUser, most_frequent_owner, refused_files
@@ -107,6 +107,7 @@ def judged_node(
     found = [*meta_reasons(node, image), *more, *_plugin_reasons(node)]
     for each in node.directories:
         found += [*refused_directories(each), *refused_checkpoints(each)]
+        found += files_in_the_way(each, image, node.node_id)
         found += refused_topic_ids(each, _topic_ids(image)) if node.is_of_kraft else ()
         found += refused_files(each, user) if user is not None else ()
     found += [*_plan_reasons(rows, found), *_doubles(node, rows, image)]

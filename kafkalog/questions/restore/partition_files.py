@@ -188,7 +188,7 @@ def _is_sound(offsets: bytes, times: bytes, segment: SegmentPlan) -> bool:
 
 
 def _write_indexes(segment: SegmentPlan, stem: str) -> None:
-    """Write the offset and the time index anew, as a broker that appends the batches does."""
+    """Write the offset and the time index again, as a broker that appends the batches does."""
     base, position, since = segment.base_offset, 0, 0
     offsets: list[OffsetEntry] = []
     times: list[TimeEntry] = []
@@ -324,7 +324,7 @@ def _write(directory: str, name: str, data: bytes) -> None:
 
 
 def _write_file(path: str, data: bytes) -> None:
-    """Write a small file of a directory that nobody sees yet. Raises OSError with its path."""
+    """Write a small file of a directory that no reader sees yet. Raises OSError with its path."""
     try:
         with open(path, "xb") as file:
             file.write(data)

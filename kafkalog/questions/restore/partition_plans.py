@@ -22,7 +22,7 @@ from kafkalog.format.side_files.leader_epochs import EpochStart, without_end
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry
 from kafkalog.format.transaction_marker import COMMIT, read_marker
 from kafkalog.inspection.logs.replica_facts import known_leader_epochs, replica_facts, sound_rows
-from kafkalog.inspection.metadata.data_facts import log_facts
+from kafkalog.inspection.metadata.data_facts import is_tiered, log_facts
 from kafkalog.questions.restore.sources import Copy
 from kafkalog.storage.files.files import InputFile, list_directory
 from kafkalog.storage.names import segment_file_name
@@ -40,7 +40,7 @@ _FOUND_DAMAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class LostBytes:
-    """Bytes of the chosen copy that are no sound batch."""
+    """Bytes of the chosen copy that form no sound batch."""
 
     path: str
     position: int
@@ -182,14 +182,12 @@ def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
 def _new_plan(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> PartitionPlan:
     log = task.copies[number].log
     end = max(each.log_end for each in facts)
-    begins = facts[number].log_start
-    # Of a tiered log the beginning is not on the disk.
-    base = log.segments[0].base_offset if log.segments else None
-    start = begins if base is None else max(begins, base)
+    start = facts[number].log_start
     plan = PartitionPlan(
         task.topic, task.partition, task.topic_id, log, start, 0, end, covered_ms=None
     )
-    plan.tiered_from = begins if begins < start else None
+    if is_tiered(log):
+        plan.tiered_from = log.log_start
     return plan
 
 

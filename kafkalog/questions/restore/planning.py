@@ -35,14 +35,16 @@ from kafkalog.storage.names import (
 )
 from kafkalog.views.engine import Views
 
-# Their logs are written anew. The metadata of tiered storage names objects of the old bucket.
+# Their logs are recreated. The metadata of tiered storage names objects of the old bucket.
 REWRITTEN_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, REMOTE_LOG_METADATA)
+_NEVER_MS = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class RestoreRequest:
     """What is restored: the cluster as of `as_of_ms`, on `nodes`. `is_topic_chosen` and
-    `is_group_chosen` select by name. Topics in `latest_topics` are not cut at the moment."""
+    `is_group_chosen` select by name. Topics in `latest_topics` are not cut at the moment, nor is
+    any with `is_uncut`: there are the disks of one node, and the moment is their end."""
 
     as_of_ms: int
     nodes: Sequence[Node]
@@ -56,6 +58,12 @@ class RestoreRequest:
     is_topic_chosen: Callable[[str], bool] = lambda topic: True
     is_group_chosen: Callable[[str], bool] = lambda group: True
     latest_topics: Sequence[str] = ()
+    is_uncut: bool = False
+
+    @property
+    def cut_ms(self) -> int:
+        """The time after which records are cut off."""
+        return _NEVER_MS if self.is_uncut else self.as_of_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +202,7 @@ def _wanted(
             left_out.append(LeftOut(topic, topic_id, reason))
             continue
         empty += [(topic, each, topic_id) for each in missing]
-        moment = 2**63 - 1 if topic in request.latest_topics else request.as_of_ms
+        moment = _NEVER_MS if topic in request.latest_topics else request.cut_ms
         tasks += [
             PlanTask(
                 *(topic, each, topic_id, sources.copies[topic_id, each], moment),
@@ -253,7 +261,7 @@ def _cut_by_records(
     can have removed it from the copy that was walked."""
     for plan in rewritten:
         for record in records.get(plan.key, []):
-            if record.time_ms > request.as_of_ms or record.offset >= plan.cut:
+            if record.time_ms > request.cut_ms or record.offset >= plan.cut:
                 plan.cut = min(plan.cut, record.offset)
                 break
 
@@ -274,7 +282,7 @@ def _with_limits(
     tasks: Sequence[PlanTask],
     limits: Mapping[tuple[str, int], int],
 ) -> list[PartitionPlan]:
-    """Return the plans, those anew whose cut is to be lower."""
+    """Return the plans, those again whose cut is to be lower."""
     again = [
         replace(task, limit=limits[task.topic, task.partition])
         for task in tasks

@@ -1,4 +1,4 @@
-"""What people are told of a restore: one screen. Rule: docs/restore.md F1065."""
+"""What a restore reports: one screen. Rule: docs/restore.md F1065."""
 
 from __future__ import annotations
 

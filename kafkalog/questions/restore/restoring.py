@@ -1,6 +1,6 @@
 """A plan becomes directories that brokers start with: partitions are written in parallel, then the
-coordinators' topics, the metadata and the files of the nodes; the result is judged before anybody
-sees it. Rules: docs/restore.md F1030, F1033, F1034 and F1065.
+coordinators' topics, the metadata and the files of the nodes; the result is judged before it
+gets its name. Rules: docs/restore.md F1030, F1033, F1034 and F1065.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _add_coordinators(found: Restored) -> None:
 
 
 def write_restored(views: Views, found: Restored, target: str) -> None:
-    """Write all files below an empty directory that nobody sees yet. Raises OSError."""
+    """Write all files below an empty directory that no reader sees yet. Raises OSError."""
     plan = found.plan
     for node in plan.request.nodes:
         os.makedirs(os.path.join(target, node.log_directory))
@@ -134,7 +134,7 @@ def _node_settings(plan: RestorePlan) -> NodeSettings:
 
 
 def _write_coordinators(found: Restored, target: str) -> None:
-    """Write the logs of the coordinators' topics anew, and the partitions that begin empty."""
+    """Write the logs of the coordinators' topics again, and the partitions that begin empty."""
     plan = found.plan
     logs = [
         (each.topic, each.partition, each.topic_id, each.old_end, found.entries.get(each.key, []))

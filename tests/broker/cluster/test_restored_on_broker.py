@@ -122,7 +122,7 @@ def consumed(node: RestoredNode, isolation: str, *topics: str) -> dict[tuple[str
 
 
 def produced(node: RestoredNode, name: str, *topics: str) -> dict[tuple[str, int], int]:
-    """The offsets at which a new idempotent producer was told that its records are."""
+    """The offsets at which a new idempotent producer learns for its records."""
     found: dict[tuple[str, int], int] = {}
     errors = []
 

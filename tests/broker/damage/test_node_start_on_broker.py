@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from tests.support.broker.started_node import started_node
-from tests.support.broker.startup_damages import DAMAGES
+from tests.support.broker.node_starts.started_node import started_node
+from tests.support.broker.node_starts.startup_damages import DAMAGES
 from tests.support.golden.startup_cases import startup_cases
 from tests.support.repository import Unpack
 

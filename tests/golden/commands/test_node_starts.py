@@ -1,8 +1,9 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
-start. Rules: docs/format.md F960 to F976 and F1000 to F1018."""
+start. Rules: docs/format.md F960 to F973 and F1000 to F1018."""
 
 import json
 import os
+import pwd
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from tests.support.golden.startup_cases import (
-    NOBODY,
+    OTHER_USER,
     STARTED_AT,
     StartupCase,
     startup_case_names,
@@ -44,7 +45,7 @@ def case(request: pytest.FixtureRequest, cases: dict[str, StartupCase]) -> Start
 
 
 def answers(case: StartupCase, folder: Path, by: str) -> tuple[int, list[Row]]:
-    user = NOBODY if case.runs_as_other else os.getuid()
+    user = OTHER_USER if case.runs_as_other else os.getuid()
     given = ["recover", folder / "d1", folder / "d2", "--by", by, "--all", "--format", "json"]
     given += ["--server-properties", folder / "server.properties", "--user", user]
     given += ["--kafka", case.kafka_version, "--as-of", STARTED_AT, "--processes", "1"]
@@ -127,9 +128,10 @@ def test_the_line_to_type_writes_the_file_that_is_missing(
 def test_text_begins_with_the_node_and_the_line_to_type(case: StartupCase, tmp_path: Path) -> None:
     # F965.
     folder = case.made_in(tmp_path)
-    given = ["recover", folder / "d1", folder / "d2", "--user", NOBODY, "--as-of", STARTED_AT]
+    given = ["recover", folder / "d1", folder / "d2", "--user", OTHER_USER, "--as-of", STARTED_AT]
     lines = CliRunner().invoke(kafkalog, list(map(str, given))).stdout.splitlines()
+    name = pwd.getpwuid(OTHER_USER).pw_name
     assert lines[0] == f"Node 1 starts with Kafka 4.4, WITHOUT {folder}/d2"
-    assert lines[1].startswith(f"  offline: {folder}/d2/orders-0: user nobody may not use it")
-    assert lines[2].strip().startswith(f"chown nobody {folder}/d2/orders-0")
+    assert lines[1].startswith(f"  offline: {folder}/d2/orders-0: user {name} may not use it")
+    assert lines[2].strip().startswith(f"chown {name} {folder}/d2/orders-0")
     assert lines[-1].endswith("NO LEADER: 3 partitions")

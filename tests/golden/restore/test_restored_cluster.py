@@ -1,5 +1,5 @@
 """A cluster of three real brokers, whose disks were copied at three seconds while clients wrote,
-restored as of a moment before the first copy. What must be there is what clients were told at the
+restored as of a moment before the first copy. What must be there is what clients knew at the
 time: tests/golden/README.md, set restore44."""
 
 import hashlib
@@ -7,6 +7,9 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -513,6 +516,32 @@ def test_nothing_is_left_of_a_restore_that_fails(
     assert digests(inputs) == before
 
 
+def test_nothing_that_boots_is_left_of_a_restore_that_is_killed(
+    inputs: list[Path], tmp_path: Path
+) -> None:
+    """F1030: the next run removes what the killed ones have left."""
+    target = tmp_path / "new" / "cluster"
+    target.parent.mkdir()
+    command = [sys.executable, "-m", "kafkalog", "restore", *map(str, inputs), "--as-of", AS_OF]
+    for tenths in range(5):
+        process = subprocess.Popen(
+            [*command, "--to", str(target)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + 60
+        while not any(target.parent.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(tenths / 10)
+        process.kill()
+        process.wait()
+        if target.exists():  # it was faster than its end
+            assert (target / "manifest.json").exists()
+            shutil.rmtree(target)
+        assert not list(tmp_path.glob("new/[!.]*"))
+    last = subprocess.run([*command, "--to", str(target)], check=False, capture_output=True)
+    assert last.returncode == ExitCode.FINDINGS, last.stderr
+    assert [path.name for path in target.parent.iterdir()] == ["cluster"]
+
+
 def test_strict_writes_nothing_that_is_not_exact(inputs: list[Path], tmp_path: Path) -> None:
     target = tmp_path / "cluster"
     result = restore(inputs, "--as-of", AS_OF, "--to", str(target), "--strict")
@@ -654,3 +683,34 @@ def test_links_keep_the_bytes_of_whole_segments(inputs: list[Path], tmp_path: Pa
     assert linked
     # What a broker appends to is its own.
     assert logs[-1] not in linked
+
+
+def test_the_disks_of_one_node_are_not_cut_unless_a_time_is_given(
+    unpacked: Unpacked, tmp_path: Path
+) -> None:
+    """F1042: the topics of this broker have records of times to come."""
+    target = tmp_path / "restored"
+    log_dir = unpacked("kafka44.logs") / "log-dirs"
+    result = restore([log_dir], "--to", str(target))
+    assert result.exit_code in (ExitCode.DONE, ExitCode.FINDINGS), result.output
+    manifest = json.loads((target / "manifest.json").read_text())
+    assert manifest["partitions"]
+    before, after = logs_of([log_dir]), logs_of([target / "data"])
+    for row in manifest["partitions"]:
+        assert row["cut_offset"] == row["old_end_offset"]
+        if not row["is_united"]:
+            key = row["topic"], row["partition"]
+            assert list(records(before[key])) == list(records(after[key]))
+
+
+def test_what_only_the_tier_has_is_said(unpacked: Unpacked, tmp_path: Path) -> None:
+    """F1058."""
+    target = tmp_path / "restored"
+    result = restore([unpacked("tiered43.logs") / "log-dirs"], "--to", str(target))
+    assert result.exit_code == ExitCode.FINDINGS, result.output
+    assert "tier.tiered-0: offsets 0 to" in result.output
+    image = image_at(metadata_copies([str(target / "data")])[0].log).image
+    assert not [key for key in image.tables["config"] if key[2].startswith("remote.")]
+    manifest = json.loads((target / "manifest.json").read_text())
+    removed = {row["config"] for row in manifest["configs"] if row["after"] is None}
+    assert "remote.storage.enable" in removed

@@ -13,7 +13,7 @@ from tests.support.repository import Unpack
 # A moment after all cases were written, and before a limit in time is over.
 STARTED_AT = "2026-11-25T20:00:00Z"
 # As whom the broker ran where owners and modes matter.
-NOBODY = 65534
+OTHER_USER = 65534
 
 
 @dataclass(frozen=True)

@@ -216,6 +216,7 @@ def restore(
         is_topic_chosen=_choice(topics, topic_pattern),
         is_group_chosen=_choice((), group_pattern),
         latest_topics=latest_topics,
+        is_uncut=as_of is None and len(sources.coverage) == 1,
     )
     _refuse_unknown_topics(topics, latest_topics, sources)
     with _views(processes, sources) as views:
