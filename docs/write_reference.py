@@ -58,6 +58,7 @@ def reference_pages() -> dict[str, str]:
     """The text of each page by its name."""
     return {
         "tables.md": tables_page(),
+        **table_pages(),
         "options.md": options_page(),
         "jobs.md": jobs_page(),
         "command-line.md": command_line_page(),
@@ -147,15 +148,27 @@ def _config_changes(before: str, release: str) -> tuple[list[str], list[str]]:
 
 
 def tables_page() -> str:
-    """Every view and table: where it comes from, and its columns with types and comments."""
+    """Every view and table: where it comes from, and the page with its columns."""
     givers = table_givers()
-    lines = ["# Views and tables", "", _MADE, "| table | given by |", "|---|---|"]
-    lines += [f"| [`{name}`](#{name}) | {', '.join(givers[name])} |" for name in table_names()]
+    lines = ["# Views and tables", "", _MADE.rstrip()]
     for name in table_names():
-        lines += ["", f"## {name}", "", f"Given by {', '.join(givers[name])}.", ""]
+        count = len(table_fields(name))
+        lines += ["", f"## {name}", "", f"Given by {', '.join(givers[name])}."]
+        lines += [f"[Its {count} columns](tables/{name}.md)."]
+    return "\n".join(lines) + "\n"
+
+
+def table_pages() -> dict[str, str]:
+    """A page for each view or table: where it comes from, and its columns with types and comments;
+    by name."""
+    pages = {}
+    for name, givers in table_givers().items():
+        given = ", ".join(givers).replace("](", "](../")
+        lines = [f"# {name}", "", _MADE, f"Given by {given}. All: [tables](../tables.md).", ""]
         lines += ["| column | type | |", "|---|---|---|"]
         lines += [_column_row(field) for field in table_fields(name)]
-    return "\n".join(lines) + "\n"
+        pages[f"tables/{name}.md"] = "\n".join(lines) + "\n"
+    return pages
 
 
 def table_givers() -> dict[str, list[str]]:
@@ -168,7 +181,7 @@ def table_givers() -> dict[str, list[str]]:
         givers[name].append(f"view [`{view_name}`](../zookeeper.md#views) of `zookeeper`")
     for job in JOBS:
         for name in job_tables(job):
-            givers[name].append(f"[`jobs/{job}.py`](jobs.md#{_dashed(job)})")
+            givers[name].append(f"job [`{_dashed(job)}`](jobs.md#{_dashed(job)})")
     return givers
 
 
@@ -260,7 +273,7 @@ def _helps() -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     """Write the pages that are not up to date."""
-    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / "tables").mkdir(parents=True, exist_ok=True)
     for name, text in reference_pages().items():
         (FOLDER / name).write_text(text)
 

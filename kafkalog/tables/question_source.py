@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -21,6 +22,10 @@ from kafkalog.views.options.options import Isolation, Mode, ReadOptions
 from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
 from kafkalog.views.options.view_columns import chosen_columns
 from kafkalog.views.parallel import processes_for
+
+if TYPE_CHECKING:
+    from kafkalog.inspection.lag.chosen_rows import ChosenNames
+    from kafkalog.questions.lag_history import LagHistory
 
 _EVERY_TOPIC = TopicChoice(subscribe=(ALL_TOPICS,))
 
@@ -39,6 +44,19 @@ class _Asked:
     def as_of_ms(self) -> int | None:
         """The past time that is asked about, None for now."""
         return self.options.as_of_ms or None
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether consumers read committed records."""
+        return self.options.isolation is Isolation.READ_COMMITTED
+
+    def chosen_names(self) -> ChosenNames:
+        """Return which rows of groups are selected: those about the chosen topics."""
+        from kafkalog.inspection.lag.chosen_rows import ChosenNames
+
+        if self.options.topics in (TopicChoice(), _EVERY_TOPIC):
+            return ChosenNames()
+        return ChosenNames(topics=frozenset(log.topic for log in self.logs if log.topic))
 
 
 def _checksum_report(asked: _Asked) -> pa.Table:
@@ -64,7 +82,6 @@ def _compaction_findings(asked: _Asked) -> pa.Table:
 
 
 def _consumer_lag(asked: _Asked) -> pa.Table:
-    from kafkalog.inspection.lag.chosen_rows import ChosenNames
     from kafkalog.inspection.lag.lag_table import LagQuestion
     from kafkalog.inspection.logs.missing_records import note_missing_records
     from kafkalog.questions.group_parts import refuse_without_commits
@@ -72,21 +89,50 @@ def _consumer_lag(asked: _Asked) -> pa.Table:
     from kafkalog.storage.names import CONSUMER_OFFSETS
 
     refuse_without_commits(asked.views.log_dirs, asked.views.logs)
-    is_committed = asked.options.isolation is Isolation.READ_COMMITTED
     retention_ms = OFFSETS_RETENTION_MINUTES * 60_000
-    question = LagQuestion(asked.now_ms, asked.as_of_ms, is_committed, retention_ms)
-    names = frozenset(log.topic for log in asked.logs if log.topic is not None)
-    is_all = asked.options.topics in (TopicChoice(), _EVERY_TOPIC)
-    chosen = ChosenNames() if is_all else ChosenNames(topics=names)
+    question = LagQuestion(asked.now_ms, asked.as_of_ms, asked.is_committed, retention_ms)
     note_missing_records(list(asked.views.logs), CONSUMER_OFFSETS)
     facts = facts_of_logs(asked.views, asked.as_of_ms)
-    return LagRows(asked.views, facts, question, chosen).rows().table
+    return LagRows(asked.views, facts, question, asked.chosen_names()).rows().table
+
+
+def _lag_history(asked: _Asked) -> pa.Table:
+    return _history(asked).rows.rows().table
+
+
+def _group_generations(asked: _Asked) -> pa.Table:
+    history = _history(asked)
+    history.rows.counted()
+    return history.rows.generations().table
+
+
+def _history(asked: _Asked) -> LagHistory:
+    from kafkalog.coordination.groups.commit_events import HistoryMoments
+    from kafkalog.questions.group_parts import refuse_without_commits
+    from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
+
+    refuse_without_commits(asked.views.log_dirs, asked.views.logs)
+    until_ms = asked.as_of_ms or asked.now_ms
+    moments = HistoryMoments(0, until_ms, asked.as_of_ms is None, None)
+    settings = LagHistorySettings(
+        asked.now_ms, moments, chosen=asked.chosen_names(), read_committed=asked.is_committed
+    )
+    return LagHistory(asked.views, settings)
+
+
+def _schema_ids(asked: _Asked) -> pa.Table:
+    from kafkalog.questions.schema_ids import SchemaIdsRequest, schema_ids
+
+    return schema_ids(asked.views, SchemaIdsRequest(asked.logs)).rows.table
 
 
 _QUESTIONS: Mapping[str, Callable[[_Asked], pa.Table]] = {
     "checksum_report": _checksum_report,
     "compaction_findings": _compaction_findings,
     "consumer_lag": _consumer_lag,
+    "group_generations": _group_generations,
+    "lag_history": _lag_history,
+    "schema_ids": _schema_ids,
     "transaction_report": _transaction_report,
 }
 QUESTION_TABLES = tuple(_QUESTIONS)

@@ -139,7 +139,8 @@ def scan(
     """Return a view of Kafka's log directories, or the table of a question, to be read as Arrow
     without Spark and Java.
 
-    `view` is a view of `kafkalog.read`, or checksum_report, compaction_findings, consumer_lag or
+    `view` is a view of `kafkalog.read`, or a table of a question: checksum_report,
+    compaction_findings, consumer_lag, group_generations, lag_history, schema_ids or
     transaction_report. The other arguments are those of `kafkalog.read`; `processes` is how many
     processes read, all cores without it. With `value_format="json"` view records has column
     value_decoded, whose fields are those that a sample of the values shows, and value_error; with

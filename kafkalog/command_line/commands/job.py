@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kafkalog.exit_codes import ExitCode
-from kafkalog.job_files import job_path, job_titles, run_job
+from kafkalog.job_files import job_path, job_titles, known_job, run_job
 
 _EPILOG = """\
 \b
@@ -45,7 +45,14 @@ _TITLES = job_titles()
     help="Run nothing: print the arguments for spark-submit: kafkalog's settings, with the "
     "jars for the Spark in SPARK_HOME or on the PATH, and the job's file.",
 )
-@click.argument("name", type=click.Choice(list(_TITLES)), metavar="NAME")
+@click.argument(
+    "name",
+    metavar="NAME",
+    callback=lambda context, parameter, name: known_job(name),
+    shell_complete=lambda context, parameter, begun: [
+        name for name in _TITLES if name.startswith(begun)
+    ],
+)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def job(name: str, arguments: tuple[str, ...], is_for_submit: bool) -> int:
     """Run the Spark job NAME with its own ARGUMENTS."""

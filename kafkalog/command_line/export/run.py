@@ -61,7 +61,7 @@ def run_export(
             request,
             target_of,
             table_per_topic=tables.table_per_topic,
-            target_file_bytes=tables.target_file_bytes,
+            target_file_bytes=tables.target_file_size,
             processes=processes,
         )
         runs = plan.commit(_written(plan, processes))

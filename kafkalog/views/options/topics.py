@@ -96,7 +96,7 @@ def _is_extra(log: PartitionLog) -> bool:
 
 
 def _missing(option: str, missing: list[str], present: list[str]) -> OptionError:
-    held = name_suggestions(missing, present)
+    held = name_suggestions(missing, present) if present else "nothing"
     return OptionError(option, ",".join(missing), f"what the log directories hold: {held}")
 
 

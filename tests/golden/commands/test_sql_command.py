@@ -183,6 +183,21 @@ def test_options_are_those_of_other_commands() -> None:
     assert [counted] == rows(SHOP, valid, "--topic", "orders")
 
 
+def test_the_history_of_lag_is_what_its_command_shows() -> None:
+    # F1074
+    until = "2026-11-16T00:00:00Z"
+    for table, by in (("lag_history", "event"), ("group_generations", "generation")):
+        given = ["lag-history", SHOP, "--until-time", until, "--by", by, "--format", "json"]
+        result = CliRunner().invoke(command, [*given, "--processes", "1"])
+        expected = [json.loads(line) for line in result.stdout.splitlines()]
+        found = rows(SHOP, f"select * from {table}", "--as-of", until)
+        assert len(found) == len(expected) > 0
+        names = [name for name in expected[0] if name in ("group_id", "topic", "partition", "lag")]
+        shown = [sorted(repr([row[name] for name in names]) for row in each) for each in (
+            found, expected)]  # fmt: skip
+        assert shown[0] == shown[1]
+
+
 def test_queries_come_from_stdin_without_one() -> None:
     code, out, _ = run(SHOP, text="select count(*) as records\nfrom records\n")
     assert (code, out.split()) == (0, ["RECORDS", "6041"])
