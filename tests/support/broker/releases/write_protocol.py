@@ -1,7 +1,7 @@
 """Write schemas/protocol: the requests and responses that `kafkalog serve` speaks, as data in the
 form of docs/messages.md, from the definitions inside Kafka's jars.
 
-    python -m tests.support.broker.write_protocol
+    python -m tests.support.broker.releases.write_protocol
 """
 
 import json
