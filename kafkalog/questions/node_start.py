@@ -25,6 +25,8 @@ from kafkalog.inspection.start.reasons import Reason
 from kafkalog.inspection.start.release_start import ReleaseStart, release_start
 from kafkalog.questions.coordinators import CoordinatorSettings
 from kafkalog.schemas import table_fields
+from kafkalog.storage.files.files import readable_entries
+from kafkalog.storage.log_dir.log_dir import is_log_dir
 from kafkalog.storage.log_dir.other_entries import given_log_dirs
 from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.storage.partition_log import PartitionLog
@@ -191,7 +193,13 @@ class FoundNodes:
     ) -> FoundNodes:
         """Return the nodes of the log directories among paths; `logs` were found under them. Logs
         that were given by their own paths have no node."""
-        paths = sorted(given_log_dirs(log_dirs, logs)) if log_dirs else []
+        named = set() if request.server is None else set(request.server.log_dirs)
+        paths = [
+            path
+            for path in (sorted(given_log_dirs(log_dirs, logs)) if log_dirs else [])
+            # Tiered storage, and an empty directory, is not a log directory by itself.
+            if os.path.realpath(path) in named or is_log_dir(readable_entries(path))
+        ]
         images = cluster_images(logs)
         return cls(nodes_of(paths, request.server, _owners(images)) if paths else [], images)
 
@@ -215,6 +223,20 @@ def node_answers(
     rows = [{**_empty_row(), **row} for row in rows]
     rows.sort(key=lambda row: (row["topic"] or "", row["partition"] or 0, row["directory"] or ""))
     return NodeAnswers(answers, rows)
+
+
+def stop_lines(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> Iterator[str]:
+    """Yield a line for each file beside logs that keeps a node from starting, or takes a log
+    directory offline; what is in logs is not looked at."""
+    request = NodeRequest()
+    for answer in node_answers(FoundNodes.of(log_dirs, logs, request), logs, request, []).nodes:
+        reasons = [*answer.start.reasons, *(each for it in _offline(answer) for each in it)]
+        for reason in dict.fromkeys(reasons):
+            verb = "ends at it" if reason.ends_process else f"does without {reason.directory}"
+            yield (
+                f"start: {reason.file}: {reason.reason}; a broker {verb}: kafkalog recover shows "
+                "what mends it"
+            )
 
 
 def _empty_row() -> Row:

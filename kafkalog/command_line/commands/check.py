@@ -75,6 +75,7 @@ def check(
     )
     from kafkalog.inspection.metadata.current_topics import find_logs
     from kafkalog.questions.checks import FAULTS, REPORT, checks, refuse_without_segments
+    from kafkalog.questions.node_start import stop_lines
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
     table_format = output.table_format
@@ -83,6 +84,7 @@ def check(
     logs = logs_of_topics(paths, topics, partitions, found)
     absent = [
         *absent_lines(paths, logs, topics, partitions),
+        *(() if topics or partitions else stop_lines(paths, logs)),
         *missing_replica_lines(paths, found, cluster_images(found), topics, partitions),
     ]
     try:
