@@ -33,7 +33,7 @@ from kafkalog.format.record_batch import with_checksum
 from kafkalog.questions.restore.metadata import RestoredMetadata
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.reading.log_reader import LogReader
-from tests.support.broker.restored_node import RestoredNode, ports
+from tests.support.broker.cluster.restored_node import RestoredNode, ports
 
 Unpacked = Callable[[str], Path]
 
