@@ -26,6 +26,9 @@ def node_request(configs: ConfigSources, kafka: str | None, user: str | None) ->
     if path is not None and os.path.isfile(path):
         with open(path, encoding="utf-8", errors="replace") as file:
             server = ServerProperties.of(path, file.read())
+        if not server.names_a_node:
+            # Some settings of topics only, as other commands take them.
+            server = None
     return NodeRequest(kafka, server, None if user is None else BrokerUser.named(user))
 
 

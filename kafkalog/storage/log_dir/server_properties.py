@@ -30,6 +30,11 @@ class ServerProperties:
         return cls(path, read_properties(text).values)
 
     @property
+    def names_a_node(self) -> bool:
+        """Whether the file is a node's, not only some settings of topics."""
+        return bool(self.roles) or self.node_id is not None or "zookeeper.connect" in self.values
+
+    @property
     def roles(self) -> frozenset[str]:
         """What `process.roles` names; empty for a broker with ZooKeeper."""
         return frozenset(_words(self.values.get("process.roles", "")))
