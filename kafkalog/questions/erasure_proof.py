@@ -1,4 +1,4 @@
-"""What shows that a person's records are gone: a file for programs, and what it rests on.
+"""What shows that a person's records were removed: a file for programs, and what it rests on.
 
 Everything that was searched and everything that was not is in it, with checksums before and after.
 Rules: docs/erasure.md F1117 to F1121.

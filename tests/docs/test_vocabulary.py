@@ -40,8 +40,8 @@ OWN = {
         *("--write-zookeeper-commands", "--zookeeper-shell"),
     },
     "erase": {
-        *("--check", "--header", "--hmac-key", "--identifiers", "--keep", "--page", "--proof"),
-        *("--sign-key", "--text", "--value-path", "--verify"),
+        *("--check", "--header", "--hmac-key", "--identifiers", "--keep", "--key", "--page"),
+        *("--proof", "--sign-key", "--text", "--value-path", "--verify"),
     },
     "optimize": set[str](),
     "quorum": set[str](),

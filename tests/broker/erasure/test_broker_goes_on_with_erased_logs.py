@@ -45,7 +45,7 @@ def _place(row: ConsumedRow) -> tuple[int, int]:
 
 @dataclass
 class Producers:
-    """Producers that live on while the broker is replaced, and what they were told."""
+    """Producers that live on while the broker is replaced, and what they were answered."""
 
     bootstrap: str
     errors: list[str] = field(default_factory=list)
