@@ -14,9 +14,6 @@ JOB         ?= validate-checksums
 ARGS        ?=
 RULE        ?=
 
-# What Avro needs (docs/decoding.md). The newest that Maven has everywhere: 4.2.0 is not on all
-# mirrors, and the tests find that this one does what they ask of it in Spark 4.2.0.
-AVRO         = org.apache.spark:spark-avro_2.13:4.1.1
 # Jars are fetched once, by `make setup`; a session then starts without asking for them.
 JARS         = $(shell ls $(CURDIR)/$(VENV)/ivy/jars/*.jar 2>/dev/null | paste -sd, -)
 export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
@@ -30,7 +27,7 @@ RULES        = tests/unit/test_house.py tests/docs/test_vocabulary.py tests/docs
                tests/docs/test_plain_english.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all docs reference rule notebooks airflow-test browser chromium cluster-test dist package lint check format bench bench-jobs bench-spark bench-tests clean
+.PHONY: help setup java run job test test-broker test-all docs reference rule notebooks airflow-test versions browser chromium cluster-test dist package lint check format bench bench-jobs bench-spark bench-tests clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
@@ -51,7 +48,7 @@ $(READY): pyproject.toml | java
 	@$(BIN)/python -m kafkalog.inspection.compile_kernels
 	@KAFKALOG_KERNELS=stored $(BIN)/python -m kafkalog.inspection.compile_kernels
 	@echo "fetching the jars of Delta and Avro"
-	@$(BIN)/python -m kafkalog.spark.fetch_jars $(CURDIR)/$(VENV)/ivy $(AVRO) >$(VENV)/jars.log 2>&1 || \
+	@$(BIN)/python -m kafkalog.spark.fetch_jars $(CURDIR)/$(VENV)/ivy >$(VENV)/jars.log 2>&1 || \
 	  { tail -n 20 $(VENV)/jars.log; exit 1; }
 	@echo "archiving the classes of Spark's JVM, from which jobs and tests start faster"
 	@$(BIN)/python -m kafkalog.spark.archive_classes >>$(VENV)/jars.log 2>&1 || \
@@ -131,6 +128,9 @@ chromium: ## Install chromium where that is possible; without it browser tests a
 
 cluster-test: $(READY) ## Run the tests on Spark's own cluster and its Connect server, on loopback
 	$(BIN)/python -m pytest -m cluster
+
+versions: dist ## Try the wheel with Spark 4.0 to 4.3, each in an environment in build/versions
+	@$(PYTHON) -m tests.versions dist/kafkalog-*.whl $(SPARKS)
 
 dist: $(BUILDER) ## Build dist/kafkalog-VERSION.tar.gz and, from that, the wheel to pip install
 	@rm -f dist/kafkalog-*.whl dist/kafkalog-*.tar.gz

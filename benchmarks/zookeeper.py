@@ -78,7 +78,7 @@ def _measured(part: str, options: argparse.Namespace) -> Measured:
 def _view(view: str) -> Callable[[Written], Measured]:
     def read(written: Written) -> Measured:
         from kafkalog.schemas import table_fields
-        from kafkalog.views.options.zookeeper_options import read_zookeeper_options
+        from kafkalog.views.options.zookeeper.zookeeper_options import read_zookeeper_options
         from kafkalog.views.reading.zookeeper_reading import read_data_dir
         from kafkalog.zookeeper.data_dir import find_data_dirs
 

@@ -8,28 +8,43 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from importlib import import_module
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import COMMANDS, kafkalog
+from kafkalog.coordination.metadata.config_validators import config_definitions
+from kafkalog.coordination.metadata.record_versions import read_versions
+from kafkalog.coordination.metadata.releases import (
+    METADATA_VERSION,
+    features_of,
+    made_releases,
+    metadata_version_name,
+    metadata_versions,
+    read_releases,
+    release_of,
+    release_table,
+)
+from kafkalog.messages.catalog import topic_family
 from kafkalog.schemas import table_fields, table_names
-from kafkalog.spark.source.projection import VIEW_TABLES
 from kafkalog.spark.source.zookeeper_source import ZOOKEEPER_VIEW_TABLES
 from kafkalog.views.options.options import OPTION_NAMES
+from kafkalog.views.options.view_columns import VIEW_TABLES
 from kafkalog.views.options.write_options import WRITE_OPTION_NAMES
-from kafkalog.views.options.zookeeper_options import ZOOKEEPER_OPTION_NAMES
+from kafkalog.views.options.zookeeper.zookeeper_options import ZOOKEEPER_OPTION_NAMES
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"
 JOBS = sorted(path.stem for path in (ROOT / "jobs").glob("[a-z]*.py"))
 # Tests compare what another width would wrap elsewhere.
 _WIDTH = "100"
+_RELEASES = "## Releases of Kafka"
 _MADE = "Made by `make reference`: change what it describes, not this page.\n"
 # Which page says what the options of a source mean.
 _OPTION_PAGES = {
@@ -43,22 +58,117 @@ def reference_pages() -> dict[str, str]:
     """The text of each page by its name."""
     return {
         "tables.md": tables_page(),
+        **table_pages(),
         "options.md": options_page(),
         "jobs.md": jobs_page(),
         "command-line.md": command_line_page(),
+        "../supported.md": supported_page(),
     }
 
 
+def supported_page() -> str:
+    """The page of what is supported, with the section of releases made new."""
+    text = (ROOT / "docs" / "supported.md").read_text(encoding="utf-8")
+    return text.partition(_RELEASES)[0] + _RELEASES + "\n\n" + releases_section()
+
+
+def releases_section() -> str:
+    """Releases of Kafka: the levels of features that they make and read, what else they were the
+    first to read, and to refuse."""
+    lines = [
+        "`schemas/releases` has what releases make, read and refuse, written from the classes in "
+        "Kafka's jars ([F1010 to F1018](format.md#releases-of-kafka)); `make reference` makes "
+        "these tables of it. `kafkalog metadata --by feature --kafka 4.1` compares a cluster with "
+        "it. Of releases before 3.9 it is not known what they read.",
+        "",
+        "| Kafka | `metadata.version` | other features of a new cluster | `metadata.version` and "
+        "other features that it reads |",
+        "|---|---|---|---|",
+    ]
+    for release in made_releases():
+        made = [level for level in metadata_versions() if release_of(level) == release]
+        others = _levels_text(features_of(release), METADATA_VERSION)
+        lines.append(f"| {release} | {_made_text(made)} | {others} | {_read_text(release)} |")
+    lines += [
+        "",
+        "| Kafka | was the first to read these records | limits of configs that it changed | "
+        "configs that it no longer has |",
+        "|---|---|---|---|",
+    ]
+    for before, release in pairwise(read_releases()):
+        cells = (_new_records(before, release), *_config_changes(before, release))
+        lines.append(
+            f"| {release} | " + " | ".join(", ".join(cell) or "none" for cell in cells) + " |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _made_text(made: list[int]) -> str:
+    names = [metadata_version_name(level) for level in made]
+    if len(made) == 1:
+        return f"{made[0]} ({names[0]})"
+    return f"{made[0]} to {made[-1]} ({names[0]} to {names[-1]})"
+
+
+def _levels_text(levels: Mapping[str, int], but: str) -> str:
+    return ", ".join(f"`{name}` {level}" for name, level in levels.items() if name != but) or "none"
+
+
+def _read_text(release: str) -> str:
+    known = read_releases().get(release)
+    if known is None:
+        return "not known"
+    least, most = known[METADATA_VERSION]
+    others = _levels_text({name: levels.most for name, levels in known.items()}, METADATA_VERSION)
+    return f"{least} to {most}; up to {others}"
+
+
+def _new_records(before: str, release: str) -> list[str]:
+    found = []
+    for topic in release_table("records"):
+        earlier, types = read_versions(topic, before), topic_family(topic).record_types
+        for number, versions in read_versions(topic, release).items():
+            if number not in earlier:
+                found.append(f"`{types[number].name}`")
+            elif versions.last > earlier[number].last:
+                found.append(f"`{types[number].name}` version {versions.last}")
+    return found
+
+
+def _config_changes(before: str, release: str) -> tuple[list[str], list[str]]:
+    changed, gone = [], []
+    for of in release_table("configs"):
+        earlier, known = config_definitions(of, before), config_definitions(of, release)
+        for name, definition in sorted(earlier.items()):
+            if name not in known:
+                gone.append(f"`{name}`")
+            elif definition != known[name] and (limits := known[name].limits):
+                changed.append(f"`{name}` of a {of}: {limits}")
+    return changed, gone
+
+
 def tables_page() -> str:
-    """Every view and table: where it comes from, and its columns with types and comments."""
+    """Every view and table: where it comes from, and the page with its columns."""
     givers = table_givers()
-    lines = ["# Views and tables", "", _MADE, "| table | given by |", "|---|---|"]
-    lines += [f"| [`{name}`](#{name}) | {', '.join(givers[name])} |" for name in table_names()]
+    lines = ["# Views and tables", "", _MADE.rstrip()]
     for name in table_names():
-        lines += ["", f"## {name}", "", f"Given by {', '.join(givers[name])}.", ""]
+        count = len(table_fields(name))
+        lines += ["", f"## {name}", "", f"Given by {', '.join(givers[name])}."]
+        lines += [f"[Its {count} columns](tables/{name}.md)."]
+    return "\n".join(lines) + "\n"
+
+
+def table_pages() -> dict[str, str]:
+    """A page for each view or table: where it comes from, and its columns with types and comments;
+    by name."""
+    pages = {}
+    for name, givers in table_givers().items():
+        given = ", ".join(givers).replace("](", "](../")
+        lines = [f"# {name}", "", _MADE, f"Given by {given}. All: [tables](../tables.md).", ""]
         lines += ["| column | type | |", "|---|---|---|"]
         lines += [_column_row(field) for field in table_fields(name)]
-    return "\n".join(lines) + "\n"
+        pages[f"tables/{name}.md"] = "\n".join(lines) + "\n"
+    return pages
 
 
 def table_givers() -> dict[str, list[str]]:
@@ -71,7 +181,7 @@ def table_givers() -> dict[str, list[str]]:
         givers[name].append(f"view [`{view_name}`](../zookeeper.md#views) of `zookeeper`")
     for job in JOBS:
         for name in job_tables(job):
-            givers[name].append(f"[`jobs/{job}.py`](jobs.md#{_dashed(job)})")
+            givers[name].append(f"job [`{_dashed(job)}`](jobs.md#{_dashed(job)})")
     return givers
 
 
@@ -163,7 +273,7 @@ def _helps() -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     """Write the pages that are not up to date."""
-    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / "tables").mkdir(parents=True, exist_ok=True)
     for name, text in reference_pages().items():
         (FOLDER / name).write_text(text)
 

@@ -29,7 +29,7 @@ def main(job: JobSettings, log_dirs: tuple[str, ...]) -> ExitCode:
     of ownership, and what is wrong with sessions, offsets, deletions of topics under way, broker
     ids and cluster ids. The job changes and deletes nothing."""
     from kafkalog.inspection.zookeeper.consumer_audit_rows import CONSUMER_FINDINGS
-    from kafkalog.questions.audit import AuditSettings, audit, compared_log_dirs
+    from kafkalog.questions.zookeeper.audit import AuditSettings, audit, compared_log_dirs
     from kafkalog.spark.jobs.inputs import announced_data_dirs
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session

@@ -6,11 +6,12 @@ Table: consumer_lag, a row per group, topic and partition.
 from __future__ import annotations
 
 import sys
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.spark.jobs.lag.lag_options import LagRequest, lag_options
+from kafkalog.views.options.lag_options import LagRequest, lag_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
 
     from kafkalog.analysis.lag.consumer_lag import ZookeeperSources
     from kafkalog.inspection.groups.commit_reach import LogCompleteness
-    from kafkalog.questions.zookeeper_cluster import ZookeeperInput
-    from kafkalog.spark.jobs.lag.cluster_facts import ClusterFacts
-    from kafkalog.spark.jobs.lag.group_lag import PlacedRows
+    from kafkalog.questions.lag import LagRows
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperInput
     from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
     from kafkalog.storage.partition_log import PartitionLog
@@ -37,16 +37,17 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
     from kafkalog.inspection.lag.lag_table import TABLE
     from kafkalog.inspection.logs.missing_records import note_missing_records
-    from kafkalog.questions.zookeeper_cluster import readable_zookeeper
+    from kafkalog.questions.group_parts import refuse_without_commits
+    from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.lag.group_lag import LagRows
-    from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
+    from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
+    from kafkalog.spark.jobs.lag.lag_views import lag_views
     from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
     from kafkalog.storage.names import CONSUMER_OFFSETS
 
-    settings = request.settings()
+    settings = ConsumerLagSettings.of(request, time.time_ns() // 1_000_000)
     zookeeper = readable_zookeeper(
         request.zookeeper, job.mode, request.chroot, output_dir=job.output_dir
     )
@@ -55,15 +56,14 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     if zookeeper is None:
         refuse_without_commits(job.paths, logs)
     with job_session("kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=True) as spark:
-        placed, facts, reaches = placed_commits(spark, job, logs, zookeeper, settings)
-        rows = LagRows(placed, logs, facts, settings.question, job.show)
+        rows, reaches = lag_rows(spark, job, logs, zookeeper, settings)
         path = replace_rows(job, TABLE, inputs, rows)
         summary = rows.summary
 
         def all_commits() -> DataFrame:
             return lag_views(spark, job.paths, mode=job.mode, zookeeper=zookeeper).commits
 
-        found = placed.names
+        found = rows.names
         missing = [
             *settings.groups.words_without("--group", found.groups, all_commits, "group_id"),
             *settings.topics.words_without("--topic", found.topics, all_commits, "topic"),
@@ -72,8 +72,8 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
             shown = spark.createDataFrame(summary.most_behind)
             most_behind(shown).show(job.show, truncate=False)
     missing_records = note_missing_records(logs, CONSUMER_OFFSETS)
-    totals, reached = summary.totals, commit_reaches(reaches, missing_records)
-    print(lag_words(totals, placed.groups), reach_words(reached, settings.as_of_ms), sep="\n")
+    totals, reached = summary.totals, commit_reaches([*reaches, *rows.reaches], missing_records)
+    print(lag_words(totals, rows.groups), reach_words(reached, settings.as_of_ms), sep="\n")
     for line in missing:
         print(line)
     findings = lag_findings(totals, reached, settings.max_lag)
@@ -81,27 +81,24 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     return job.exit_code(has_findings=bool(findings))
 
 
-def placed_commits(
+def lag_rows(
     spark: SparkSession,
     job: JobSettings,
     logs: list[PartitionLog],
     given: ZookeeperInput | None,
     settings: ConsumerLagSettings,
-) -> tuple[PlacedRows, ClusterFacts, Sequence[LogCompleteness]]:
-    """Return the commits of groups with what is known of these, the facts about clusters, and how
-    far back commits reach."""
+) -> tuple[LagRows, Sequence[LogCompleteness]]:
+    """Return the rows, and how far back commits to ZooKeeper reach."""
     from pyspark.sql import functions as F
 
     from kafkalog.analysis import cluster_metadata as metadata
     from kafkalog.analysis.lag.commits import commits_in_effect
     from kafkalog.analysis.lag.consumer_lag import zookeeper_rows
+    from kafkalog.questions.lag import LagRows
     from kafkalog.spark.jobs.lag.cluster_facts import cluster_facts
-    from kafkalog.spark.jobs.lag.group_lag import placed_rows
-    from kafkalog.spark.jobs.lag.group_parts import group_parts
     from kafkalog.spark.jobs.lag.lag_views import metadata_messages
     from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
-    from kafkalog.storage.partition_log import segment_sizes
-    from kafkalog.views.local_views import view_options
+    from kafkalog.spark.jobs.spark_views import SparkViews
 
     at_ms = settings.as_of_ms
     topics: list[DataFrame] = []
@@ -124,17 +121,16 @@ def placed_commits(
             commits_in_effect(zookeeper.commits(), at_ms), sources
         ).withColumn("commits_complete_from_ms", F.lit(reach.complete_from_ms).cast("long"))
     facts = cluster_facts(logs, topics, leaders, zookeeper)
-    options = view_options(job.paths, "offset_commits", mode=job.mode)
-    placed = placed_rows(
-        *(spark, options),
-        group_parts(options, logs, None if zookeeper is None else zookeeper.cluster_id),
+    rows = LagRows(
+        SparkViews(spark, job.paths, logs, {"mode": job.mode}),
         facts,
-        log_bytes=sum(sum(segment_sizes(log.segments)) for log in logs),
-        at_ms=at_ms,
-        chosen=settings.chosen,
-        in_zookeeper=in_zookeeper,
+        settings.question,
+        settings.chosen,
+        show=job.show,
+        cluster_id=None if zookeeper is None else zookeeper.cluster_id,
+        in_zookeeper=None if in_zookeeper is None else in_zookeeper.toArrow(),
     )
-    return placed, facts, [*reaches, *(each for of in placed.summaries for each in of.reaches)]
+    return rows, reaches
 
 
 def zookeeper_sources(zookeeper: ZookeeperLag, at_ms: int | None) -> ZookeeperSources:

@@ -8,16 +8,21 @@ from __future__ import annotations
 import sys
 import time
 
+import click
+
 from kafkalog.lake.table_options import TableRequest, table_options
 from kafkalog.spark.decoding.decoding_requests import (
     TableDecodingOptions,
     decoding_requests,
+    need_avro,
     table_decoding_options,
 )
-from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
+from kafkalog.spark.jobs.job import JobSettings, ended, job_command
 from kafkalog.views.options.ingest_request import IngestRequest, ingest_options
 from kafkalog.views.options.options import Mode
+from kafkalog.views.options.topics_file import TopicRun, topic_runs, topics_file_option, worst_code
 
+_FORMATS = ("key_format", "value_format")
 _EXAMPLE = """\
 /var/lib/kafka/data --output-dir /lake/kafka \\
     --starting-offsets-out /lake/kafka/starting_offsets.json
@@ -39,9 +44,14 @@ third adds to a table of an Iceberg catalog."""
 @ingest_options
 @table_options
 @table_decoding_options
+@topics_file_option
 def main(
-    job: JobSettings, request: IngestRequest, tables: TableRequest, decoding: TableDecodingOptions
-) -> ExitCode:
+    job: JobSettings,
+    request: IngestRequest,
+    tables: TableRequest,
+    decoding: TableDecodingOptions,
+    topics_file: str | None,
+) -> int:
     """Write the records of topics to a table, each exactly once; a run adds what is new.
     Findings are records that were deleted before they were read, logs other than those that were
     read before, and records with a time in the future."""
@@ -54,6 +64,8 @@ def main(
     from kafkalog.storage.files.output_files import given_file
     from kafkalog.views.planning.state_sources import found_sources
 
+    if topics_file is not None:
+        return _each_topic(topics_file)
     place = requested_place(job.table_format, job.output_dir or None, tables)
     inputs, logs = announced_logs(job)
     now_ms = time.time_ns() // 1_000_000
@@ -64,6 +76,7 @@ def main(
     with job_session(
         "kafkalog ingest-topics",
         with_delta=job.is_delta,
+        with_avro=need_avro(requests),
         # Rows pass through the JVM only to be decoded.
         compiles_less=not requests or is_small(logs),
         has_own_progress=True,
@@ -77,6 +90,29 @@ def main(
                 file.write(starting_offsets(runs).encode())
     print(*verdict(runs), f"tables: {' '.join(places)}", sep="\n")
     return job.exit_code(has_findings=any(run.findings for run in runs))
+
+
+def _each_topic(file: str) -> int:
+    """Run the job for the topics of a file, all in one session. A topic that fails leaves the
+    others as they are."""
+    from kafkalog.spark.session import job_session
+
+    context = click.get_current_context()
+    runs = topic_runs(file, context)
+    formats = {run.parameters["table_format"] for run in runs}
+    decoded = {run.parameters[name] or "" for run in runs for name in _FORMATS}
+
+    def run_of(run: TopicRun) -> int:
+        print(f"{run.name}:")
+        return ended(lambda: run.invoked(context), context.command)
+
+    with job_session(
+        "kafkalog ingest-topics",
+        with_delta="delta" in formats,
+        with_avro=any(each.endswith("avro") for each in decoded),
+        has_own_progress=True,
+    ):
+        return worst_code(map(run_of, runs))
 
 
 if __name__ == "__main__":

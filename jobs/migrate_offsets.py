@@ -9,7 +9,7 @@ import sys
 import time
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.views.options.migration_options import MigrationRequest, migration_options
+from kafkalog.views.options.zookeeper.migration_options import MigrationRequest, migration_options
 
 _SHOWN = ("group_id", "phase", "partitions", "to_move", "refused", "is_safe", "objections")
 
@@ -24,9 +24,9 @@ def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
     group's migration has come and whether the next step is safe, and write what moves offsets from
     one to the other. Findings are offsets that an option would have to allow to be moved, and
     offsets that no log has."""
-    from kafkalog.questions.migration import PHASES, MigrationSettings, migration
-    from kafkalog.questions.moved_offsets import MoveOutput, write_moves
-    from kafkalog.questions.zookeeper_cluster import ZookeeperCluster, zookeeper_input
+    from kafkalog.questions.zookeeper.migration import PHASES, MigrationSettings, migration
+    from kafkalog.questions.zookeeper.moved_offsets import MoveOutput, write_moves
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, zookeeper_input
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows

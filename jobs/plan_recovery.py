@@ -1,7 +1,8 @@
 """Show what a broker would do to a log directory at its next start, and what could be saved.
 
-Tables: recovery_plan, a row per partition; producer_sequences, a row per irregularity in the
-sequence numbers of idempotent producers.
+Tables: recovery_plan, a row per partition; node_starts, a row per node; log_dir_starts, a row per
+log directory; producer_sequences, a row per irregularity in the sequence numbers of idempotent
+producers.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.config_files import ConfigSources
 
 _SHOWN = (
     "topic", "partition", "log_end_offset", "cut_file", "cut_position", "cut_kind",
@@ -22,10 +24,24 @@ _SHOWN = (
 @job_command("plan-recovery", "/var/lib/kafka/data --output-dir /tmp/plan")
 @shared.shutdown_option
 @shared.index_interval_option("the topics")
-def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode:
+@shared.config_options
+@shared.kafka_version_option
+@shared.broker_user_option
+@shared.as_of_option("When the broker starts, instead of now")
+def main(
+    job: JobSettings,
+    shutdown: str,
+    index_interval_bytes: int,
+    configs: ConfigSources,
+    kafka: str | None,
+    user: str | None,
+    as_of: int | None,
+) -> ExitCode:
     """Show what a broker would do to log directories at its next start, and what could be saved.
-    Findings are partitions that lose or have lost records, that keep damage, or that keep the
-    broker from starting."""
+    Findings are partitions that lose or have lost records, that keep damage, that are set aside or
+    have no leader, and a node that does not start."""
+    from kafkalog.questions.node_request import node_request
+    from kafkalog.questions.node_start import DIRECTORIES, NODES
     from kafkalog.questions.recovery import PLAN, SEQUENCES, RecoveryRequest, recovery
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.spark_views import SparkViews
@@ -37,19 +53,24 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
     with job_session(
         "kafkalog plan-recovery", with_delta=job.is_delta, compiles_less=True
     ) as spark:
-        settings = RecoveryRequest(shutdown, index_interval_bytes, time.time_ns() // 1_000_000)
+        now_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
+        node = node_request(configs, kafka, user)
+        settings = RecoveryRequest(shutdown, index_interval_bytes, now_ms, node, configs.options())
         views = SparkViews(spark, inputs, logs, {"mode": job.mode})
         found, sequences = recovery(views, settings)
         paths = [
-            replace_rows(job, PLAN, inputs, found.plan),
+            *(
+                replace_rows(job, table, inputs, found.table(table))
+                for table in (PLAN, NODES, DIRECTORIES)
+            ),
             replace_rows(job, SEQUENCES, inputs, sequences),
         ]
         if found.totals.findings:
             show_rows(spark, PLAN, found.findings, _SHOWN, job.show)
     print_absent(inputs, logs)
-    print(found.totals.words())
+    print("\n".join((*found.nodes.lines(), found.words())))
     print("tables:", *paths)
-    return job.exit_code(has_findings=bool(found.totals.findings))
+    return job.exit_code(has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -15,14 +15,14 @@ from kafkalog.spark.decoding.decoding_requests import (
     DecodingOptions,
     decoding_options,
     decoding_requests,
+    need_avro,
 )
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.spark.jobs.tables.state_request import StateRequest, state_options
 from kafkalog.views.options.options import Mode
-from kafkalog.words import counted
+from kafkalog.views.options.state_options import StateRequest, state_run_options
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation, Row, SparkSession
+    from pyspark.sql import DataFrame, Observation, SparkSession
 
     from kafkalog.views.planning.state_positions import StateRun, StateSource
 
@@ -34,15 +34,16 @@ The first, run again, reads what is new since; the second is the state at that t
 
 
 @job_command("reconstruct-state", _EXAMPLE, mode=Mode.FAILFAST)
-@state_options
+@state_run_options
 @decoding_options
 def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> ExitCode:
     """Write the latest committed value of each key; a second run reads what is new since the first.
     Findings are partitions whose cleaner may have removed values of the requested time, and records
     with a time in the future."""
-    from pyspark.sql import Observation, Row
+    from pyspark.sql import Observation
 
     from kafkalog.analysis import state
+    from kafkalog.questions.state import StateTotals, state_doubts, state_words
     from kafkalog.spark.decoding import decoded_frames as decoded
     from kafkalog.spark.decoding.format_choices import format_choices
     from kafkalog.spark.jobs.inputs import announced_logs, is_small
@@ -54,11 +55,12 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
 
     inputs, logs = announced_logs(job)
     requests = decoding_requests(decoding, job.paths, job.mode)
-    options = request.options(job, inputs, now_ms=time.time_ns() // 1_000_000)
+    options = request.options(inputs, job.mode, now_ms=time.time_ns() // 1_000_000)
     sources = found_sources(options)
     with job_session(
         "kafkalog reconstruct-state",
         with_delta=job.is_delta,
+        with_avro=need_avro(requests),
         compiles_less=not requests or is_small(logs),
     ) as spark:
         choices = format_choices(spark, requests)
@@ -79,10 +81,8 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
             state_table.read_state(spark, job),
             state_table.known_rows(spark, job, planned),
         )
-        totals = (
-            Row(keys=keys, deletes=0)
-            if keys is not None
-            else state.state_totals(table).collect()[0]
+        totals = StateTotals(
+            *((keys, 0) if keys is not None else state.state_totals(table).collect()[0])
         )
         if choices:
             own = state.in_partitions(table, sources_frame(spark, sources))
@@ -90,13 +90,8 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
             paths.append(state_table.write_decoded(table, job))
         if job.show:
             state.newest(table).show(job.show, truncate=60)
-    doubts = [source.doubt for source in sources if not source.is_exact]
-    doubts += [
-        f"FUTURE TIME: {source.name}: {wrong}; the state includes it"
-        for source in sources
-        if (wrong := source.wrong_times)
-    ]
-    print(*verdict(totals, planned, keyless_records, doubts), sep="\n")
+    doubts = state_doubts(sources)
+    print(state_words(totals, planned, keyless_records), *doubts, sep="\n")
     print("tables:", *paths)
     return job.exit_code(has_findings=bool(doubts))
 
@@ -119,16 +114,6 @@ def build(
     if keyless is not None:
         records = state.with_keyless_counted(records, keyless)
     return state.state(state.latest_by_key(records), sources_frame(spark, sources))
-
-
-def verdict(totals: Row, planned: StateRun, keyless: int, doubts: Sequence[str]) -> list[str]:
-    """Say how many keys there are, what was new and left out, and which partitions lack values."""
-    read = f"read {counted(planned.offsets_to_read, 'offset')}"
-    if keyless:
-        read += f", left out {counted(keyless, 'record')} without a key"
-    deleted = f" and {counted(totals.deletes, 'delete')}" if totals.deletes else ""
-    keys = f"{counted(totals.keys, 'key')}{deleted} in the table"
-    return [f"{keys}; {read if planned.has_work else 'nothing is new'}", *doubts]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,22 @@
-"""Kafka's log files as Spark DataFrames, read in bulk and without a broker.
+"""Kafka's log files in bulk and without a broker: as Spark DataFrames, Arrow and SQL.
 
-Every name that users need is here or in `kafkalog.testing`. Most are imported when they are first
-used, because they import pyspark or pyarrow.
+Every name that users need is here, in `kafkalog.testing` (log directories for tests) or in
+`kafkalog.zookeeper` (what old consumers compute from ZooKeeper).
+
+- read on Spark: read, register, job_session, notebook_session, described, readable
+- read as Arrow and in SQL: scan, Scan, sql
+- tables, jobs, servers: export, run_job, serve, write
+- lag and groups on Spark: groups, group_members, member_partitions, group_generations,
+  latest_group_records, commits_in_effect, with_commit_status, with_lag, log_places,
+  commits_complete_from
+- logs in Python: find_partitions, LogReader, LogWriter, InputFile, earliest_offset, latest_offset,
+  log_end_offset, rebuild_side_files
+- messages in Python: read_internal_record, read_control_record, read_assignment,
+  read_subscription, read_schema_prefix, write_record_key, write_record_value, MessageSetSend,
+  MultiMessageSetSend and their functions read_... and write_...
+- errors: KafkaLogError is the base of all
+
+Most are imported when they are first used, because they import pyspark or pyarrow.
 """
 
 from __future__ import annotations
@@ -19,19 +34,6 @@ if TYPE_CHECKING:
         member_partitions,
     )
     from kafkalog.analysis.readable import readable
-    from kafkalog.coordination.zookeeper.partition_assignment import (
-        BrokerPartition,
-        ConsumedPartition,
-        ThreadId,
-    )
-    from kafkalog.coordination.zookeeper.rebalancing import (
-        GroupRegistry,
-        Rebalance,
-        rebalance,
-        rebalanced_owners,
-    )
-    from kafkalog.coordination.zookeeper.registration import registration_steps
-    from kafkalog.coordination.zookeeper.topic_filters import Subscription, SubscriptionPattern
     from kafkalog.errors import (
         CorruptDataError,
         DataLossError,
@@ -67,15 +69,14 @@ if TYPE_CHECKING:
     from kafkalog.storage.reading.log_reader import LogReader
     from kafkalog.storage.recovery.side_files import rebuild_side_files
     from kafkalog.storage.writing.log_writer import LogWriter
+    from kafkalog.tables.database import sql
+    from kafkalog.tables.scan import Scan, scan
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "BrokerPartition",
-    "ConsumedPartition",
     "CorruptDataError",
     "DataLossError",
-    "GroupRegistry",
     "InputFile",
     "KafkaLogError",
     "LogDirError",
@@ -85,11 +86,8 @@ __all__ = [
     "MultiMessageSetSend",
     "OffsetOutOfRangeError",
     "OptionError",
-    "Rebalance",
+    "Scan",
     "SchemaError",
-    "Subscription",
-    "SubscriptionPattern",
-    "ThreadId",
     "commits_complete_from",
     "commits_in_effect",
     "described",
@@ -115,13 +113,12 @@ __all__ = [
     "read_schema_prefix",
     "read_subscription",
     "readable",
-    "rebalance",
-    "rebalanced_owners",
     "rebuild_side_files",
     "register",
-    "registration_steps",
     "run_job",
+    "scan",
     "serve",
+    "sql",
     "with_commit_status",
     "with_lag",
     "write",
@@ -139,14 +136,6 @@ _PUBLIC_NAMES = {
         *("group_members", "groups", "latest_group_records", "member_partitions"),
     ),
     "analysis.readable": ("readable",),
-    "coordination.zookeeper.partition_assignment": (
-        *("BrokerPartition", "ConsumedPartition", "ThreadId"),
-    ),
-    "coordination.zookeeper.rebalancing": (
-        *("GroupRegistry", "Rebalance", "rebalance", "rebalanced_owners"),
-    ),
-    "coordination.zookeeper.registration": ("registration_steps",),
-    "coordination.zookeeper.topic_filters": ("Subscription", "SubscriptionPattern"),
     "errors": (
         *("CorruptDataError", "DataLossError", "KafkaLogError", "LogDirError"),
         *("OffsetOutOfRangeError", "OptionError", "SchemaError"),
@@ -174,6 +163,8 @@ _PUBLIC_NAMES = {
     "storage.reading.log_reader": ("LogReader",),
     "storage.recovery.side_files": ("rebuild_side_files",),
     "storage.writing.log_writer": ("LogWriter",),
+    "tables.database": ("sql",),
+    "tables.scan": ("Scan", "scan"),
 }
 _MODULES = {name: module for module, names in _PUBLIC_NAMES.items() for name in names}
 
@@ -191,4 +182,4 @@ if not TYPE_CHECKING:  # mypy would take any name for one that is there
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__all__", "__doc__", "__version__"]

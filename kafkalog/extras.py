@@ -12,10 +12,12 @@ _EXTRAS = {
     "pyspark": "spark",
     "py4j": "spark",
     "delta": "spark",
+    "deltalake": "deltalake",
     "pandas": "spark",
     "grpc": "connect",
     "pyiceberg": "iceberg",
     "sqlalchemy": "iceberg",
+    "duckdb": "sql",
 }
 
 

@@ -7,6 +7,7 @@ import sys
 
 from kafkalog.errors import OptionError
 from kafkalog.resources import resource
+from kafkalog.words import name_suggestions
 
 # `kafkalog.spark.jobs.job` shows it in a job's help.
 _STARTED_AS = "kafkalog job"
@@ -30,11 +31,19 @@ def job_path(name: str) -> str:
     return str(resource("jobs", f"{name.replace('-', '_')}.py"))
 
 
+def known_job(name: str) -> str:
+    """Return the name of a job as the package has it: `ingest_topics` is ingest-topics. Raises
+    OptionError for an unknown one."""
+    found = name.replace("_", "-")
+    if found not in (names := list(job_titles())):
+        raise OptionError("NAME", name, f"a job: {name_suggestions([found], names)}")
+    return found
+
+
 def run_job(name: str, *arguments: str) -> int:
     """Run a job with the arguments of `kafkalog job`, in this process and in its Spark session if
-    there is one; return its exit code."""
-    if name not in (names := list(job_titles())):
-        raise OptionError("NAME", name, names)
+    there is one; return its exit code. The name can have dashes or underscores."""
+    name = known_job(name)
     before = sys.argv
     sys.argv = [f"{_STARTED_AS} {name}", *arguments]
     try:

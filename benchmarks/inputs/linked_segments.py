@@ -12,12 +12,14 @@ from benchmarks.measuring.report import progress
 SEGMENT_BYTES = 2**30
 
 
-def write_segment(path: Path, codec: str, record_size: int, inputs: Path) -> None:
+def write_segment(
+    path: Path, codec: str, record_size: int, inputs: Path, size: int = SEGMENT_BYTES
+) -> None:
     """Write a segment of generated records, which are kept under `inputs`."""
     wanted = Wanted([codec], [record_size], 16 * MEGABYTE, inputs)
     (made,) = prepare(wanted, GENERATED, progress)
     with path.open("wb") as file:
-        write_repeated(read_segment(made.path), SEGMENT_BYTES, file)
+        write_repeated(read_segment(made.path), size, file)
 
 
 def linked_log_dir(segment: Path, partitions: int) -> Path:

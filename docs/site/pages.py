@@ -25,9 +25,13 @@ _CODE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
 def on_config(config: Any) -> Any:
-    """Name the decisions in the navigation, in their order."""
+    """Name the decisions in the navigation, in their order, and the page of each table."""
     decisions = sorted((_ROOT / "docs" / "decisions").glob("*.md"))
     explanation = next(entry["Explanation"] for entry in config["nav"] if "Explanation" in entry)
+    reference = next(entry["Reference"] for entry in config["nav"] if "Reference" in entry)
+    tables = sorted((_ROOT / "docs" / "reference" / "tables").glob("*.md"))
+    columns = next(entry for entry in reference if "Columns" in entry)
+    columns["Columns"] = [f"reference/tables/{path.name}" for path in tables]
     explanation[-1]["Decisions"] = [f"decisions/{path.name}" for path in decisions]
     return config
 
@@ -77,7 +81,7 @@ def _links_from_top(text: str) -> str:
 def _api_lines() -> Iterator[str]:
     yield "# Python"
     yield ""
-    yield "Programs import these names from `kafkalog` and `kafkalog.testing`."
-    for module in ("kafkalog", "kafkalog.testing"):
+    yield "Programs import these names from `kafkalog`, or from a module of it that is named here."
+    for module in ("kafkalog", "kafkalog.testing", "kafkalog.zookeeper"):
         for name in griffe.load(module, search_paths=[_ROOT]).exports:
             yield f"\n::: {module}.{name}"

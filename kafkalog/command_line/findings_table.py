@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
+from kafkalog.command_line.answer_output import answer_output_options
 from kafkalog.command_line.terminal import (
     print_note,
     print_text,
     printed_columns,
     styled,
-    table_format_option,
     write_table,
 )
 from kafkalog.exit_codes import ExitCode
@@ -22,20 +22,24 @@ from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import Decorator
 from kafkalog.words import counted, printable_lines
 
+_Name = TypeVar("_Name", str, int)
+
 
 def shown_rows_option(noun: str) -> Decorator:
     """Add --show, received as `show`, for the table that `write_findings` writes."""
     return shared.show_option(f"{noun} as text; JSON and CSV have all", default=100)
 
 
-def answer_options(kinds: Sequence[str], meaning: str) -> Decorator:
+def answer_options(
+    kinds: Sequence[str], meaning: str, output: Decorator = answer_output_options
+) -> Decorator:
     """Add --by, and the options of every command that shows rows by it and can end with findings:
-    --show, --fail-on-findings and --format."""
+    --show, --fail-on-findings, and those of `output`."""
     added = (
         shared.by_option(kinds, meaning),
         shown_rows_option("rows"),
         shared.fail_on_findings_option(default=True),
-        table_format_option,
+        output,
     )
 
     def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,7 +110,7 @@ def exit_code(*, has_findings: bool, fails: bool) -> ExitCode:
 
 
 def table_rows(
-    rows: Sequence[Mapping[str, Any]], names: Sequence[str], table_format: str
+    rows: Sequence[Mapping[_Name, Any]], names: Sequence[_Name], table_format: str
 ) -> list[list[object]]:
     """Return the values of these columns. Bytes are text, or base64 where they are not UTF-8, as
     `kafkalog dump` writes them; in CSV, which has neither, a list or an object is JSON."""
@@ -115,9 +119,19 @@ def table_rows(
 
 
 def _cell(value: object, *, is_csv: bool) -> object:
+    plain = _plain(value)
+    return json.dumps(plain) if is_csv and isinstance(plain, list | dict) else plain
+
+
+def _plain(value: object) -> object:
+    """Return a value with bytes as text, also those in lists and objects."""
     if isinstance(value, bytes):
         return _as_text(value)
-    return json.dumps(value) if is_csv and isinstance(value, list | dict) else value
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    return value
 
 
 def _as_text(value: bytes) -> str:

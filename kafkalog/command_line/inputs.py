@@ -43,6 +43,16 @@ def views_with_progress(
         yield LocalViews(paths, logs, processes_for(size, processes), options or {}, bar.update)
 
 
+def logs_with_doubles(paths: Sequence[str]) -> list[PartitionLog]:
+    """Return the logs under the paths, also where a partition is in two directories, at which a
+    broker ends. Raises LogDirError for paths without anything."""
+    from kafkalog.inspection.metadata.current_topics import current_topic_ids
+    from kafkalog.storage.log_dir.log_dir import find_partitions
+
+    no_topic = ""
+    return find_partitions(paths, strict=False, current_ids=current_topic_ids, needed=no_topic)
+
+
 def logs_of_topics(
     paths: Sequence[str],
     topics: Sequence[str] = (),

@@ -38,6 +38,11 @@ def table_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="Text for people, JSON lines, or CSV with a header.",
     )
+    return add_format(printed_column_options(function))
+
+
+def printed_column_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--columns` and `--wide`, which `write_table` heeds."""
     add_columns = click.option(
         "--columns",
         metavar="NAME,...",
@@ -52,7 +57,7 @@ def table_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
         callback=_choose_wide,
         help="Print the whole table, also where it is wider than the terminal.",
     )
-    return add_format(add_columns(add_wide(function)))
+    return add_columns(add_wide(function))
 
 
 def _choose_columns(context: click.Context, _: click.Parameter, given: str | None) -> None:

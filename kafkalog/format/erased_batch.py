@@ -50,7 +50,7 @@ def without_records(batch: bytes, erased: Collection[int]) -> bytes:
 
 def offset_holder(offset: int) -> bytes:
     """Return a batch v2 without records that ends at an offset: a log ends where it did although
-    its last message of format 0 or 1 was removed. Rule: F1104."""
+    its last message of format 0 or 1 is removed. Rule: F1104."""
     no_epoch = layout.NO_VALUE
     return write_batch(
         (),

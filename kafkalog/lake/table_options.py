@@ -26,7 +26,7 @@ class TableRequest:
     table: str | None = None
     table_per_topic: bool = False
     partition_by: tuple[str, ...] = ()
-    target_file_bytes: int = TARGET_FILE_BYTES
+    target_file_size: int = TARGET_FILE_BYTES
     compression: str = Compression.ZSTD.value
     compression_level: int | None = None
 
@@ -42,12 +42,10 @@ class TableRequest:
         compression = chosen("--compression", Compression, self.compression)
         self._refuse_level()
         # From Python it can be anything.
-        given: object = self.target_file_bytes
+        given: object = self.target_file_size
         if not isinstance(given, int) or given < 1:
             raise OptionError("--target-file-size", given, "a number of bytes")
-        return TableLayout(
-            partition_by, self.target_file_bytes, compression, self.compression_level
-        )
+        return TableLayout(partition_by, self.target_file_size, compression, self.compression_level)
 
     def _refuse_level(self) -> None:
         level, codec = self.compression_level, self.compression
@@ -89,7 +87,6 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--target-file-size",
-            "target_file_bytes",
             metavar="SIZE",
             type=Size(),
             default=size_text(TARGET_FILE_BYTES).replace(" ", ""),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
 
@@ -47,3 +48,17 @@ def rows_by_partition(files: Iterable[WrittenFile]) -> dict[TopicPartition, int]
         for key, rows in file.rows_of.items():
             counted[key] = counted.get(key, 0) + rows
     return counted
+
+
+class Report(NamedTuple):
+    """What a task reports that has ended well: the bytes of segments that it read, its files."""
+
+    read_bytes: int
+    files: tuple[WrittenFile, ...]
+
+
+OnReport = Callable[[Report], None]
+
+
+def no_report(report: Report) -> None:
+    """Take a report, and do nothing."""

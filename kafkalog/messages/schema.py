@@ -6,7 +6,7 @@ The form of the JSON that this is made from: docs/messages.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -181,3 +181,28 @@ def _parse_secret(data: Any) -> Secret | None:
     if isinstance(data, Mapping):
         return Secret(data["config"])
     return Secret() if data else None
+
+
+def needed_version(message: Message, version: int, values: Values) -> int:
+    """Return the newest version that a reader of Kafka must know to read these values of a message
+    of a version.
+
+    Its readers do not check the version as such: fields that they do not know are garbage at the
+    end unless they are tagged, and a struct of a version that they do not know is an error. Rule:
+    docs/format.md F1015.
+    """
+    if _has_structs(message.fields, values):
+        return version
+    needed = version
+    while needed > message.versions.first and not _adds_plain(message.fields, needed):
+        needed -= 1
+    return needed
+
+
+def _has_structs(fields: Iterable[SchemaField], values: Values) -> bool:
+    return any(field.struct is not None and bool(values.get(field.name)) for field in fields)
+
+
+def _adds_plain(fields: Iterable[SchemaField], version: int) -> bool:
+    """Return whether a version adds a field that is not tagged."""
+    return any(field.tag is None and field.versions.first == version for field in fields)

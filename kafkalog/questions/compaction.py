@@ -9,9 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
-from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.table_rows import RowTotals
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import AskedView, Rows, RowsInMemory, Views
@@ -104,8 +101,8 @@ def compaction(views: Views, settings: CompactionRequest) -> Compaction:
     """Return what the cleaner has left, and what it has to do."""
     options = {"asOf": settings.at_ms, "before": settings.before, **settings.config}
     (report,) = views.rows(AskedView(REPORT, options=options, logs=settings.logs))
-    findings = pa.Table.from_pylist([*_findings(report)], schema=arrow_schema(FINDINGS))
-    return Compaction(report, RowsInMemory(findings), CompactionTotals.of(report), settings)
+    findings = RowsInMemory.of(FINDINGS, _findings(report))
+    return Compaction(report, findings, CompactionTotals.of(report), settings)
 
 
 def _findings(report: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """What does a broker do to its log directories at its next start, and what is lost then?
 
-Tables: recovery_plan, a row per partition; producer_sequences, a row per irregularity in the
-sequence numbers of idempotent producers. Rules: docs/format.md F113 to F124, docs/recovery.md.
+Tables: recovery_plan, a row per partition; node_starts, a row per node; log_dir_starts, a row per
+log directory; producer_sequences, a row per irregularity in the sequence numbers of idempotent
+producers. Rules: docs/format.md F113 to F124 and F960 to F973, docs/recovery.md.
 """
 
 from __future__ import annotations
@@ -10,8 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkalog.columns.table_rows import RowTotals
-from kafkalog.views.engine import AskedView, Options, Rows, Views
+import pyarrow as pa
+
+from kafkalog.columns.table_rows import RowTotals, table_batch
+from kafkalog.questions.coordinators import coordinators
+from kafkalog.questions.node_start import (
+    DIRECTORIES,
+    NODES,
+    FoundNodes,
+    NodeAnswers,
+    NodeRequest,
+    node_answers,
+)
+from kafkalog.views.engine import AskedView, Options, Rows, RowsInMemory, Views
 from kafkalog.words import counted, first_names
 
 PLAN, SEQUENCES = "recovery_plan", "producer_sequences"
@@ -22,11 +34,14 @@ _MOST_STOPS = 5
 @dataclass(frozen=True, slots=True)
 class RecoveryRequest:
     """How the broker stopped (`shutdown`, as the source's option), `index.interval.bytes` of the
-    topics, and the present."""
+    topics, and the present; which node is judged for which version; and options with the settings
+    of topics, for retention."""
 
     shutdown: str
     index_interval_bytes: int
     now_ms: int
+    node: NodeRequest = field(default_factory=NodeRequest)
+    config: Mapping[str, str] = field(default_factory=dict)
 
     def asked(self, table: str) -> AskedView:
         """Return the view with the rows of a table."""
@@ -34,40 +49,75 @@ class RecoveryRequest:
             "shutdown": self.shutdown,
             "indexIntervalBytes": self.index_interval_bytes,
             "asOf": self.now_ms,
+            **(self.config if table == PLAN else {}),
         }
         return AskedView(table, options=options)
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """Rows of table `recovery_plan`, and what they come to."""
+    """Rows of table `recovery_plan`, and what they come to; and the nodes that they are of."""
 
-    plan: Rows
+    plan: Sequence[Mapping[str, Any]]
     totals: RecoveryTotals
     findings: Sequence[Mapping[str, Any]]
+    nodes: NodeAnswers
 
     @classmethod
-    def of(cls, plan: Rows) -> Recovery:
+    def of(cls, nodes: NodeAnswers) -> Recovery:
         """Return the plan with its totals and findings, from one pass over its rows."""
         totals = RecoveryTotals()
         findings = []
-        for row in plan:
+        for row in nodes.rows:
             totals.add(row)
             if is_finding(row):
                 findings.append(row)
-        return cls(plan, totals, findings)
+        return cls(nodes.rows, totals, findings, nodes)
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether anything is lost, or does not start."""
+        return bool(self.findings) or self.nodes.has_findings
+
+    def words(self) -> str:
+        """Return the last line: whether the nodes start, and what is lost then."""
+        ended = [
+            each.name
+            for each in self.nodes.nodes
+            if not (each.start.broker_starts or each.start.files.is_unknown)
+        ]
+        return self.totals.words(ended)
+
+    def table(self, table: str) -> Rows:
+        """Return the rows of one of the tables PLAN, NODES and DIRECTORIES, to be written."""
+        return RowsInMemory(pa.Table.from_batches([table_batch(table, self.rows(table), {})]))
+
+    def rows(self, table: str) -> list[Mapping[str, Any]]:
+        """Return the same rows."""
+        if table == NODES:
+            return [each.row() for each in self.nodes.nodes]
+        if table == DIRECTORIES:
+            return [row for each in self.nodes.nodes for row in each.directory_rows()]
+        return [*self.plan]
 
 
 def recovery(views: Views, settings: RecoveryRequest) -> tuple[Recovery, Rows]:
     """Return the plan, and the rows of table `producer_sequences`, which come with it."""
     plan, sequences = views.rows(settings.asked(PLAN), settings.asked(SEQUENCES))
-    return Recovery.of(plan), sequences
+    return _with_nodes(views, settings, plan), sequences
 
 
 def recovery_plan(views: Views, settings: RecoveryRequest) -> Recovery:
     """Return the plan alone."""
     (plan,) = views.rows(settings.asked(PLAN))
-    return Recovery.of(plan)
+    return _with_nodes(views, settings, plan)
+
+
+def _with_nodes(views: Views, settings: RecoveryRequest, plan: Rows) -> Recovery:
+    found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
+    of_version = settings.node.coordinators(found.nodes)
+    loads = [] if of_version is None else coordinators(views, of_version)
+    return Recovery.of(node_answers(found, views.logs, settings.node, [*plan], loads))
 
 
 def sequence_words(sequences: Rows) -> str:
@@ -81,7 +131,15 @@ def is_finding(row: Mapping[str, Any]) -> bool:
     """Return whether a partition loses something at the start or soon after, has lost it before,
     keeps damage that the broker then serves, or keeps a broker from starting."""
     damage = ("lost_bytes", "missing_offsets", "remaining_faults", "padded_time_indexes")
-    return any(row[name] for name in damage) or not row["broker_starts"]
+    if any(row[name] for name in damage) or not row["broker_starts"]:
+        return True
+    soon = row.get("deleted_soon")
+    return bool(
+        (row.get("is_set_aside") and row.get("log_end_offset") in (None, 0))
+        or row.get("has_leader") is False
+        or row.get("coordinator_error")
+        or (soon and not soon["is_expected"])
+    )
 
 
 @dataclass
@@ -98,6 +156,10 @@ class RecoveryTotals(RowTotals):
     missing_offsets: int = 0
     remaining_faults: int = 0
     padded_time_indexes: int = 0
+    set_aside: int = 0
+    without_leader: int = 0
+    refused_groups: int = 0
+    deleted_early: int = 0
     stops: list[str] = field(default_factory=list)
     findings: int = 0
 
@@ -109,13 +171,30 @@ class RecoveryTotals(RowTotals):
         self.short_partitions += bool(row["missing_offsets"])
         self.add_values(row, "lost_bytes", "salvageable_bytes", "salvageable_records")
         self.add_values(row, "missing_offsets", "remaining_faults", "padded_time_indexes")
-        if row["consumers_stop_at"] is not None:
+        self.set_aside += bool(row.get("is_set_aside"))
+        self.without_leader += row.get("has_leader") is False
+        self.refused_groups += (row.get("coordinator_error") or {}).get("groups") or 0
+        soon = row.get("deleted_soon")
+        if soon and not soon["is_expected"]:
+            self.deleted_early += soon["records"]
+        if row.get("consumers_stop_at") is not None:
             self.stops.append(f"{row['topic']}-{row['partition']}@{row['consumers_stop_at']}")
         self.findings += is_finding(row)
 
-    def words(self) -> str:
-        """Return one line: whether a broker starts, and what is lost then."""
-        parts = [self._start_words()]
+    def words(self, ended: Sequence[str] = ()) -> str:
+        """Return one line: whether a broker starts, and what is lost then. `ended` are the nodes
+        that do not start."""
+        parts = [self._start_words(ended)]
+        if self.set_aside:
+            parts.append(f"SET ASIDE: {counted(self.set_aside, 'partition')}")
+        if self.without_leader:
+            parts.append(f"NO LEADER: {counted(self.without_leader, 'partition')}")
+        if self.refused_groups:
+            parts.append(f"NO COORDINATOR: {counted(self.refused_groups, 'group')}")
+        if self.deleted_early:
+            parts.append(
+                f"DELETED SOON by a wrong time index: {counted(self.deleted_early, 'record')}"
+            )
         if self.missing_offsets:
             parts.append(
                 f"MISSING by checkpoints or indexes: {counted(self.missing_offsets, 'offset')} at "
@@ -139,11 +218,13 @@ class RecoveryTotals(RowTotals):
                 "ends with zeros: retention by time deletes them soon after the start; remove "
                 "their .index and .timeindex first, and the broker recreates them"
             )
-        if not self.findings:
+        if not self.findings and not ended:
             parts.append("nothing is lost")
         return "; ".join(parts)
 
-    def _start_words(self) -> str:
+    def _start_words(self, ended: Sequence[str]) -> str:
+        if ended:
+            return f"NO START of {first_names(ended, _MOST_STOPS)}: see above"
         if self.start_errors:
             return (
                 f"NO START: {counted(self.start_errors, 'partition')} of {self.partitions} "

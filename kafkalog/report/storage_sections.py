@@ -136,7 +136,7 @@ def rate_section(batches: BatchesSection, storage: StorageSection) -> Section:
     """Return records by stretch of time."""
     grid = batches.grid
     if grid is None:
-        empty = paragraph("No batch has a timestamp.")
+        empty = paragraph("No batch has a timestamp up to the time of the report.")
         return Section(section("rate", "Produce rate", empty), {})
     found = series_over_stretches(
         batches.by_time, grid.stretches, lambda row: int(row.records), _COLOURED

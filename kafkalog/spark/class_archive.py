@@ -56,7 +56,10 @@ def archived_classes() -> Iterator[str]:
         written = Path(own, _name())
         try:
             yield f"{_QUIET} -XX:ArchiveClassesAtExit={written}"
-        except BaseException:
+        except BaseException as error:
+            from kafkalog.spark.spark_errors import keep_words
+
+            keep_words(error)
             # The JVM complains if there is no place for its archive.
             with suppress(OSError, TimeoutExpired):
                 _end_jvm()

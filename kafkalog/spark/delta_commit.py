@@ -19,14 +19,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.utils import is_remote
 
-from kafkalog.errors import StatePositionError
-from kafkalog.lake.delta_actions import (
+from kafkalog.lake.delta.delta_actions import (
     add_action,
     file_in_log,
     metadata_action,
     remove_action,
     transaction_action,
 )
+from kafkalog.lake.delta.delta_commits import written_meanwhile
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.storage.files.uris import absolute_path
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 
 # Without it Delta writes the same list of an empty table's files, and does not look for them.
 _FILES_IN_CHECKSUM = "spark.databricks.delta.allFilesInCrc.enabled"
-# Properties of tables that only Spark's writer heeds: files have other names for columns, or rows
-# are checked.
-_COLUMN_MAPPING = "delta.columnMapping.mode"
-_CONSTRAINT = "delta.constraints."
 # Of an operation WRITE, after its mode: partitionBy, predicate, userMetadata and five more.
 _OPTIONS_AFTER_METADATA = 5
 # Of an operation MERGE: conditions, and three sequences of clauses.
@@ -235,14 +231,6 @@ def table_detail(table: DeltaTable) -> Row:
     )
 
 
-def why_not_by_tasks(properties: Mapping[str, str]) -> str | None:
-    """Return which property of a table only Spark's writer heeds, None where tasks can write its
-    files."""
-    if properties.get(_COLUMN_MAPPING, "none") != "none":
-        return f"the table has {_COLUMN_MAPPING}"
-    return next((f"the table has {name}" for name in properties if _CONSTRAINT in name), None)
-
-
 def why_rows_stay(properties: Mapping[str, str]) -> str | None:
     """Return which property of a table is about rows that are removed, None without any."""
     found = (name for name in _FEATURES_OF_ROWS if properties.get(name) == "true")
@@ -379,11 +367,4 @@ def _conflicts() -> tuple[type[Exception], ...]:
         exceptions.DeltaConcurrentModificationException,
         exceptions.MetadataChangedException,
         exceptions.ProtocolChangedException,
-    )
-
-
-def written_meanwhile(place: str) -> StatePositionError:
-    """Return the error of a run that another one was faster than."""
-    return StatePositionError(
-        f"{place}: another run has written meanwhile, this one has written nothing: run it again"
     )

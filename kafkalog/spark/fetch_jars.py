@@ -1,4 +1,4 @@
-"""Fetch the jars that conf/spark-defaults.conf names, and of any other packages that are given:
+"""Fetch the jars of Delta and Avro for the installed Spark, and of other packages that are given:
 `python -m kafkalog.spark.fetch_jars DIR [PACKAGE...]`.
 
 They come to lie in DIR/jars, by the same resolver that Spark itself uses.
@@ -11,17 +11,18 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from kafkalog.spark.session import default_settings
+from kafkalog.spark.session import VERSION
+from kafkalog.spark_versions import EXCLUDES, PACKAGES, settings_for
 
 
 def fetch_jars(directory: str, packages: Sequence[str] = ()) -> None:
     """Start a session that asks for the jars, and end it."""
-    settings = default_settings()
+    with_delta = VERSION.delta_package is not None
+    settings = settings_for(VERSION, with_delta=with_delta, with_avro=True)
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.jars.ivy", directory)
-    wanted = ",".join([settings["spark.jars.packages"], *packages])
-    builder = builder.config("spark.jars.packages", wanted)
-    builder = builder.config("spark.jars.excludes", settings["spark.jars.excludes"])
+    builder = builder.config(PACKAGES, ",".join([settings[PACKAGES], *packages]))
+    builder = builder.config(EXCLUDES, settings[EXCLUDES])
     builder.getOrCreate().stop()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from weakref import WeakSet
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.spark.source.data_source import KafkaLogDataSource
@@ -12,11 +13,11 @@ from kafkalog.spark.source.early_errors import refuse_early
 from kafkalog.spark.source.row_order import in_log_order
 from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
 from kafkalog.spark.worker_python import use_this_python
+from kafkalog.spark_versions import check_version
 from kafkalog.views.options.call_options import (
     OffsetsGiven,
     OptionValue,
     Paths,
-    Timestamps,
     TimeValue,
     Topics,
     option_texts,
@@ -39,9 +40,15 @@ def register(spark: SparkSession) -> None:
     """Register `format("kafkalog")` and `format("zookeeper")` with a session that did not find them
     itself. On one machine the Python of this process plans and reads, unless PYSPARK_PYTHON
     names another."""
+    check_version(spark.version)
     use_this_python(spark)
-    spark.dataSource.register(KafkaLogDataSource)
-    spark.dataSource.register(ZookeeperDataSource)
+    for source in (KafkaLogDataSource, ZookeeperDataSource):
+        try:
+            spark.dataSource.register(source)
+        except AnalysisException as error:
+            # Spark 4.0 refuses where it has found the same source itself.
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise
 
 
 def read(
@@ -51,7 +58,8 @@ def read(
     columns: str | Sequence[str] | None = None,
     topics: Topics | None = None,
     offsets: OffsetsGiven | None = None,
-    timestamps: Timestamps | None = None,
+    from_time: TimeValue | None = None,
+    until_time: TimeValue | None = None,
     as_of: TimeValue | None = None,
     **options: OptionValue,
 ) -> DataFrame:
@@ -61,10 +69,11 @@ def read(
     `path` is a path or several. `topics` is a topic, several, or `{"orders": [0, 1]}` for certain
     partitions. `offsets` is a range, from and until, with the end not included and None for no
     bound: `(10, None)` for each of the partitions that `topics` names, or `{"orders": {0: (10,
-    20)}}` for certain partitions. `timestamps` is a range of record times, likewise from and until:
-    datetimes with a time zone, or milliseconds since 1970. `as_of` is the time of views such as
-    `retention_plan`: one of these, or text such as "2026-11-21T12:00:00Z". Any other keyword is an
-    option of the source by its own name, such as `mode="PERMISSIVE"` (docs/options.md).
+    20)}}` for certain partitions. `from_time` and `until_time` bound the times of records, the end
+    not included: datetimes with a time zone, milliseconds since 1970, or text such as
+    "2026-11-21T12:00:00Z". `as_of` is the time of views such as `retention_plan`, in one of these
+    forms. Any other keyword is an option of the source, such as `mode="PERMISSIVE"` or
+    `isolation_level="read_committed"` (docs/options.md).
 
     Raises OptionError, and LogDirError for a path without Kafka's files; errors that depend on the
     files' contents are raised by Spark when it reads.
@@ -73,7 +82,8 @@ def read(
         columns=columns,
         topics=topics,
         offsets=offsets,
-        timestamps=timestamps,
+        from_time=from_time,
+        until_time=until_time,
         as_of=as_of,
         **options,
     )

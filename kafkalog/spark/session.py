@@ -10,7 +10,9 @@ from importlib.resources import as_file
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
+from typing import NamedTuple
 
+import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
@@ -19,20 +21,20 @@ from kafkalog.resources import resource
 from kafkalog.spark.class_archive import archive_options, archived_classes
 from kafkalog.spark.frames import register
 from kafkalog.spark.interrupts import end_at_interrupt, interrupt_postponed
-from kafkalog.spark.ivy_output import without_ivy_output
+from kafkalog.spark.jvm_output import without_start_output
 from kafkalog.spark.packing import write_zip
 from kafkalog.spark.warm_up import warm_up
+from kafkalog.spark_versions import (
+    EXCLUDES,
+    PACKAGES,
+    WITH_STREAM_PACKAGES,
+    SparkVersion,
+    settings_for,
+)
 from kafkalog.storage.files.unreadable_input import shared_variables
 
-# What only tables in Delta's format need; the other formats start without Delta's jar.
-_FOR_DELTA = (
-    "spark.jars.packages",
-    "spark.jars.excludes",
-    "spark.sql.extensions",
-    "spark.sql.catalog.spark_catalog",
-    "spark.databricks.delta.snapshotPartitions",
-)
-
+VERSION = SparkVersion.of(pyspark.__version__)
+_CHECKPOINTING = "checkpointing." if VERSION[:2] >= WITH_STREAM_PACKAGES else ""
 # A task costs a fifth so, with a daemon that bears it. That has to be installed where tasks run: on
 # this machine it is (docs/decisions/0006-unix-sockets.md).
 _LOCAL = {
@@ -41,7 +43,7 @@ _LOCAL = {
     # Delta writes the checksum file of a commit by it. The usual one asks a process for each link
     # and each permission, which takes as long as the rest of a commit (docs/decisions/0027).
     "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing."
+        f"org.apache.spark.sql.execution.streaming.{_CHECKPOINTING}"
         "FileSystemBasedCheckpointFileManager"
     ),
 }
@@ -50,6 +52,20 @@ _LOCAL = {
 # compiler nor Spark's own code for each stage (docs/decisions/0044).
 _LESS_COMPILED = {"spark.sql.codegen.wholeStage": "false"}
 _LESS_COMPILED_JAVA = "-XX:TieredStopAtLevel=1"
+
+
+class Wanted(NamedTuple):
+    """What a session has the jars of."""
+
+    delta: bool = False
+    avro: bool = False
+
+    @property
+    def named(self) -> str:
+        """Whose jars they are, for the line that says they are fetched."""
+        names = ["Delta's"] * self.delta + ["Avro's"] * self.avro
+        return f"{' and '.join(names) or 'the'} jars"
+
 
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _PROGRESS = "spark.ui.showConsoleProgress"
@@ -61,18 +77,23 @@ _CELL_CHARACTERS = 600
 
 
 def default_settings() -> dict[str, str]:
-    """Return the settings in conf/spark-defaults.conf."""
-    lines = resource("conf", "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
-    pairs = [line.split(None, 1) for line in lines if line.strip() and not line.startswith("#")]
-    return {key: value.strip() for key, value in pairs}
+    """Return the settings of a session of the installed Spark: those in conf/spark-defaults.conf,
+    with Delta's jar for that Spark, and without Delta where none takes it."""
+    return settings_for(VERSION, with_delta=VERSION.delta_package is not None)
 
 
 @contextmanager
 def job_session(
-    app_name: str, *, with_delta: bool, compiles_less: bool = False, has_own_progress: bool = False
+    app_name: str,
+    *,
+    with_delta: bool,
+    with_avro: bool = False,
+    compiles_less: bool = False,
+    has_own_progress: bool = False,
 ) -> Iterator[SparkSession]:
     """The session of a job, with format("kafkalog") registered; stopped in the end if it is new.
-    With `compiles_less`, the JVM of a session on this machine makes code that is ready earlier and
+    With `with_delta` and `with_avro`, a session that starts here fetches their jars, once. With
+    `compiles_less`, the JVM of a session on this machine makes code that is ready earlier and
     runs slower. Spark shows no progress bar where the job has its own.
 
     Settings given on the command line or in a properties file win over the project's.
@@ -91,7 +112,8 @@ def job_session(
             if compiles_less:
                 own |= _LESS_COMPILED
                 java_options += f" {_LESS_COMPILED_JAVA}"
-        spark = _session(app_name, with_delta=with_delta, own=own, java_options=java_options)
+        wanted = Wanted(delta=with_delta, avro=with_avro)
+        spark = _session(app_name, wanted, own=own, java_options=java_options)
         if is_new:
             ending.callback(spark.stop)
             end_at_interrupt()
@@ -119,7 +141,8 @@ def notebook_session(app_name: str = "kafkalog notebook") -> SparkSession:
     """Return the session of a notebook: a job's, with Delta, and DataFrames that show themselves as
     tables at the end of a cell. It is left running, and talks to its workers by TCP: Spark ends
     those that were idle for a minute, and by TCP all end quietly, whoever made them."""
-    spark = _session(app_name, with_delta=True, local={})
+    wanted = Wanted(delta=VERSION.delta_package is not None)
+    spark = _session(app_name, wanted, local={})
     register(spark)
     spark.conf.set("spark.sql.repl.eagerEval.enabled", True)
     spark.conf.set("spark.sql.repl.eagerEval.maxNumRows", _SHOWN_ROWS)
@@ -150,8 +173,8 @@ def _bring_package(spark: SparkSession) -> None:
 
 def _session(
     app_name: str,
+    wanted: Wanted,
     *,
-    with_delta: bool,
     local: Mapping[str, str] = _LOCAL,
     own: Mapping[str, str] = MappingProxyType({}),
     java_options: str = "",
@@ -169,19 +192,26 @@ def _session(
         given = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
         machine = local if is_on_this_machine() else {}
         builder = builder.config(_PROGRESS, str(sys.stderr.isatty()).lower())
-        for key, value in {**default_settings(), **machine, **own}.items():
-            if (with_delta or key not in _FOR_DELTA) and not _is_given(key, given):
+        for key, value in {**_wanted_settings(wanted, given), **machine, **own}.items():
+            if not _is_given(key, given):
                 builder = builder.config(key, value)
         if "--master" not in given:
             builder = builder.master("local[*]")
         if not _is_given("spark.driver.extraJavaOptions", given):
             options = f"{_quiet_logging()} {java_options}"
             builder = builder.config("spark.driver.extraJavaOptions", options)
-        if with_delta and not _is_given("spark.jars.packages", given):
-            with interrupt_postponed(), without_ivy_output("fetching Delta's jars, once"):
-                return builder.getOrCreate()
+        with interrupt_postponed(), without_start_output(f"fetching {wanted.named}, once"):
+            return builder.getOrCreate()
     with interrupt_postponed():
         return builder.getOrCreate()
+
+
+def _wanted_settings(wanted: Wanted, given: str) -> dict[str, str]:
+    """Return the project's settings. Raises OptionError where Delta's jar is not known."""
+    if wanted.delta and not _is_given(PACKAGES, given):
+        VERSION.refuse_delta()
+    # With Delta's jar from elsewhere, such as of a newer Delta.
+    return settings_for(VERSION, with_delta=wanted.delta, with_avro=wanted.avro)
 
 
 def _quiet_logging() -> str:
@@ -196,6 +226,6 @@ def _is_submitted(key: str) -> bool:
 
 
 def _is_given(key: str, submit_arguments: str) -> bool:
-    if key in ("spark.jars.packages", "spark.jars.excludes"):
+    if key in (PACKAGES, EXCLUDES):
         return "--jars" in submit_arguments or "--packages" in submit_arguments
     return key in submit_arguments

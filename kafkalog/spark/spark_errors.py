@@ -18,11 +18,22 @@ _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|S3AFileSystem not found"
 _TRACEBACK = "Traceback (most recent call last):"
 # Causes of causes: more than Spark ever has, and an end where they go round.
 _MOST_CAUSES = 30
+_KEPT = "_kafkalog_words"
+
+
+def keep_words(error: BaseException) -> None:
+    """Keep what an error of Spark's says of itself: it asks the JVM, which ends before it is
+    said."""
+    if isinstance(error, (PySparkException, Py4JError)):
+        setattr(error, _KEPT, last_words(error))
 
 
 def last_words(error: PySparkException | Py4JError) -> tuple[str, str]:
     """Return the name and the message of the error that a Python worker raised, without the way
     that it took through Spark; or else what Spark says, with what was the first cause."""
+    kept: tuple[str, str] | None = getattr(error, _KEPT, None)
+    if kept is not None:
+        return kept
     text = str(error)
     ours = [line for line in text.splitlines() if line.startswith(_OURS)]
     if ours:

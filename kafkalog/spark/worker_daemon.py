@@ -15,7 +15,7 @@ from importlib import import_module
 
 from pyspark import daemon
 
-from kafkalog.spark.source.quiet_workers import quiet_worker
+from kafkalog.spark.source.quiet_workers import QUIET_TRACEBACK
 
 _NEEDED = ("kafkalog.spark.source.batch_reader", "kafkalog.lake.export_task")
 
@@ -23,5 +23,5 @@ if __name__ == "__main__":
     for module in _NEEDED:
         import_module(module)
     gc.freeze()
-    daemon.worker = quiet_worker
+    vars(daemon)["traceback"] = QUIET_TRACEBACK
     daemon.manager()

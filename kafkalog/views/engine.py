@@ -10,14 +10,18 @@ which.
 
 from __future__ import annotations
 
+import pickle
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.table_rows import table_batch
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.local_views import view_options
 from kafkalog.views.parallel import in_order
@@ -49,6 +53,16 @@ class AskedView:
     def rows_schema(self) -> pa.Schema:
         """The columns of the rows that come back."""
         return arrow_schema(self.name, self.columns) if self.schema is None else self.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of work after a shuffle: `make` has all that was passed on to one of `places`, in a
+    task of its own, and is not called for a place without any. It yields results, or before another
+    step what it passes on, each with the number of a place there."""
+
+    make: Callable[[int, Iterator[Any]], Iterable[Any]]
+    places: int
 
 
 class Rows(Protocol):
@@ -90,6 +104,16 @@ class Views(Protocol):
         """The logs under them."""
         ...
 
+    @property
+    def options(self) -> Options:
+        """The source's options, for all views."""
+        ...
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at once."""
+        ...
+
     def rows(self, *asked: AskedView) -> Sequence[Rows]:
         """Return the rows of each view. A view of a topic that no log is of has none."""
         ...
@@ -101,12 +125,38 @@ class Views(Protocol):
         Results can be pickled."""
         ...
 
+    def shuffled(
+        self,
+        read: Callable[[_Item], Iterable[tuple[int, Any]]],
+        items: Sequence[_Item],
+        *steps: Step,
+    ) -> Iterator[Any]:
+        """Yield what the last step makes. `read` has an item in a task of its own, and passes on
+        what it finds, each with a number below the `places` of the first step. What is passed on,
+        and results, can be pickled."""
+        ...
+
+    def shuffled_rows(
+        self,
+        read: Callable[[_Item], Iterable[tuple[int, Any]]],
+        items: Sequence[_Item],
+        schema: pa.Schema,
+        *steps: Step,
+    ) -> Rows:
+        """Return the same, where the last step makes batches of rows with a schema."""
+        ...
+
 
 class RowsInMemory:
     """Rows that this process has."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
+
+    @classmethod
+    def of(cls, table: str, rows: Iterable[Mapping[str, Any]]) -> RowsInMemory:
+        """Return rows that were made one by one, with the columns of a table."""
+        return cls(pa.Table.from_batches([table_batch(table, [*rows], {})]))
 
     @property
     def is_empty(self) -> bool:
@@ -178,6 +228,53 @@ class LocalViews:
     ) -> Iterator[_Result]:
         """Yield what `run` gives of each item, in the order of the items."""
         yield from in_order(run, items, processes=self.processes)
+
+    @property
+    def cores(self) -> int:
+        """How many processes work at once."""
+        return self.processes
+
+    def shuffled(
+        self,
+        read: Callable[[_Item], Iterable[tuple[int, Any]]],
+        items: Sequence[_Item],
+        *steps: Step,
+    ) -> Iterator[Any]:
+        """Yield what the last step makes. What is passed on waits in this process."""
+        waiting = self._passed_on(read, items)
+        for step in steps[:-1]:
+            waiting = self._passed_on(partial(_made, step, waiting), sorted(waiting))
+        last = partial(_made, steps[-1], waiting)
+        yield from in_order(last, sorted(waiting), processes=self.processes)
+
+    def _passed_on(
+        self, read: Callable[[_Item], Iterable[tuple[int, Any]]], items: Sequence[_Item]
+    ) -> dict[int, list[bytes]]:
+        """Return what is passed on, pickled, by its place."""
+        waiting: dict[int, list[bytes]] = defaultdict(list)
+
+        def pickled(item: _Item) -> Iterator[tuple[int, bytes]]:
+            for place, passed in read(item):
+                yield place, pickle.dumps(passed)
+
+        for place, data in in_order(pickled, items, processes=self.processes):
+            waiting[place].append(data)
+        return waiting
+
+    def shuffled_rows(
+        self,
+        read: Callable[[_Item], Iterable[tuple[int, Any]]],
+        items: Sequence[_Item],
+        schema: pa.Schema,
+        *steps: Step,
+    ) -> RowsInMemory:
+        """Return the same as rows."""
+        return RowsInMemory(pa.Table.from_batches(self.shuffled(read, items, *steps), schema))
+
+
+def _made(step: Step, waiting: Mapping[int, Sequence[bytes]], place: int) -> Iterable[Any]:
+    """Return what a step makes of what waits at a place."""
+    return step.make(place, map(pickle.loads, waiting[place]))
 
 
 def rows_of_view(

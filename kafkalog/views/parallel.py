@@ -42,21 +42,30 @@ def in_order(
     processes: int,
     on_done: Callable[[_Item], None] = lambda item: None,
 ) -> Generator[_Result, None, None]:
-    """Yield what the function yields of each item, in the order of the items, as it comes.
+    """Return an iterator of what the function yields of each item, in the order of the items, as
+    it comes.
 
-    Processes are forks of this one: function and items need not be pickled, results are. An item
-    is begun as soon as a process is free, and runs ahead of its turn by a few results only.
-    `on_done` is called with each finished item, for progress. An error that the function raises
-    is raised here in its turn. Whoever stops early, by closing the iterator or by an exception,
-    ends the processes. Raises WorkerEndedError where a process was killed.
+    Processes are forks of this one, made now, in the thread that calls: function and items need not
+    be pickled, results are. An item is begun as soon as a process is free, once the first result is
+    requested, and runs ahead of its turn by a few results only. `on_done` is called with each
+    finished item, for progress. An error that the function raises is raised here in its turn.
+    Whoever stops early, by closing the iterator or by an exception, ends the processes. Raises
+    WorkerEndedError where a process was killed.
     """
     if _is_alone(items, processes):
-        for item in items:
-            yield from function(item)
-            on_done(item)
-        return
+        return _alone(function, items, on_done)
     pool = WorkerPool(lambda item, turn: function(item), items, min(processes, len(items)))
-    yield from _results(pool, items, on_done)
+    return _results(pool, items, on_done)
+
+
+def _alone(
+    function: Callable[[_Item], Iterable[_Result]],
+    items: Sequence[_Item],
+    on_done: Callable[[_Item], None],
+) -> Generator[_Result, None, None]:
+    for item in items:
+        yield from function(item)
+        on_done(item)
 
 
 def _results(

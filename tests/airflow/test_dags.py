@@ -51,8 +51,10 @@ def test_every_dag_is_read_and_has_a_page_parameters_and_an_asset(cluster: Clust
     details = {dag: airflow.ask("GET", f"/api/v2/dags/{dag}/details") for dag in known}
     assert {dag: sorted(each["params"]) for dag, each in details.items()} == {
         "kafkalog_checksums": ["paths"],
+        "kafkalog_iceberg": ["topics"],
         "kafkalog_ingest": ["topics"],
         "kafkalog_lag_history": ["every", "groups", "topics"],
+        "kafkalog_maintenance": ["tables"],
         "kafkalog_state": ["topics"],
     }
     assert [dag for dag in known if "**If it fails:**" not in details[dag]["doc_md"]] == []
@@ -63,6 +65,7 @@ def test_every_dag_is_read_and_has_a_page_parameters_and_an_asset(cluster: Clust
         for producer in asset["producing_tasks"]
     } == {
         ("kafkalog_checksums", "kafkalog_checksums"),
+        ("kafkalog_iceberg", "kafkalog_iceberg"),
         ("kafkalog_ingested_records", "kafkalog_ingest"),
         ("kafkalog_lag_history", "kafkalog_lag_history"),
         ("kafkalog_state", "kafkalog_state"),

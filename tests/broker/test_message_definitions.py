@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kafkalog.messages.protocol import Api, apis
-from tests.support.broker.message_definitions import (
+from tests.support.broker.releases.message_definitions import (
     Definition,
     kafka_definitions,
     kafkas_form,

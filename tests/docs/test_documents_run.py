@@ -79,6 +79,7 @@ def own_paths(unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory) -> Cal
     ensemble = unpacked("kafka39zk.zookeeper") / "zookeeper-live"
     # Clusters are never mixed: with ZooKeeper's files go the logs of the same.
     of_ensemble = unpacked("kafka39zk.logs") / "log-dirs"
+    disks = unpacked("restore44.logs") / "snapshots"
     logs_with = {True: of_ensemble / "*", False: week}
     each_log_dir = " ".join(f"--log-dir {each}" for each in sorted(of_ensemble.iterdir()))
 
@@ -92,6 +93,8 @@ def own_paths(unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory) -> Cal
             "/mnt/copy/kafka-logs": week,
             "/mnt/broker1/kafka-logs": week,
             "/mnt/broker2/kafka-logs": ROOT / "examples" / "log-dirs" / "kafka-4.4",
+            **{f"/snap/b{number}": disks / f"node{number}" / "data" for number in (1, 2, 3)},
+            "2026-11-20T14:29:00Z": "2026-11-25T19:48:40Z",
             "/mnt/damaged/kafka-logs": ROOT / "examples" / "log-dirs" / "damaged",
             "/mnt/deleted/kafka-logs": deleted,
             " TOPIC_ID ": " AAAAAAAAAAAAAAAAAAAAAQ ",

@@ -8,7 +8,7 @@ import pytest
 
 from kafkalog.views.options.options import OPTION_NAMES, View
 from kafkalog.views.options.write_options import WRITE_OPTION_NAMES
-from kafkalog.views.options.zookeeper_options import ZOOKEEPER_OPTION_NAMES, ZookeeperView
+from kafkalog.views.options.zookeeper.zookeeper_options import ZOOKEEPER_OPTION_NAMES, ZookeeperView
 from tests.support.repository import ROOT
 
 DOCUMENTS = sorted(

@@ -1,4 +1,4 @@
-"""What users need is imported from `kafkalog` or `kafkalog.testing`, and documents show no more."""
+"""What users need is imported from three modules, and documents show no more."""
 
 import ast
 import json
@@ -13,6 +13,7 @@ import pytest
 
 import kafkalog
 import kafkalog.testing
+import kafkalog.zookeeper
 from tests.support.repository import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
@@ -52,7 +53,7 @@ def relative(path: Path) -> str:
 def test_only_public_modules_are_imported(path: Path) -> None:
     modules = {name for source in python_in(path) for name in imported_modules(source)}
     ours = {name for name in modules if name.split(".")[0] == "kafkalog"}
-    assert ours <= {"kafkalog", "kafkalog.testing"}
+    assert ours <= {"kafkalog", "kafkalog.testing", "kafkalog.zookeeper"}
 
 
 @pytest.mark.parametrize("path", [*PAGES, *NOTEBOOKS], ids=relative)
@@ -61,11 +62,23 @@ def test_no_text_names_a_deeper_module(path: Path) -> None:
         assert DEEP_NAME.findall(path.read_text()) == []
 
 
-@pytest.mark.parametrize("module", [kafkalog, kafkalog.testing], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [kafkalog, kafkalog.testing, kafkalog.zookeeper], ids=lambda module: module.__name__
+)
 def test_every_public_name_is_there_and_says_what_it_is(module: object) -> None:
     names = vars(module)["__all__"]
     assert [name for name in names if not getdoc(getattr(module, name))] == []
     assert set(names) <= set(dir(module))
+
+
+def test_what_a_shell_lists_is_public_and_the_docstring_groups_it() -> None:
+    listed = {name for name in dir(kafkalog) if not name.startswith("_")}
+    assert listed == set(kafkalog.__all__)
+    groups = (kafkalog.__doc__ or "").split("\n\n")[2]
+    named = set(re.findall(r"\w+", groups))
+    # Errors, and functions beside the two classes of fetches, are named by what they begin with.
+    others = {name for name in listed if re.search(r"Error$|_send$", name)}
+    assert listed - others <= named
 
 
 def test_a_name_that_is_not_public_is_an_attribute_error() -> None:

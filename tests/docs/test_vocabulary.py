@@ -22,15 +22,22 @@ OWN = {
     "check": {"--no-indexes", "--severity"},
     "compaction": {"--before"},
     "completion": set[str](),
+    "diff": {"--all"},
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
-    "export": {"--full-refresh", "--starting-offsets-out", "--stop-at"},
+    "export": {"--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"},
     "find": {"--key", "--partition-count", "--partitioner", "--value-contains"},
+    "free": {"--need", "--replicas"},
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
     "groups": {
         *("--describe", "--lagging", "--list", "--members", "--offsets-retention", "--state"),
         *("--verbose", "--why"),
     },
     "job": {"--spark-submit"},
+    "lag-history": {
+        *("--allowed-records", "--burrow-allowed-lag", "--burrow-expire-group"),
+        *("--burrow-intervals", "--burrow-min-distance", "--burrow-minimum-complete"),
+        *("--burrow-offset-refresh", "--every", "--no-progress"),
+    },
     "ls": {"--deep", "--quick", "--sample-size", "--savings", "--sort", "--unread"},
     "metadata": {"--commands", "--diff", "--show-secrets"},
     "migrate-offsets": {
@@ -50,12 +57,20 @@ OWN = {
         "--voter",
     },
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
+    "sql": {"--value-format"},
+    "state": {"--keep-tombstones", "--stop-at"},
     "status": {"--deep", "--stop-at"},
     "tier": set[str](),
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
     "report": {"--show-keys"},
+    "restore": {
+        *("--check", "--create-missing", "--keep-cluster-id", "--keep-retention"),
+        *("--latest-topics", "--link", "--manifest", "--nodes", "--replication"),
+        *("--reuse-offsets", "--strict", "--verify"),
+    },
     "retention": set[str](),
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
+    "schemas": set[str](),
     "serve": {
         *("--advertised-listener", "--deep", "--deleted", "--groups", "--insecure", "--listen"),
         *("--max-connections", "--max-request-bytes", "--metrics", "--ready-file"),
@@ -70,6 +85,7 @@ OWN = {
 }
 _DECODING = {
     "--schemas-topic",
+    "--schema-registry",
     *(
         f"--{part}-{what}"
         for part in ("key", "value")
@@ -81,29 +97,30 @@ OWN_OF_JOBS = {
     "consumer-lag": {"--max-lag", "--offsets-retention"},
     "ingest-topics": {
         *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
-        *("--full-refresh", "--starting-offsets-out", "--stop-at"),
+        *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
     },
-    "lag-history": {
-        *("--allowed-records", "--burrow-allowed-lag", "--burrow-expire-group"),
-        *("--burrow-intervals", "--burrow-min-distance", "--burrow-minimum-complete"),
-        *("--burrow-offset-refresh", "--every", "--no-progress"),
-    },
+    "lag-history": OWN["lag-history"],
     "migrate-offsets": OWN["migrate-offsets"],
+    "diff": {"--before"},
     "plan-recovery": {"--index-interval-bytes", "--shutdown"},
     "plan-retention": set[str](),
     "reconstruct-state": {*_DECODING, *("--full-refresh", "--keep-tombstones", "--stop-at")},
     "report": OWN["report"],
     "report-transactions": {"--max-transaction-timeout"},
     "salvage": OWN["salvage"],
+    "schema-ids": set[str](),
     "validate-checksums": set[str](),
     "verify-compaction": {"--before"},
 }
 # How arguments are written: those of a job are passed on by the command `job`.
 ARGUMENTS = {
     "PATH...",
+    "PATH... [QUERY]",
     "PATH",
     "TABLE",
     "TABLE PATH...",
+    "BEFORE",
+    "AFTER",
     "{bash|zsh|fish}",
     "NAME",
     "[ARGUMENTS]...",

@@ -9,7 +9,9 @@ record too.
 """
 
 import gzip
+import hashlib
 import io
+import json
 import re
 import sys
 import tarfile
@@ -49,6 +51,7 @@ def main(fixtures: Path) -> None:
         zookeeper = _zookeeper(source)
         if zookeeper:
             _pack(DATA / f"{name}.zookeeper.tar.xz", zookeeper)
+    _pack(DATA / "startup.logs.tar.xz", _startup(fixtures / "startup"))
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -106,6 +109,31 @@ def _zookeeper(folder: Path) -> dict[str, bytes]:
         for pattern in ("zookeeper-*/*/*", "golden/znodes.jsonl", "golden/zk/*")
         for path in sorted(folder.glob(pattern))
     }
+
+
+def _startup(folder: Path) -> dict[str, bytes]:
+    """Each content of the files in all NAME.tar.xz once, without the zeros at its end, and
+    cases.json: which file has which, and what the broker did, from NAME.json."""
+    contents: dict[str, bytes] = {}
+    cases = {}
+    for path in sorted(folder.glob("*.tar.xz")):
+        name = path.name.removesuffix(".tar.xz")
+        files: dict[str, tuple[str | None, int, str, int]] = {}
+        with tarfile.open(path) as archive:
+            for member in archive:
+                mode, owner = f"{member.mode & 0o777:o}", member.uid
+                file = archive.extractfile(member)
+                if file is None:
+                    files[member.name] = (None, 0, mode, owner)
+                elif not member.name.endswith(".lock"):
+                    content = file.read()
+                    kept = content.rstrip(b"\0")
+                    digest = hashlib.sha256(kept).hexdigest()[:16]
+                    contents[f"contents/{digest}"] = kept
+                    files[member.name] = (digest, len(content), mode, owner)
+        outcome = json.loads((folder / f"{name}.json").read_text())
+        cases[name] = {"input": files, "outcome": outcome}
+    return {"cases.json": json.dumps(cases, indent=1).encode(), **contents}
 
 
 def _pack(target: Path, files: dict[str, bytes]) -> None:

@@ -56,8 +56,9 @@ def test_the_command_is_there(environment: Path) -> None:
 
 def test_what_spark_submit_needs_is_in_the_installation(environment: Path) -> None:
     said = run(environment, "kafkalog", "job", "--spark-submit", "consumer-lag", "DIR", "--x")
-    option, settings, job, *arguments = said.stdout.split()
+    option, settings, _, logging, job, *arguments = said.stdout.split()
     assert (option, arguments) == ("--properties-file", ["DIR", "--x"])
+    assert Path(logging.rpartition("=")[2]).exists()
     (package,) = environment.glob("lib/python*/site-packages/kafkalog")
     assert Path(settings) == package / "conf" / "spark-defaults.conf"
     assert Path(job) == package / "jobs" / "consumer_lag.py"

@@ -234,7 +234,7 @@ def test_columns_that_are_not_records_are_refused(
         ({"topicIds": "orders"}, "topicIds"),
         ({"segmentBytes": "0"}, "segmentBytes"),
         ({"kafka.bootstrap.servers": "localhost:9092"}, "kafkalog writes files, not to a broker"),
-        ({"segmentSize": "1"}, "an option named"),
+        ({"segmentSize": "1"}, "an option: "),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, str], words: str) -> None:

@@ -13,7 +13,10 @@ from tests.support.repository import ROOT
 PROGRAM = """
 import sys
 class Missing:
-    names = ("pyspark", "py4j", "delta", "pandas", "pyiceberg", "sqlalchemy", "fsspec", "plotly")
+    names = (
+        *("pyspark", "py4j", "delta", "deltalake", "pandas", "pyiceberg", "sqlalchemy"),
+        *("fsspec", "plotly"),
+    )
     @classmethod
     def find_spec(cls, name, path=None, target=None):
         if name in cls.names:

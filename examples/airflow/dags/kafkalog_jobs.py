@@ -27,6 +27,12 @@ FOR_EACH_DAG: dict[str, Any] = {
     "max_active_runs": 1,
     "render_template_as_native_obj": True,
     "tags": ["kafkalog"],
+    "default_args": {
+        # Airflow shows and filters by it: put your team here.
+        "owner": "kafkalog",
+        # A disk that hangs or a cluster without a free core is a failure in the end.
+        "execution_timeout": timedelta(hours=6),
+    },
 }
 _PACKAGE = "{{ var.json.kafkalog.package }}"
 # Exit codes of jobs that are the same the next time (docs/reference/jobs.md). After any other, a
@@ -95,28 +101,55 @@ class SparkSubmitJob(SparkSubmitOperator):
         note_folder(self, context, self.folder)
 
 
-class CommandJob(BaseOperator):
-    """A job by the command `kafkalog job`, on the worker's machine."""
+class KafkalogCommand(BaseOperator):
+    """The command `kafkalog`, on the worker's machine; `arguments` are a list, or a template that
+    gives one."""
 
-    template_fields = ("arguments", "folder")
+    template_fields = ("arguments",)
 
-    def __init__(self, *, job: str, arguments: str, folder: str, **others: Any) -> None:
+    def __init__(self, *, arguments: str | list[str], **others: Any) -> None:
         super().__init__(**others)
-        self.job, self.arguments, self.folder = job, arguments, folder
+        self.arguments = arguments
         self._hook = SubprocessHook()
 
     def execute(self, context: Any) -> None:
-        """Run the job; its exit code says whether another try can help."""
-        command = [str(COMMAND), "job", self.job.replace("_", "-"), *self.arguments]
-        code = self._hook.run_command(command).exit_code
+        """Run the command; its exit code says whether another try can help."""
+        code = self._hook.run_command([COMMAND or "kafkalog", *self.command()]).exit_code
         fail_by_meaning(code)
         if code:
             raise AirflowException(f"exit code {code}")
-        note_folder(self, context, self.folder)
+
+    def command(self) -> list[str]:
+        """The arguments, with those that the command begins with."""
+        return list(self.arguments)
 
     def on_kill(self) -> None:
-        """End the job with its task."""
+        """End the command with its task."""
         self._hook.send_sigterm()
+
+
+class CommandJob(KafkalogCommand):
+    """A job by the command `kafkalog job`."""
+
+    template_fields = ("arguments", "folder")
+
+    def __init__(self, *, job: str, folder: str, **others: Any) -> None:
+        super().__init__(**others)
+        self.job, self.folder = job, folder
+
+    def execute(self, context: Any) -> None:
+        """Run the job."""
+        super().execute(context)
+        note_folder(self, context, self.folder)
+
+    def command(self) -> list[str]:
+        """The arguments, with those that name the job."""
+        return ["job", self.job.replace("_", "-"), *self.arguments]
+
+
+def retried() -> dict[str, Any]:
+    """How often a task is tried again, where its exit code does not say that this cannot help."""
+    return {"retries": 2, "retry_delay": timedelta(minutes=5)}
 
 
 def kafkalog_job(job: str, arguments: str, *, folder: str, outlet: Asset) -> BaseOperator:
@@ -124,11 +157,5 @@ def kafkalog_job(job: str, arguments: str, *, folder: str, outlet: Asset) -> Bas
     `folder` one that gives where the job writes."""
     operator = CommandJob if COMMAND else SparkSubmitJob
     return operator(
-        task_id=job,
-        job=job,
-        arguments=arguments,
-        folder=folder,
-        outlets=[outlet],
-        retries=2,
-        retry_delay=timedelta(minutes=5),
+        task_id=job, job=job, arguments=arguments, folder=folder, outlets=[outlet], **retried()
     )

@@ -1,6 +1,15 @@
 """The walk through a segment's batches: which of them are sound, and where to go on after damage.
 
 `segment_batches` frames the batches for it: whole ones, or their headers alone.
+
+1. Every byte from the first position to the last belongs to exactly one row of a batch table: a
+   sound batch, or a range with a fault.
+2. Rows rise by position. Offsets of sound batches rise too; one that does not fit is a fault.
+3. A row is final when it is handed out, but for offsets that later rows decide: the walk keeps
+   those back until they are decided.
+4. After a fault the walk goes on where a batch can begin, at the latest at the end of the file.
+5. Each byte is read once, and looked at a bounded number of times, whatever it contains.
+6. The tables, and the bytes that they point to, are overwritten by the next chunk.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, save_tables
 from kafkalog.command_line.findings_table import (
     answer_columns,
     answer_options,
@@ -58,17 +59,25 @@ def audit_consumers(
     by: str,
     show: int,
     fail_on_findings: bool,
-    table_format: str,
+    output: AnswerOutput,
 ) -> ExitCode:
     """Compare who owns partitions in ZooKeeper with what old consumers are assigned."""
-    from kafkalog.questions.audit import AuditSettings, audit, compared_log_dirs
+    from kafkalog.questions.zookeeper.audit import AuditSettings, audit, compared_log_dirs
+    from kafkalog.storage.files.files import matching_paths
     from kafkalog.zookeeper.data_dir import find_data_dirs
 
-    table = _TABLES[by]
+    table, table_format = _TABLES[by], output.table_format
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     data_dirs = find_data_dirs(paths)
-    settings = AuditSettings(data_dirs, compared_log_dirs(log_dirs), time.time_ns() // 1_000_000)
+    place = output.tables(
+        _TEXT_COLUMNS,
+        [each.path for each in data_dirs],
+        [found for path in paths for found in matching_paths(path)],
+    )
+    compared = compared_log_dirs(log_dirs, output.output_dir)
+    settings = AuditSettings(data_dirs, compared, time.time_ns() // 1_000_000)
     found = audit(settings)
     write_answer(columns, found.tables[table], table_format, show=show, texts=_TEXTS)
     write_words(found.words(), table_format)
+    save_tables(place, found.tables)
     return exit_code(has_findings=found.has_findings, fails=fail_on_findings)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
 from kafkalog.command_line.findings_table import (
     exit_code,
     shown_rows_option,
@@ -13,7 +14,7 @@ from kafkalog.command_line.findings_table import (
     write_verdict,
 )
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
-from kafkalog.command_line.terminal import print_note, printed_columns, table_format_option
+from kafkalog.command_line.terminal import print_note, printed_columns
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -54,7 +55,7 @@ Examples:
 )
 @shown_rows_option("findings")
 @shared.fail_on_findings_option(default=True)
-@table_format_option
+@answer_output_options
 @shared.processes_option
 def check(
     paths: Sequence[str],
@@ -64,7 +65,7 @@ def check(
     severity: str,
     show: int,
     fail_on_findings: bool,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
 ) -> ExitCode:
     """Check checksums, framing, offsets, records and indexes."""
@@ -73,14 +74,17 @@ def check(
         missing_replica_lines,
     )
     from kafkalog.inspection.metadata.current_topics import find_logs
-    from kafkalog.questions.checks import checks, refuse_without_segments
+    from kafkalog.questions.checks import FAULTS, REPORT, checks, refuse_without_segments
+    from kafkalog.questions.node_start import stop_lines
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
+    table_format = output.table_format
     printed_columns(_FINDING_COLUMNS)
     found = find_logs(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
     absent = [
         *absent_lines(paths, logs, topics, partitions),
+        *(() if topics or partitions else stop_lines(paths, logs)),
         *missing_replica_lines(paths, found, cluster_images(found), topics, partitions),
     ]
     try:
@@ -94,6 +98,7 @@ def check(
             f"the indexes of {counted(tiered, 'partition')} with segments in tiered storage are "
             "not checked"
         )
+    place = output.tables_of_logs([REPORT, FAULTS], paths, found)
     passes = 1 if no_indexes else 2
     options = {"maxPartitionBytes": _TASK_BYTES}
     with views_with_progress(
@@ -106,4 +111,5 @@ def check(
     findings = [each for each in checked.findings if each.severity in listed]
     write_findings(_FINDING_COLUMNS, findings, table_format, show=show, noun="finding")
     write_verdict(checked.words(), table_format, has_findings=bool(findings))
+    save_tables(place, {REPORT: checked.report, FAULTS: checked.faults})
     return exit_code(has_findings=bool(findings), fails=fail_on_findings)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, save_tables
 from kafkalog.command_line.findings_table import (
     answer_columns,
     answer_options,
@@ -71,7 +72,7 @@ def compaction(
     by: str,
     show: int,
     fail_on_findings: bool,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
 ) -> ExitCode:
     """Check whether cleaned logs keep the cleaner's guarantees, and what a cleaning would free."""
@@ -80,12 +81,14 @@ def compaction(
     from kafkalog.questions.compaction import compaction as answer
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
-    table = _TABLES[by]
+    table, table_format = _TABLES[by], output.table_format
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     config = configs.options()
     logs = logs_of_topics(paths, topics, partitions)
     if before is not None:
         find_logs([before], strict=False)
+    copies = [] if before is None else [before]
+    place = output.tables_of_logs(_TEXT_COLUMNS, paths, logs, copies)
     settings = CompactionRequest(
         time.time_ns() // 1_000_000 if as_of is None else as_of, config, before
     )
@@ -96,4 +99,5 @@ def compaction(
     rows = found.report if table == _PARTITIONS else found.findings
     write_answer(columns, rows, table_format, show=show)
     write_verdict(found.words(), table_format, has_findings=found.has_findings)
+    save_tables(place, {_PARTITIONS: found.report, _FINDINGS: found.findings})
     return exit_code(has_findings=found.has_findings, fails=fail_on_findings)

@@ -54,12 +54,9 @@ lose nothing: keyBase64 and payloadBase64 have what is not UTF-8.
     help="Default: by the ending of --output (.json, .jsonl, .csv, .parquet), otherwise text. "
     "parquet has the columns of views batches and records.",
 )
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    help="Write to FILE instead of stdout, replacing an older one when complete. FILE must not be "
-    "one of the input files.",
+@shared.output_option(
+    "Write to FILE instead of stdout, replacing an older one when complete. FILE must not be one "
+    "of the input files."
 )
 @shared.topic_option()
 @shared.partition_option()

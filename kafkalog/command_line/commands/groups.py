@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, name_tables
 from kafkalog.command_line.inputs import bytes_in
-from kafkalog.command_line.terminal import printed_columns, progress_bar, table_format_option
+from kafkalog.command_line.terminal import printed_columns, progress_bar
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -22,10 +23,14 @@ if TYPE_CHECKING:
     from kafkalog.command_line.groups.group_sources import GroupSources
     from kafkalog.command_line.groups.lag_rows import LagRow
     from kafkalog.coordination.groups.group_records import GroupKey
+    from kafkalog.inspection.lag.lag_table import LagQuestion
+    from kafkalog.lake.formats.answer_tables import AnswerTables
+    from kafkalog.views.engine import LocalViews
 
 _DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY = (
     *("describe", "list", "state", "members", "lagging", "why"),
 )
+_TABLE = "consumer_lag"
 # The default of transaction.max.timeout.ms: younger transactions are not called hanging.
 _LONGEST_MS = 15 * 60_000
 
@@ -46,6 +51,7 @@ Examples:
   kafkalog groups /var/lib/kafka/data --group billing --verbose
   kafkalog groups /var/lib/kafka/data --as-of 2026-11-17T12:00:00Z --lagging
   kafkalog groups /var/lib/kafka/data --state --format json
+  kafkalog groups /var/lib/kafka/data --output-dir /tmp/lag
 """
 
 
@@ -83,7 +89,7 @@ Examples:
 @shared.as_of_option("Show the state at a past time")
 @shared.isolation_level_option("The isolation level of the consumers.", Isolation.READ_UNCOMMITTED)
 @shared.offsets_retention_option
-@table_format_option
+@answer_output_options
 @shared.processes_option
 def groups(
     paths: Sequence[str],
@@ -95,7 +101,7 @@ def groups(
     as_of: int | None,
     isolation_level: str,
     offsets_retention: int,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
 ) -> None:
     """Show consumer groups, their offsets and their lag, now or at a past time."""
@@ -108,19 +114,18 @@ def groups(
         logs_with_groups,
     )
     from kafkalog.command_line.groups.lag_rows import lag_rows
+    from kafkalog.inspection.lag.lag_table import LagQuestion
+    from kafkalog.views.engine import LocalViews
 
-    given = {"--why": why, "--all-groups": all_groups, "--group": groups}
-    if len(chosen := [name for name, value in given.items() if value]) > 1:
-        raise ConflictingOptionsError(*chosen[:2])
-    if why:
-        table, groups = _WHY, why
-    if verbose and table in (_LIST, _STATE, _WHY):
-        raise ConflictingOptionsError("--verbose", f"--{table}")
+    table, groups = _chosen_table(table, why, groups, all_groups=all_groups, verbose=verbose)
+    _refuse_output(output, table)
+    table_format = output.table_format
     printed_columns(group_tables.group_columns(table, verbose=verbose))
     # Nothing that is read refers to itself, and to look for it takes a sixth of the time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
     logs = logs_with_groups(paths)
+    place = output.tables_of_logs((_TABLE,), paths, logs)
     size = bytes_to_read(logs)
     with progress_bar(size, "reading") as bar:
         reading = Reading(paths, processes_for(size, processes), bar.update)
@@ -132,6 +137,7 @@ def groups(
     requested = _requested(sources, groups)
     if not groups:
         group_notes.note_zookeeper(logs)
+    is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
     if table == _LIST:
         group_tables.write_names(sources, requested, table_format)
     elif table == _STATE:
@@ -139,7 +145,6 @@ def groups(
     elif table == _MEMBERS:
         group_tables.write_members(sources, requested, table_format, verbose=verbose)
     else:
-        is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
         rows = lag_rows(
             sources,
             [place for place in sources.commits.keys() | sources.assigned if place[0] in requested],
@@ -156,12 +161,44 @@ def groups(
             group_tables.write_lagging(sources, found, table_format, verbose=verbose)
         else:
             group_tables.write_offsets(sources, requested, found, table_format, verbose=verbose)
-        group_notes.note_unread(found)
-        group_notes.note_unknown(found, lambda: deleted_topics(paths, logs), as_of)
-        group_notes.note_uncounted(found)
-        group_notes.note_resumed(found)
-        if verbose or table == _LAGGING:
-            group_notes.note_clocks(found, as_of)
+        group_notes.note_rows(
+            found, lambda: deleted_topics(paths, logs), as_of, clocks=verbose or table == _LAGGING
+        )
+    if place is not None:
+        question = LagQuestion(now_ms, as_of, is_committed, offsets_retention * 60_000)
+        _save_lag(place, LocalViews(paths, logs, reading.processes), question, groups)
+
+
+def _chosen_table(
+    table: str, why: Sequence[str], groups: Sequence[str], *, all_groups: bool, verbose: bool
+) -> tuple[str, Sequence[str]]:
+    """Return which table is printed, and of which groups. Raises ConflictingOptionsError."""
+    given = {"--why": why, "--all-groups": all_groups, "--group": groups}
+    if len(chosen := [name for name, value in given.items() if value]) > 1:
+        raise ConflictingOptionsError(*chosen[:2])
+    if why:
+        table, groups = _WHY, why
+    if verbose and table in (_LIST, _STATE, _WHY):
+        raise ConflictingOptionsError("--verbose", f"--{table}")
+    return table, groups
+
+
+def _refuse_output(output: AnswerOutput, table: str) -> None:
+    """Raise ConflictingOptionsError for --output-dir with a table that no job writes."""
+    if output.output_dir and table not in (_DESCRIBE, _LAGGING):
+        raise ConflictingOptionsError("--output-dir", f"--{table}")
+
+
+def _save_lag(
+    place: AnswerTables, views: LocalViews, question: LagQuestion, groups: Sequence[str]
+) -> None:
+    """Write the table of job consumer-lag."""
+    from kafkalog.inspection.lag.chosen_rows import ChosenNames
+    from kafkalog.questions.lag import LagRows, facts_of_logs
+
+    chosen = ChosenNames(frozenset(groups))
+    rows = LagRows(views, facts_of_logs(views, question.as_of_ms), question, chosen)
+    name_tables([place.replace(_TABLE, rows)])
 
 
 def _why(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from kafkalog.exit_codes import ExitCode
-from kafkalog.job_files import job_path, job_titles, run_job
-from kafkalog.resources import resource
+from kafkalog.job_files import job_path, job_titles, known_job, run_job
 
 _EPILOG = """\
 \b
@@ -43,14 +42,23 @@ _TITLES = job_titles()
     "--spark-submit",
     "is_for_submit",
     is_flag=True,
-    help="Run nothing: print the arguments for spark-submit, kafkalog's settings and the file.",
+    help="Run nothing: print the arguments for spark-submit: kafkalog's settings, with the "
+    "jars for the Spark in SPARK_HOME or on the PATH, and the job's file.",
 )
-@click.argument("name", type=click.Choice(list(_TITLES)), metavar="NAME")
+@click.argument(
+    "name",
+    metavar="NAME",
+    callback=lambda context, parameter, name: known_job(name),
+    shell_complete=lambda context, parameter, begun: [
+        name for name in _TITLES if name.startswith(begun)
+    ],
+)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def job(name: str, arguments: tuple[str, ...], is_for_submit: bool) -> int:
     """Run the Spark job NAME with its own ARGUMENTS."""
     if is_for_submit:
-        settings = resource("conf", "spark-defaults.conf")
-        click.echo(" ".join(["--properties-file", str(settings), job_path(name), *arguments]))
+        from kafkalog.submit_arguments import submit_arguments
+
+        click.echo(" ".join([*submit_arguments(name, arguments), job_path(name), *arguments]))
         return ExitCode.DONE
     return run_job(name, *arguments)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from kafkalog.storage.log_dir.other_entries import OtherEntry
     from kafkalog.storage.partition_log import PartitionLog
 
-_LEVELS = ("topic", "partition", "segment", "kind")
+_LEVELS = ("topic", "partition", "segment", "kind", "producer")
+_PRODUCER = "producer"
 _SORT_KEYS = ("name", "size", "records", "time")
 _MOST_OTHERS = 20
 
@@ -46,6 +47,10 @@ file system has given them, which is less for indexes that a broker has prealloc
 LEADER and REPLICAS, with --by partition, are those of the cluster's metadata, if the input has a
 copy of it. Lines that begin with "missing:" name partitions that should be there and are not.
 
+With --from-time, --until-time or --by producer the rows say what came in the period: a batch counts
+by its largest timestamp, CLOCK says whose time that is, and LAST-PRODUCER-ID is that of the newest
+batch.
+
 \b
 Examples:
   kafkalog ls /var/lib/kafka/data
@@ -56,6 +61,8 @@ Examples:
   kafkalog ls '/backup/broker-*' --quick --format json
   kafkalog ls '/backup/broker-*' --unread --sort size
   kafkalog ls /var/lib/kafka/data --savings
+  kafkalog ls /var/lib/kafka/data --from-time -7d
+  kafkalog ls /var/lib/kafka/data --by producer --topic orders
 """
 # How often `--savings` reads the headers.
 _READS = 2
@@ -65,7 +72,7 @@ _READS = 2
 @shared.paths_argument
 @shared.topic_option()
 @shared.partition_option()
-@shared.by_option(_LEVELS, "Print a row per topic, partition, segment or kind of file.")
+@shared.by_option(_LEVELS, "Print a row per topic, partition, segment, kind of file, or producer.")
 @click.option(
     "--sort",
     type=click.Choice(_SORT_KEYS),
@@ -96,6 +103,8 @@ _READS = 2
     show_default=True,
     help="How much of each topic --savings compresses: a larger sample has a smaller error.",
 )
+@shared.from_time_option("Print what came in a period from this time on, such as -7d")
+@shared.until_time_option("Print what came in a period that ends before this time")
 @table_format_option
 @shared.processes_option
 def ls(
@@ -109,6 +118,8 @@ def ls(
     unread: bool,
     savings: bool,
     sample_size: int,
+    from_ms: int | None,
+    until_ms: int | None,
     table_format: str,
     processes: int | None,
 ) -> None:
@@ -128,6 +139,10 @@ def ls(
     from kafkalog.views.options.config_files import ConfigSources
 
     _refuse_together(by, sort, quick=quick, deep=deep, savings=savings)
+    if by == _PRODUCER or from_ms is not None or until_ms is not None:
+        _refuse_with_period(by, quick=quick, deep=deep, unread=unread, savings=savings)
+        _write_growth(paths, topics, partitions, (from_ms, until_ms), by, table_format, processes)
+        return
     if savings:
         printed_columns(SAVING_COLUMNS)
     else:
@@ -135,9 +150,7 @@ def ls(
     paths, zookeeper = _without_zookeeper(paths, is_read=unread or savings)
     found = find_logs(paths, strict=False)
     logs = logs_of_topics(paths, topics, partitions, found)
-    is_text = table_format == "text"
-
-    put = print_text if is_text else print_note
+    put = print_text if table_format == "text" else print_note
     unread_lines: list[str] = []
     if unread:
         logs, unread_lines = _unread(logs, found, paths, zookeeper, processes)
@@ -192,6 +205,35 @@ def _refuse_together(by: str, sort: str, *, quick: bool, deep: bool, savings: bo
         raise ConflictingOptionsError("--quick", f"--sort {sort}")
     if savings and (quick or by != "topic"):
         raise ConflictingOptionsError("--savings", "--quick" if quick else f"--by {by}")
+
+
+def _refuse_with_period(by: str, **others: bool) -> None:
+    given = f"--by {_PRODUCER}" if by == _PRODUCER else "--from-time or --until-time"
+    for name, is_given in others.items():
+        if is_given:
+            raise ConflictingOptionsError(f"--{name}", given)
+    if by in ("segment", "kind"):
+        raise ConflictingOptionsError(f"--by {by}", given)
+
+
+def _write_growth(
+    paths: Sequence[str],
+    topics: Sequence[str],
+    partitions: Sequence[int],
+    period: tuple[int | None, int | None],
+    by: str,
+    table_format: str,
+    processes: int | None,
+) -> None:
+    """Print what came in a period."""
+    from kafkalog.command_line.inputs import views_with_progress
+    from kafkalog.command_line.ls.growth_table import GROWTH_COLUMNS, write_growth
+
+    printed_columns(GROWTH_COLUMNS[by])
+    found = logs_of_topics(paths)
+    logs = logs_of_topics(paths, topics, partitions, found)
+    with views_with_progress(paths, found, processes, selected=logs) as views:
+        write_growth(views, logs, period, by, table_format)
 
 
 def _unread(

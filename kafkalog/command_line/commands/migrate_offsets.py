@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, save_tables
 from kafkalog.command_line.findings_table import (
     answer_columns,
     answer_options,
@@ -19,7 +20,7 @@ from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
-from kafkalog.views.options.migration_options import MigrationRequest, migration_options
+from kafkalog.views.options.zookeeper.migration_options import MigrationRequest, migration_options
 
 _OFFSETS, _PHASES = "offset_migration", "migration_phases"
 _TABLES = {"group": _PHASES, "partition": _OFFSETS}
@@ -60,32 +61,35 @@ def migrate_offsets(
     by: str,
     show: int,
     fail_on_findings: bool,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
 ) -> ExitCode:
     """Compare groups' offsets in ZooKeeper and in Kafka, and write what moves them."""
-    from kafkalog.questions.migration import MigrationSettings, migration
-    from kafkalog.questions.moved_offsets import MoveOutput, write_moves
-    from kafkalog.questions.zookeeper_cluster import ZookeeperCluster, zookeeper_input
+    from kafkalog.questions.zookeeper.migration import MigrationSettings, migration
+    from kafkalog.questions.zookeeper.moved_offsets import MoveOutput, write_moves
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, zookeeper_input
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.storage.log_dir.read_directories import directories_read
     from kafkalog.views.options.options import Mode
 
-    table = _TABLES[by]
+    table, table_format = _TABLES[by], output.table_format
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     logs = logs_of_topics(paths)
     given = zookeeper_input(request.zookeeper, Mode.PERMISSIVE.value, request.chroot)
     entries = [entry for path in paths for entry in input_entries(path)]
     now_ms = time.time_ns() // 1_000_000
-    output = MoveOutput.of(request, now_ms)
-    output.refuse_places([*given.paths, *directories_read(entries, logs)])
+    directories = [*given.paths, *directories_read(entries, logs)]
+    place = output.tables(_TEXT_COLUMNS, given.inputs, directories)
+    moves = MoveOutput.of(request, now_ms)
+    moves.refuse_places(directories)
     ids = {log.log_dir.cluster_id for log in logs}
     zookeeper = ZookeeperCluster(given, ids, allow_unknown=request.allow_unknown_cluster)
     with views_with_progress(paths, logs, processes) as views:
         found = migration(views, zookeeper, MigrationSettings.of(request, now_ms))
     write_answer(columns, found.tables[table], table_format, show=show)
     findings = found.findings()
-    lines = [*found.words(), *write_moves(output, found, logs, zookeeper, now_ms)]
+    lines = [*found.words(), *write_moves(moves, found, logs, zookeeper, now_ms)]
     lines.append(f"findings: {', '.join(findings) or 'none'}")
     write_words(lines, table_format)
+    save_tables(place, found.tables)
     return exit_code(has_findings=bool(findings), fails=fail_on_findings)

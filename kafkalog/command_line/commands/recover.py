@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
 from kafkalog.command_line.findings_table import (
     answer_columns,
     exit_code,
@@ -14,16 +16,35 @@ from kafkalog.command_line.findings_table import (
     write_answer,
     write_verdict,
 )
-from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
-from kafkalog.command_line.terminal import print_note, table_format_option
+from kafkalog.command_line.inputs import logs_of_topics, logs_with_doubles, views_with_progress
+from kafkalog.command_line.terminal import print_note, print_text
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.config_files import ConfigSources
+from kafkalog.words import counted
+
+if TYPE_CHECKING:
+    from kafkalog.views.engine import Rows
 
 _PLAN, _SEQUENCES = "recovery_plan", "producer_sequences"
+_TABLES = {"partition": _PLAN, "directory": "log_dir_starts", "node": "node_starts"}
+# As text, a column of these is shown where a row has something to say in it.
+_NOTABLE: dict[str, Callable[[Any], bool]] = {
+    "is_set_aside": bool,
+    "has_leader": lambda leads: leads is False,
+    "deleted_soon": lambda soon: soon is not None and not soon["is_expected"],
+    "coordinator_error": bool,
+}
 _TEXT_COLUMNS = {
+    "log_dir_starts": ("log_dir", "directory_id", "is_online", "has_metadata", "reason", "file"),
+    "node_starts": (
+        *("node_id", "cluster_id", "kafka_version", "broker_starts", "metadata_version"),
+        *("metadata_release", "least_kafka_version", "is_downgrade"),
+    ),
     _PLAN: (
         *("topic", "partition", "broker_starts", "log_end_offset", "lost_records"),
+        *_NOTABLE,
         *("salvageable_records", "missing_offsets", "remaining_faults", "consumers_stop_at"),
         "padded_time_indexes",
         *("cut_kind", "cut_position", "cut_file", "start_error"),
@@ -34,14 +55,23 @@ _TEXT_COLUMNS = {
     ),
 }
 
+_TEXTS: dict[str, Callable[[Any], str]] = {
+    "deleted_soon": lambda soon: f"{counted(soon['records'], 'record')}: {soon['reason']}",
+    "coordinator_error": lambda error: f"offset {error['offset']}: {error['reason']}",
+}
+
 _EPILOG = f"""\
 {PATHS_MEANING}
-The command changes nothing. Its plan shows where a broker would truncate each log, what would be
-lost, and how much of that `kafkalog salvage` could save. Findings are records that are or would be
-lost, damage that would remain, and a broker that would not start. See docs/recovery.md.
+The command changes nothing. It says whether each node starts, with every reason why not and the
+line that mends it; which log directories the broker uses; where it truncates each log, which
+partitions it sets aside, and what `kafkalog salvage` could save. Give all directories of a node and
+--server-properties where you have it. Findings are records that are or would be lost, damage that
+would remain, partitions without a leader, and a node that does not start. See docs/recovery.md.
 
 \b
 Examples:
+  kafkalog recover /disk1/kafka /disk2/kafka --server-properties server.properties --user kafka
+  kafkalog recover /disk1/kafka /disk2/kafka --kafka 4.4 --by node --format json
   kafkalog recover /var/lib/kafka/data
   kafkalog recover /var/lib/kafka/data --shutdown clean --all
   kafkalog recover /var/lib/kafka/data --topic orders --format json
@@ -54,6 +84,11 @@ Examples:
 @shared.partition_option()
 @shared.shutdown_option
 @shared.index_interval_option("the topics")
+@shared.config_options
+@shared.kafka_version_option
+@shared.broker_user_option
+@shared.as_of_option("When the broker starts, instead of now")
+@shared.by_option(tuple(_TABLES), "A row per partition, per log directory, or per node.")
 @click.option(
     "--all", "with_all", is_flag=True, help="As text, show partitions that lose nothing too."
 )
@@ -61,12 +96,12 @@ Examples:
     "--sequences",
     "table",
     flag_value=_SEQUENCES,
-    default=_PLAN,
+    default=None,
     help="Show irregular sequence numbers of idempotent producers instead of the plan.",
 )
 @shown_rows_option("rows")
 @shared.fail_on_findings_option(default=True)
-@table_format_option
+@answer_output_options
 @shared.processes_option
 def recover(
     paths: Sequence[str],
@@ -74,31 +109,71 @@ def recover(
     partitions: Sequence[int],
     shutdown: str,
     index_interval_bytes: int,
+    configs: ConfigSources,
+    kafka: str | None,
+    user: str | None,
+    as_of: int | None,
+    by: str,
     with_all: bool,
-    table: str,
+    table: str | None,
     show: int,
     fail_on_findings: bool,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
 ) -> ExitCode:
     """Show what a broker would do to its log directories at its next start."""
-    from kafkalog.questions.recovery import RecoveryRequest, recovery_plan, sequence_words
+    from kafkalog.questions.node_request import node_request, without_missing
+    from kafkalog.questions.node_start import DIRECTORIES, NODES
+    from kafkalog.questions.recovery import RecoveryRequest, recovery, recovery_plan, sequence_words
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
+    table_format = output.table_format
+    table = table or _TABLES[by]
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
-    logs = logs_of_topics(paths, topics, partitions)
-    settings = RecoveryRequest(shutdown, index_interval_bytes, time.time_ns() // 1_000_000)
-    with views_with_progress(paths, logs, processes) as views:
-        if table == _PLAN:
+    request = node_request(configs, kafka, user)
+    given = without_missing(paths, request.server)
+    found = logs_with_doubles(given)
+    logs = logs_of_topics(given, topics, partitions, found)
+    now_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
+    settings = RecoveryRequest(shutdown, index_interval_bytes, now_ms, request, configs.options())
+    place = output.tables_of_logs([*_TABLES.values(), _SEQUENCES], given, logs)
+    lines: list[str] = []
+    saved: dict[str, Rows] = {}
+    with views_with_progress(given, logs, processes) as views:
+        if place is not None:
+            plan, sequences = recovery(views, settings)
+            tables = (_PLAN, NODES, DIRECTORIES)
+            saved = {**{name: plan.table(name) for name in tables}, _SEQUENCES: sequences}
+        elif table != _SEQUENCES:
             plan = recovery_plan(views, settings)
-            rows, found, verdict = plan.plan, plan.findings, plan.totals.words()
+        if table == _SEQUENCES:
+            if place is None:
+                (sequences,) = views.rows(settings.asked(table))
+            rows, found_rows, verdict = [*sequences], [*sequences], sequence_words(sequences)
+            has_findings = bool(found_rows)
         else:
-            (sequences,) = views.rows(settings.asked(table))
-            rows, found = sequences, [*sequences]
-            verdict = sequence_words(sequences)
-    for line in absent_lines(paths, logs, topics, partitions):
+            rows, verdict, lines = plan.rows(table), plan.words(), [*plan.nodes.lines()]
+            found_rows = [*plan.findings] if table == _PLAN else rows
+            has_findings = plan.has_findings
+    for line in absent_lines(given, logs, topics, partitions):
         print_note(line)
-    shown = found if table_format == "text" and not with_all else rows
-    write_answer(columns, shown, table_format, show=show)
-    write_verdict(verdict, table_format, has_findings=bool(found))
-    return exit_code(has_findings=bool(found), fails=fail_on_findings)
+    is_text = table_format == "text"
+    is_chosen = tuple(columns) != _TEXT_COLUMNS[table]
+    if lines and is_text and not is_chosen:
+        print_text("\n".join(lines))
+    shown = found_rows if is_text and not with_all else rows
+    write_answer(_told(columns, shown, table), shown, table_format, show=show, texts=_TEXTS)
+    write_verdict(verdict, table_format, has_findings=has_findings)
+    save_tables(place, saved)
+    return exit_code(has_findings=has_findings, fails=fail_on_findings)
+
+
+def _told(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], table: str) -> Sequence[str]:
+    """Return the columns without those that say what is usual; all that --columns names."""
+    if tuple(columns) != _TEXT_COLUMNS[table]:
+        return columns
+    return [
+        name
+        for name in columns
+        if name not in _NOTABLE or any(_NOTABLE[name](row[name]) for row in rows)
+    ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, save_tables
 from kafkalog.command_line.findings_table import (
     answer_columns,
     answer_options,
@@ -75,7 +76,7 @@ def retention(
     by: str,
     show: int,
     fail_on_findings: bool,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
 ) -> ExitCode:
     """Show which segments a broker's retention deletes now or at a time, and why."""
@@ -83,6 +84,7 @@ def retention(
     from kafkalog.questions.retention import retention as answer
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
+    table_format = output.table_format
     columns = (
         answer_columns(_TABLE, _SEGMENT_COLUMNS, table_format)
         if by == "segment"
@@ -91,6 +93,7 @@ def retention(
     config = configs.options()
     found = logs_of_topics(paths)
     logs = logs_of_topics(paths, topics, partitions, found)
+    place = output.tables_of_logs([_TABLE], paths, found)
     at_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
     with views_with_progress(paths, found, processes, selected=logs) as views:
         plan = answer(views, RetentionRequest(at_ms, config, logs))
@@ -100,4 +103,5 @@ def retention(
     rows = plan.rows if by == "segment" else totals
     write_answer(columns, rows, table_format, show=show, texts=_TEXTS)
     write_words(plan.words(), table_format)
+    save_tables(place, {_TABLE: plan.rows})
     return exit_code(has_findings=plan.has_findings, fails=fail_on_findings)

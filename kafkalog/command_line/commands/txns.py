@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
 from kafkalog.command_line.findings_table import exit_code, write_words
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.terminal import (
-    print_note,
-    printed_columns,
-    table_format_option,
-    write_table,
-)
-from kafkalog.errors import LogDirError, OptionError
+from kafkalog.command_line.terminal import print_note, printed_columns, write_table
+from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -135,7 +131,7 @@ Examples:
 @shared.max_transaction_timeout_option
 @shared.as_of_option("Show open transactions as of this time instead of now")
 @shared.fail_on_findings_option(default=True)
-@table_format_option
+@answer_output_options
 @shared.processes_option
 def txns(
     paths: Sequence[str],
@@ -146,17 +142,26 @@ def txns(
     max_transaction_timeout: int,
     as_of: int | None,
     fail_on_findings: bool,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
 ) -> ExitCode:
     """List transactions: open, hanging, and what they block."""
     from kafkalog.inspection.metadata.current_topics import without_former
-    from kafkalog.questions.transactions import TransactionSettings, transactional_ids, transactions
+    from kafkalog.questions.transactions import (
+        REPORT,
+        STABLE_OFFSETS,
+        TransactionSettings,
+        transactional_ids,
+        transactions,
+    )
     from kafkalog.storage.names import TRANSACTION_STATE
     from kafkalog.views.engine import LocalViews
 
-    columns = printed_columns(_TABLES[table])
+    columns, table_format = printed_columns(_TABLES[table]), output.table_format
+    if output.output_dir and table in (_LIST, _DESCRIBE):
+        raise ConflictingOptionsError("--output-dir", f"--{table}")
     found = logs_of_topics(paths)
+    place = output.tables_of_logs([REPORT, STABLE_OFFSETS], paths, found)
     if table in (_LIST, _DESCRIBE) and not any(log.topic == TRANSACTION_STATE for log in found):
         raise LogDirError(
             f"{', '.join(paths)}: there is no partition of {TRANSACTION_STATE}, which has the "
@@ -173,8 +178,9 @@ def txns(
         write_table(columns, values, table_format, texts=_TEXTS, without_rows=_NO_ID)
         return ExitCode.DONE
     requested = without_former(logs_of_topics(paths, topics, partitions, found), topics)
+    has_ended_rows = table == _ALL or place is not None
     settings = TransactionSettings(
-        now_ms, as_of, max_transaction_timeout * 60_000, requested, has_ended_rows=table == _ALL
+        now_ms, as_of, max_transaction_timeout * 60_000, requested, has_ended_rows
     )
     answer = transactions(views, settings)
     for note in answer.notes:
@@ -185,6 +191,7 @@ def txns(
         values = [[row[name] for name in columns] for row in rows]
         write_table(columns, values, table_format, texts=_TEXTS)
     write_words([answer.words()], table_format)
+    save_tables(place, {REPORT: answer.report, STABLE_OFFSETS: answer.stable_offsets})
     return exit_code(has_findings=answer.has_findings, fails=fail_on_findings)
 
 

@@ -48,7 +48,7 @@ def run_export(
     Raises what reading and writing raise: then the tables are as before, or
     PartlyCommittedError names those that are not.
     """
-    settings.place.refuse_delta()
+    settings.place.refuse_delta_of_spark()
     target_of = table_target(settings.place, tables.layout())
     inputs, size = _inputs(settings)
     processes = processes_for(size, settings.processes)
@@ -61,7 +61,7 @@ def run_export(
             request,
             target_of,
             table_per_topic=tables.table_per_topic,
-            target_file_bytes=tables.target_file_bytes,
+            target_file_bytes=tables.target_file_size,
             processes=processes,
         )
         runs = plan.commit(_written(plan, processes))

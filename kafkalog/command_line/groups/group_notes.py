@@ -181,3 +181,20 @@ def note_zookeeper(logs: Sequence[PartitionLog]) -> None:
     of that time commit to ZooKeeper."""
     if any(log.log_dir.cluster_id is None for log in logs):
         print_note(IN_ZOOKEEPER)
+
+
+def note_rows(
+    rows: Sequence[LagRow],
+    deleted_topics: Callable[[], set[str]],
+    as_of: int | None,
+    *,
+    clocks: bool,
+) -> None:
+    """Note what is not known of the lag of groups; with `clocks` also what follows from those of
+    producers."""
+    note_unread(rows)
+    note_unknown(rows, deleted_topics, as_of)
+    note_uncounted(rows)
+    note_resumed(rows)
+    if clocks:
+        note_clocks(rows, as_of)

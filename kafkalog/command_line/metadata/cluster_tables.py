@@ -43,6 +43,7 @@ _WIDE = frozenset(
 _KEYS = frozenset(("salt", "stored_key", "server_key"))
 _TIMES = ("timestamp_ms", "issued_ms", "expires_ms", "last_expiry_ms")
 _MOST_REMARKS = 10
+_FEATURE = "feature"
 # Configs of all brokers have no name.
 _DEFAULT = "<default>"
 
@@ -60,15 +61,24 @@ class Request:
     def write_rows(self, until: Moment) -> ExitCode:
         """Print the rows of a kind. Raises OptionError for a topic that there is not."""
         kind = kind_of_rows(self.kind, self.topics)
-        replay = self._image(until)
+        replay = self.image(until)
         rows = cluster_rows(kind, replay.image, show_secrets=self.show_secrets)
         meant = of_topics(kind, rows, self.topics)
         write_rows(kind, meant, self.table_format, show_secrets=self.show_secrets)
-        return self._ended(replay)
+        return self.ended(replay)
+
+    def write_features(self, replay: MetadataReplay) -> None:
+        """Print the features of a moment."""
+        write_rows(
+            _FEATURE,
+            list(cluster_rows(_FEATURE, replay.image, show_secrets=False)),
+            self.table_format,
+            show_secrets=False,
+        )
 
     def write_commands(self, until: Moment) -> ExitCode:
         """Print command lines. Raises OptionError for a topic that there is not."""
-        replay = self._image(until)
+        replay = self.image(until)
         print_text(f"# {self._summary(replay)}")
         for line in admin_commands(replay.image, self.topics, show_secrets=self.show_secrets):
             print_text(line)
@@ -95,7 +105,7 @@ class Request:
             _write(_TEXT_CHANGE_COLUMNS, _text_changes(rows), self.table_format)
         else:
             _write(_CHANGE_COLUMNS, rows, self.table_format)
-        return self._ended(replay)
+        return self.ended(replay)
 
     @cached_property
     def _copies(self) -> list[MetadataCopy]:
@@ -105,12 +115,13 @@ class Request:
     def _copy(self) -> MetadataCopy:
         return best_copy(self._copies)
 
-    def _image(self, until: Moment) -> MetadataReplay:
+    def image(self, until: Moment) -> MetadataReplay:
+        """Return the replay up to a moment. Raises OptionError for a topic that there is not."""
         replay = image_at(self._copy.log, until)
         refuse_unknown(self.topics, replay.image)
         return replay
 
-    def _ended(self, replay: MetadataReplay) -> ExitCode:
+    def ended(self, replay: MetadataReplay) -> ExitCode:
         """Say of what moment the answer is, and what could not be read."""
         put = print_text if self.table_format == "text" else print_note
         put(self._summary(replay))

@@ -10,6 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kafkalog.coordination.metadata.image import KEYS, Change, MetadataImage, Row
+from kafkalog.coordination.metadata.releases import (
+    METADATA_VERSION,
+    least_release,
+    metadata_versions,
+)
 from kafkalog.format.secret_configs import HIDDEN, shown_config
 
 ClusterRow = dict[str, Any]
@@ -36,6 +41,18 @@ def _topics(image: MetadataImage) -> Iterator[ClusterRow]:
                 key[2]: image.tables["config"][key]["value"]
                 for key in sorted(image.group("config", "topic", row["topic"]))
             },
+        }
+
+
+def _features(image: MetadataImage) -> Iterator[ClusterRow]:
+    """Yield the features with the name of the level of `metadata.version`, and the earliest release
+    of Kafka that reads each level, of those whose levels are known."""
+    for row in image.rows("feature"):
+        is_metadata = row["feature"] == METADATA_VERSION
+        yield {
+            **row,
+            "level_name": metadata_versions().get(row["level"]) if is_metadata else None,
+            "least_kafka_version": least_release({row["feature"]: row["level"]}),
         }
 
 
@@ -95,7 +112,7 @@ ROW_KINDS: Mapping[str, RowKind] = {
         ("user", "mechanism", "iterations", "salt", "stored_key", "server_key"), _of_table("user")
     ),
     "quota": RowKind(("entity", "quota", "value"), _quotas),
-    "feature": RowKind(("feature", "level"), _of_table("feature")),
+    "feature": RowKind(("feature", "level", "level_name", "least_kafka_version"), _features),
     "voter": RowKind(
         (
             *("voter_id", "voter_directory_id", "end_points", "min_kraft_version"),

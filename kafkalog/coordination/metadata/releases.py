@@ -1,12 +1,23 @@
-"""The features of a new cluster by the release of Kafka that makes it, as kafka-storage's
-`version-mapping` prints them. Rule: docs/format.md F923.
+"""What each release of Kafka makes and reads: metadata versions and levels of features.
+
+The tables are schemas/releases, written from Kafka's own classes. A new cluster of a release has
+the features that kafka-storage's `version-mapping` prints.
+
+Rules: docs/format.md F923, F1010 and F1011.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
 
-METADATA_VERSION = "metadata.version"
+from kafkalog.errors import OptionError
+from kafkalog.resources import resource
+
+METADATA_VERSION, KRAFT_VERSION = "metadata.version", "kraft.version"
 GROUP_VERSION, SHARE_VERSION = "group.version", "share.version"
 STREAMS_VERSION, TRANSACTION_VERSION = "streams.version", "transaction.version"
 ELR_VERSION = "eligible.leader.replicas.version"
@@ -14,43 +25,148 @@ _FEATURES = (
     *(METADATA_VERSION, TRANSACTION_VERSION, GROUP_VERSION, ELR_VERSION),
     *(SHARE_VERSION, STREAMS_VERSION),
 )
-# In the order of _FEATURES; a feature of level 0 is not written.
-_LEVELS = {
-    "3.3": (7, 0, 0, 0, 0, 0),
-    "3.4": (8, 0, 0, 0, 0, 0),
-    "3.5": (11, 0, 0, 0, 0, 0),
-    "3.6": (14, 0, 0, 0, 0, 0),
-    "3.7": (19, 0, 0, 0, 0, 0),
-    "3.8": (20, 0, 0, 0, 0, 0),
-    "3.9": (21, 0, 0, 0, 0, 0),
-    "4.0": (25, 2, 1, 0, 0, 0),
-    "4.1": (27, 2, 1, 1, 0, 0),
-    "4.2": (29, 2, 1, 1, 1, 1),
-    "4.3": (30, 2, 1, 1, 1, 1),
-    "4.4": (33, 2, 1, 1, 2, 1),
-}
-RELEASES = tuple(_LEVELS)
+_FOLDER = ("schemas", "releases")
+# Controllers of earlier releases were not for production.
+_FIRST_LEVEL = 7
+_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.\d+)*")
+
+
+class Levels(NamedTuple):
+    """The levels of a feature that a release reads, both included."""
+
+    least: int
+    most: int
+
+    def __contains__(self, level: object) -> bool:
+        return isinstance(level, int) and self.least <= level <= self.most
+
+
+NO_LEVELS = Levels(0, 0)
+
+
+@cache
+def release_table(name: str) -> Any:
+    """Return a file of schemas/releases: features, records or configs."""
+    return json.loads(resource(*_FOLDER, f"{name}.json").read_text(encoding="utf-8"))
+
+
+@cache
+def metadata_versions() -> Mapping[int, str]:
+    """Return the name of each metadata.version, such as 4.1-IV1, by its level."""
+    found = release_table("features")["metadata_versions"]
+    return {int(level): name for level, name in found.items()}
+
+
+def metadata_version_name(level: int) -> str:
+    """Return the name of a metadata.version; its number if it is not known."""
+    return metadata_versions().get(level, str(level))
+
+
+def release_of(metadata_version: int) -> str | None:
+    """Return the release that made a metadata.version, such as 4.1; None if it is not known."""
+    name = metadata_versions().get(metadata_version)
+    return None if name is None else name.partition("-")[0]
+
+
+@cache
+def read_releases() -> Mapping[str, Mapping[str, Levels]]:
+    """Return the levels of features that releases read, by release: those whose classes the tables
+    were written from, the earliest first."""
+    found = release_table("features")["releases"]
+    return {
+        release: {feature: Levels(*bounds) for feature, bounds in of.items()}
+        for release, of in found.items()
+    }
+
+
+def newest_release() -> str:
+    """Return the newest release that is known."""
+    return [*read_releases()][-1]
+
+
+def known_release(kafka_version: str | None) -> str:
+    """Return the release of a version such as 4.4.0 or 4.4; without one the newest. Raises
+    OptionError if the tables do not have it."""
+    if kafka_version is None:
+        return newest_release()
+    match = _VERSION.fullmatch(kafka_version.strip())
+    release = f"{match[1]}.{match[2]}" if match else ""
+    if release not in read_releases():
+        raise OptionError("--kafka", kafka_version, tuple(read_releases()))
+    return release
+
+
+def is_at_least(release: str, other: str) -> bool:
+    """Return whether a release is another one or a later one."""
+    return _number(release) >= _number(other)
+
+
+def _number(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
+
+
+def levels_of(release: str, feature: str) -> Levels:
+    """Return the levels of a feature that a release reads: only 0, which stands for no feature,
+    where it does not know the feature."""
+    return read_releases()[release].get(feature, NO_LEVELS)
+
+
+def least_release(features: Mapping[str, int]) -> str | None:
+    """Return the earliest release that reads these levels of features; None without one."""
+    return next(reading_releases(features), None)
+
+
+def reading_releases(features: Mapping[str, int]) -> Iterator[str]:
+    """Yield the releases that read these levels of features, the earliest first."""
+    for release in read_releases():
+        if all(level in levels_of(release, name) for name, level in features.items()):
+            yield release
+
+
+@cache
+def _levels() -> Mapping[str, Mapping[str, int]]:
+    """Return the levels of a new cluster's features, by release."""
+    last: dict[str, int] = {}
+    most = levels_of(newest_release(), METADATA_VERSION).most
+    for level, name in metadata_versions().items():
+        if _FIRST_LEVEL <= level <= most:
+            last[name.partition("-")[0]] = level
+    return {release: _levels_at(level) for release, level in last.items()}
+
+
+def _levels_at(metadata_version: int) -> dict[str, int]:
+    found = {METADATA_VERSION: metadata_version}
+    made = release_table("features")["levels"]
+    for feature in _FEATURES[1:]:
+        levels = [int(n) for n, first in made[feature].items() if first <= metadata_version]
+        if levels:
+            found[feature] = max(levels)
+    return found
+
+
+def made_releases() -> tuple[str, ...]:
+    """Return the releases whose new clusters are known, the earliest first."""
+    return tuple(_levels())
 
 
 def features_of(release: str) -> dict[str, int]:
-    """Return the levels of a release of RELEASES, that of the metadata first: others depend on
-    it."""
-    levels = zip(_FEATURES, _LEVELS[release], strict=True)
-    return {name: level for name, level in levels if level}
+    """Return the levels of a release of `made_releases`, that of the metadata first: others depend
+    on it."""
+    return dict(_levels()[release])
 
 
 def features_at(metadata_version: int) -> dict[str, int]:
     """Return the levels of the latest release whose metadata.version is not above one; none below
     that of the first."""
-    found = [each for each in RELEASES if _LEVELS[each][0] <= metadata_version]
+    levels = _levels()
+    found = [each for each in levels if levels[each][METADATA_VERSION] <= metadata_version]
     return features_of(found[-1]) if found else {}
 
 
 def earliest_release(needed: Mapping[str, int]) -> str:
     """Return the earliest release with these levels of features or higher ones; the last where none
     has them."""
-    for release in RELEASES:
-        levels = features_of(release)
+    for release, levels in _levels().items():
         if all(levels.get(name, 0) >= level for name, level in needed.items()):
             return release
-    return RELEASES[-1]
+    return made_releases()[-1]

@@ -5,6 +5,7 @@ Rules: docs/format.md F80 and F81.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TypeVar
@@ -16,6 +17,7 @@ TopicPartition = tuple[str, int]
 _FAULT = "checkpoint"
 _VERSION = "0"
 _SHOWN = 80
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 # An entry takes much more memory than its line; no log directory has as many partitions.
 _MOST_ENTRIES = 1_000_000
 _Entry = TypeVar("_Entry")
@@ -41,6 +43,31 @@ def read_offset_checkpoint(text: str) -> Mapping[TopicPartition, int]:
 def _offset_of_partition(words: list[str]) -> tuple[TopicPartition, int]:
     topic, partition, offset = words
     return (topic, int(partition)), int64(offset)
+
+
+def refusal(text: str, words: int) -> str | None:
+    """Return why a broker refuses a checkpoint whose lines have so many words, the first of three
+    a name and the others numbers; None if it reads it. It is less strict than `read_checkpoint`
+    about an end after the version, and more so about empty lines. Rule: F964."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if not lines:
+        return None
+    if lines[0].strip() != _VERSION:
+        return f"line 1: version {lines[0][:_SHOWN]!r}, and a broker reads version {_VERSION}"
+    if len(lines) == 1:
+        return None
+    numbers = slice(1, None) if words == 3 else slice(None)
+    for place, line in enumerate(lines[1:], start=2):
+        parts = line.split() if place > 2 else [line]
+        expected = words if place > 2 else 1
+        digits = parts[numbers] if place > 2 else parts
+        if len(parts) != expected or not all(_INTEGER.fullmatch(each) for each in digits):
+            return f"line {place}: {line[:_SHOWN]!r}"
+    if int(lines[1]) != len(lines) - 2:
+        return f"line 2: {lines[1]} entries announced, {len(lines) - 2} found"
+    return None
 
 
 def int64(word: str) -> int:

@@ -1,4 +1,5 @@
-"""The topic's id in a partition's directory, `partition.metadata`. Rule: docs/format.md F109."""
+"""The topic's id in a partition's directory, `partition.metadata`. Rules: docs/format.md F109 and
+F967."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ def read_topic_id(text: str) -> str:
     if match is None:
         detail = "not the two lines `version: 0` and `topic_id: ID`"
         raise CorruptDataError("malformed", detail, position=1)
-    if match["version"] != "0":
-        raise CorruptDataError("version", f"{match['version']}, known is 0", position=1)
+    # Later versions are read as this one.
+    if not re.fullmatch(r"\+?[0-9]{1,10}", match["version"]):
+        raise CorruptDataError("version", f"{match['version'][:80]!r} is not a number", position=1)
     if not re.fullmatch(r"[A-Za-z0-9_-]{22}", match["topic_id"]):
         raise CorruptDataError("malformed", f"{match['topic_id'][:80]!r} is not an id", position=2)
     return match["topic_id"]

@@ -71,6 +71,12 @@ class Commits:
             for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
         ]
 
+    def group_ids(self, rows: LongArray) -> list[str]:
+        """Return the distinct groups of records that were understood."""
+        begins, sizes = (self.numbers[rows, index] for index in (column.GROUP, column.GROUP_SIZE))
+        found: list[str] = _texts(self.key_data, begins, sizes, None).unique().to_pylist()
+        return found
+
     def are_tombstones(self, rows: LongArray) -> list[bool]:
         """Return which records that were understood delete a commit."""
         found: list[bool] = (self.numbers[rows, column.COMMIT_KIND] == column.TOMBSTONE).tolist()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -36,6 +37,27 @@ class ChosenNames(NamedTuple):
         return _is_chosen(group_id, self.groups, self.group_pattern) and _is_chosen(
             topic, self.topics, self.topic_pattern
         )
+
+    @property
+    def is_group(self) -> Callable[[str], bool] | None:
+        """Says of a group whether it is chosen; None where all are."""
+        return _choice(self.groups, self.group_pattern)
+
+    @property
+    def is_topic(self) -> Callable[[str], bool] | None:
+        """Says of a topic whether it is chosen; None where all are."""
+        return _choice(self.topics, self.topic_pattern)
+
+    def words_without(
+        self, found: FoundNames, everything: Callable[[], Collection[Mapping[str, Any]]]
+    ) -> list[str]:
+        """Return what `missing_words` does, given the names that rows have; `everything` is called
+        where one has none."""
+        if self.groups <= found.groups and self.topics <= found.topics:
+            return []
+        groups = [{"group_id": group, "topic": None} for group in found.groups]
+        topics = [{"group_id": None, "topic": topic} for topic in found.topics]
+        return self.missing_words(everything(), [*groups, *topics])
 
     def missing_words(
         self, everything: Collection[Mapping[str, Any]], chosen: Collection[Mapping[str, Any]]
@@ -93,6 +115,12 @@ def _why_missing(name: str, column: str, everything: Iterable[Mapping[str, Any]]
     if name in present:
         return ": other options exclude it"
     return f"; in the input: {name_suggestions([name], present)}"
+
+
+def _choice(names: frozenset[str], pattern: str | None) -> Callable[[str], bool] | None:
+    if not names and pattern is None:
+        return None
+    return partial(_is_chosen, names=names, pattern=pattern)
 
 
 def _is_chosen(name: str | None, names: frozenset[str], pattern: str | None) -> bool:

@@ -148,6 +148,26 @@ class Difference(NamedTuple):
         )
 
 
+class Continuation(NamedTuple):
+    """Where a later copy of a log stops being what an earlier one was: `until_offset`, and whether
+    other records are there (F927), which leader epochs do not explain."""
+
+    until_offset: int
+    is_rewritten: bool
+
+
+def continuation(before: PartitionLog, after: PartitionLog) -> Continuation | None:
+    """Return where a later copy of a log does not continue an earlier one; None if it does. Both
+    have segments with batches. Rule: F1151."""
+    earlier, later = _with_earlier((before, after), [replica_facts(before), replica_facts(after)])
+    found = difference(before, earlier, after, later)
+    if found is not None:
+        return Continuation(found.offset, is_rewritten=True)
+    by_epoch = epoch_divergence(earlier, later)
+    until = min(later.log_end, earlier.log_end if by_epoch is None else by_epoch)
+    return Continuation(until, is_rewritten=False) if until < earlier.log_end else None
+
+
 def difference(
     log: PartitionLog, facts: ReplicaFacts, best: PartitionLog, best_facts: ReplicaFacts
 ) -> Difference | None:

@@ -117,7 +117,7 @@ class ClusterFromData:
             self._producers(),
         ]
         for each in records:
-            _record_bytes(each)
+            record_bytes(each)
         return records
 
     def directory(self, node_id: int, voters: tuple[Voter, ...]) -> NewDirectory:
@@ -136,7 +136,7 @@ class ClusterFromData:
             offset += 1
         for start in range(0, len(self.records), _BATCH_RECORDS):
             records = [
-                Record(offset + number, time_ms, 0, None, _record_bytes(each))
+                Record(offset + number, time_ms, 0, None, record_bytes(each))
                 for number, each in enumerate(self.records[start : start + _BATCH_RECORDS])
             ]
             yield write_batch(records, BatchFields(leader_epoch=epoch))
@@ -336,7 +336,9 @@ def cluster_from_data(
     return ClusterFromData(logs, features, creates_missing, release), found
 
 
-def _record_bytes(record: RebuiltRecord) -> bytes:
+def record_bytes(record: RebuiltRecord) -> bytes:
+    """Return the value of a record of `__cluster_metadata`. Raises SchemaError for values that it
+    cannot hold."""
     types = topic_family(CLUSTER_METADATA).record_types
     number = next(each.number for each in types.values() if each.name == record.name)
     return write_record_value(CLUSTER_METADATA, number, record.version, record.value)

@@ -4,6 +4,7 @@ the files beside it. Rule: docs/format.md F770.
 
 from __future__ import annotations
 
+import base64
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -147,3 +148,11 @@ def _write(directory: str, name: str, text: str) -> None:
 def now_ms() -> int:
     """Return the time in milliseconds."""
     return time.time_ns() // 1_000_000
+
+
+def new_random_id() -> str:
+    """Return a random id as Kafka makes it: base64 for URLs that does not begin with a dash."""
+    while True:
+        text = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kafkalog.errors import CorruptDataError, LogDirError
-from kafkalog.inspection.metadata.metadata_log import snapshot_entries
+from kafkalog.inspection.metadata.copies import MetadataCopy
+from kafkalog.inspection.metadata.metadata_log import MetadataBatch, snapshot_entries
 from kafkalog.inspection.metadata.new_directory import NewDirectory, write_directory
 from kafkalog.inspection.metadata.quorum import Quorum
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot
@@ -61,6 +62,10 @@ class Rebuild:
             return True
         return False
 
+    def _batches(self) -> Iterator[bytes]:
+        found = batches_below(self.quorum.best, self.start_offset, self.end_offset)
+        return (batch.data for batch in found)
+
     def write(self, new: NewDirectory, target: str) -> None:
         """Write the files of the new directory into an empty one. Raises OSError and what reading
         the best copy raises."""
@@ -70,20 +75,23 @@ class Rebuild:
             snapshots=self.snapshots,
         )
 
-    def _batches(self) -> Iterator[bytes]:
-        """Yield the sound batches of the best copy, each with the epoch of its leader."""
-        copy = self.quorum.best
-        epochs = [*copy.walk.epochs]
-        epoch = epochs.pop(0).epoch if epochs else 0
-        next_offset = self.start_offset
-        batches = copy.log.batches(next_offset)
-        # The batch after the last sound one can be damaged.
-        while next_offset < self.end_offset:
-            batch = next(batches)
-            if epochs and epochs[0].start_offset <= batch.header.base_offset:
-                epoch = epochs.pop(0).epoch
-            yield _with_epoch(batch.data, epoch)
-            next_offset = batch.header.last_offset + 1
+
+def batches_below(copy: MetadataCopy, start: int, end_offset: int) -> Iterator[MetadataBatch]:
+    """Yield the sound batches of a copy that are wholly below an offset, each with the epoch of its
+    leader. Raises what reading the copy raises."""
+    epochs = [*copy.walk.epochs]
+    epoch = epochs.pop(0).epoch if epochs else 0
+    next_offset = start
+    batches = copy.log.batches(next_offset)
+    # The batch after the last sound one can be damaged.
+    while next_offset < end_offset:
+        batch = next(batches, None)
+        if batch is None or batch.header.last_offset >= end_offset:
+            return
+        if epochs and epochs[0].start_offset <= batch.header.base_offset:
+            epoch = epochs.pop(0).epoch
+        yield batch._replace(data=_with_epoch(batch.data, epoch))
+        next_offset = batch.header.last_offset + 1
 
 
 def refuse_lost_commits(quorum: Quorum) -> None:

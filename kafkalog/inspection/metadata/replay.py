@@ -26,7 +26,7 @@ from kafkalog.inspection.metadata.metadata_log import (
     snapshot_entries,
     snapshot_time_ms,
 )
-from kafkalog.messages.metadata_transactions import records_in_force
+from kafkalog.messages.metadata_transactions import TRANSACTION_RECORDS, records_in_force
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot
 
 
@@ -46,6 +46,7 @@ class MetadataReplay:
     It begins with the last whole snapshot up to `start`, or with the log; if the log has lost its
     beginning by then, with the first snapshot after that. `next_offset` is the offset after the
     last record that was read, `last_epoch` and `last_ms` are of that record, -1 before one.
+    `has_open_transaction`: a transaction of the controller has begun, and no record ends it.
     `damages` is what keeps records from being read, `unusable` why snapshots were passed over.
     """
 
@@ -58,6 +59,7 @@ class MetadataReplay:
         self.snapshot: MetadataSnapshot | None = None
         self.damages: list[CorruptDataError] = []
         self.unusable: list[CorruptDataError] = []
+        self.has_open_transaction = False
         self._until = until
         self._has_come_to_end = False
         # The log goes on from these.
@@ -109,6 +111,8 @@ class MetadataReplay:
                 return
             self.next_offset = entry.offset + 1
             self.last_epoch, self.last_ms = entry.leader_epoch, entry.timestamp_ms
+            if entry.name in TRANSACTION_RECORDS:
+                self.has_open_transaction = entry.name == TRANSACTION_RECORDS[0]
             yield entry
         self._has_come_to_end = True
 

@@ -17,8 +17,10 @@ from kafkalog.columns.records.segment_reader import SegmentByteRanges
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.metadata.metadata_start import start_with_snapshots
+from kafkalog.inspection.partitions.deleted_soon import DeletedSoon, deleted_soon
 from kafkalog.inspection.partitions.served_faults import ServedSegment, consumers_stop_at
 from kafkalog.storage.cleaning.retention_facts import TimestampFrom, largest_timestamp
+from kafkalog.storage.log_dir.topic_configs import RetentionSettings
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import recorded_end, with_files
@@ -26,9 +28,12 @@ from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 
 
-def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
-    """Return the plan for a partition's next start, and the account of what it costs. Raises
-    FileNotFoundError where a file of it was deleted since the log was listed."""
+def recovery_row(
+    log: PartitionLog, settings: RecoverySettings, retention: RetentionSettings | None = None
+) -> TableRow:
+    """Return the plan for a partition's next start, and the account of what it costs, with what
+    retention by these settings costs soon after. Raises FileNotFoundError where a file of it was
+    deleted since the log was listed."""
     plan = plan_recovery(log.path, settings)
     if log.topic == CLUSTER_METADATA and log.is_live:
         start_with_snapshots(log, plan)
@@ -36,13 +41,16 @@ def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
     served, lost = _divided(log, plan)
     sound = [row for row in lost if row["verdict"] == VALID]
     damaged = [row for row in lost if row["verdict"] in (FAULTY, TRAILING)]
+    soon = None if retention is None else _deleted_soon(log, plan, settings, retention)
     return {
         "directory": log.path,
         "shutdown": "clean" if settings.is_clean_shutdown else "unclean",
         "recovery_point": settings.recovery_point,
         "broker_starts": plan.start_error is None,
         "start_error": plan.start_error,
-        "log_start_offset": plan.log_start_offset,
+        "ends_process": None if plan.start_error is None else plan.ends_process,
+        "log_start_offset": _log_start(plan, soon),
+        "deleted_soon": soon.row() if soon else None,
         "log_end_offset": plan.log_end_offset,
         "cut_file": os.path.join(log.path, cut.file) if cut else None,
         "cut_position": cut.position if cut else None,
@@ -53,7 +61,7 @@ def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
         "salvageable_bytes": _total(sound, "length"),
         "salvageable_records": _total(sound, "records"),
         "recovered_segments": len(plan.recovered_segments),
-        "deleted_segments": plan.deleted_segments,
+        "deleted_segments": sorted((*plan.deleted_segments, *plan.replaced_segments)),
         "deleted_snapshots": plan.deleted_snapshots,
         "written_snapshots": plan.written_snapshots,
         "leader_epochs": [entry._asdict() for entry in plan.leader_epochs],
@@ -61,6 +69,23 @@ def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
         **_unflushed(log, settings.recovery_point),
         **_remaining(plan, served, keeps_indexes=log.topic != CLUSTER_METADATA),
     }
+
+
+def _log_start(plan: RecoveryPlan, soon: DeletedSoon | None) -> int:
+    """Return the log start offset after what retention deletes, unless only Kafka's defaults say
+    that it does."""
+    if soon is None or (soon.is_expected and soon.is_assumed):
+        return plan.log_start_offset
+    return soon.log_start_offset
+
+
+def _deleted_soon(
+    log: PartitionLog, plan: RecoveryPlan, settings: RecoverySettings, retention: RetentionSettings
+) -> DeletedSoon | None:
+    if plan.log_end_offset is None or log.topic == CLUSTER_METADATA or not log.is_live:
+        return None
+    gone = {*plan.deleted_segments}
+    return deleted_soon(log, retention, settings.now_ms, gone, plan.log_end_offset)
 
 
 def _remaining(

@@ -5,6 +5,7 @@ schemas/tables/retention_plan.json.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
@@ -37,8 +38,8 @@ def retention_rows(
     """Yield a row for each segment of the log, in their order."""
     if not log.segments:
         return
-    log_end, latest_ms = _walked(log.segments[-1])
-    times = _largest_timestamps(log, latest_ms)
+    last = batch_totals(log.segments[-1])
+    log_end, times = last.next_offset, _largest_timestamps(log, last.latest_ms)
     start = log_bounds(log, EndRule.LOG_END).start_offset
     high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
     facts = RetentionLog(
@@ -81,7 +82,7 @@ def _largest_timestamps(log: PartitionLog, latest_ms: int) -> list[LargestTimest
     for number in rebuilt_segments(log):
         # An unclean stop leaves the last one's index without its last entry.
         if number == last or times[number].source is not TimestampFrom.TIME_INDEX:
-            found = latest_ms if number == last else _walked(log.segments[number])[1]
+            found = latest_ms if number == last else batch_totals(log.segments[number]).latest_ms
             if found != NO_VALUE:
                 times[number] = LargestTimestamp(found, TimestampFrom.BATCHES)
             elif times[number].source is TimestampFrom.ZEROS:
@@ -104,14 +105,25 @@ def _settings_columns(settings: RetentionSettings) -> TableRow:
     }
 
 
-def _walked(segment: SegmentFile) -> tuple[int, int]:
-    """Return the offset after the last batch of a segment, and the largest timestamp in it."""
+@dataclass(frozen=True, slots=True)
+class BatchTotals:
+    """What the sound batches of a segment come to: the offset after the last one, the largest
+    timestamp, -1 without one, and the records."""
+
+    next_offset: int
+    latest_ms: int
+    records: int
+
+
+def batch_totals(segment: SegmentFile) -> BatchTotals:
+    """Return what the headers of a segment's batches say."""
     options = SegmentOptions.of(segment, check_crcs=False)
-    latest_ms = NO_VALUE
+    latest_ms, records = NO_VALUE, 0
     with opened_segment(segment) as file:
         headers = SegmentHeaders(FileWindow(file), options)
         for chunk in headers.chunks():
             sound = chunk.table[chunk.table[:, column.FAULT] == 0]
             if len(sound):
                 latest_ms = max(latest_ms, int(sound[:, column.MAX_TIMESTAMP].max()))
-        return headers.next_offset, latest_ms
+                records += int(sound[:, column.RECORDS_COUNT].clip(0).sum())
+        return BatchTotals(headers.next_offset, latest_ms, records)

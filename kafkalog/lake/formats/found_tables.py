@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Iterable, Iterator
 
 from kafkalog.errors import OptionError, RefusedOptionError
-from kafkalog.lake.delta_positions import DELTA_LOG
+from kafkalog.lake.delta.delta_positions import DELTA_LOG
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.parquet.parquet_manifest import MANIFEST
 from kafkalog.storage.files.uris import absolute_path, is_remote

@@ -16,7 +16,7 @@ import click
 from pyarrow import fs
 
 from kafkalog.errors import OptionError
-from kafkalog.lake.delta_positions import DELTA_LOG
+from kafkalog.lake.delta.delta_positions import DELTA_LOG
 from kafkalog.lake.formats.targets import ICEBERG, TablePlace, iceberg_table
 from kafkalog.lake.layout import CATALOG_FILE
 from kafkalog.lake.output_directory import OutputDirectory

@@ -10,7 +10,7 @@ from posixpath import dirname
 import click
 
 from kafkalog.errors import OptionError, StatePositionError
-from kafkalog.lake.delta_positions import DELTA_LOG, read_positions
+from kafkalog.lake.delta.delta_positions import DELTA_LOG, read_positions
 from kafkalog.lake.formats.maintained_table import iceberg_place
 from kafkalog.lake.formats.targets import ICEBERG, TablePlace, iceberg_table
 from kafkalog.lake.output_directory import OutputDirectory

@@ -1,4 +1,4 @@
-"""Tables that an export can commit without a JVM: Parquet and Iceberg."""
+"""Tables that an export can commit without a JVM, and who commits each."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # pyarrow would make help slow
     from kafkalog.lake.iceberg.iceberg_table import IcebergTable
     from kafkalog.lake.target import Target
 
+# Who commits what delta-rs does not.
+_BY_JOB = "`kafkalog job ingest-topics` writes it, with Java"
 PARQUET, ICEBERG, DELTA = FORMATS = ("parquet", "iceberg", "delta")
 
 
@@ -50,15 +52,17 @@ class TablePlace:
             reason = "leave it out with --catalog: the catalog says where its tables are"
             raise RefusedOptionError("--output-dir", reason)
 
-    def refuse_delta(self) -> None:
-        """Raise OptionError for the format that needs a JVM."""
-        if self.table_format == DELTA:
-            raise OptionError(
-                "--format",
-                DELTA,
-                f"{PARQUET} or {ICEBERG} here: Delta tables are committed by delta-spark, which "
-                "needs Java, as `kafkalog job ingest-topics` does",
-            )
+    def refuse_delta_of_spark(self) -> None:
+        """Raise OptionError for a Delta table that delta-rs does not commit to: one with a name in
+        Spark's catalogs, and one in an object store."""
+        if self.table_format != DELTA:
+            return
+        if self.table is not None:
+            reason = f"not with --format {DELTA} here: it is a name in Spark's catalogs, {_BY_JOB}"
+            raise RefusedOptionError("--table", reason)
+        if self.output_dir is not None and is_remote(self.output_dir):
+            allowed = f"a directory of this machine with --format {DELTA}; {_BY_JOB}"
+            raise OptionError("--output-dir", self.output_dir, allowed)
 
     def location(self, name: str) -> str:
         """Return the directory of the table of that name, or its name in the catalog."""
@@ -107,9 +111,20 @@ def table_target(place: TablePlace, layout: TableLayout) -> Callable[[str], Targ
         place.refuse_other_formats(name)
         if place.table_format == PARQUET:
             return ParquetTable(place.location(name), layout)
+        if place.table_format == DELTA:
+            return delta_table(place, name, layout)
         return iceberg_table(place, name, layout)
 
     return target
+
+
+def delta_table(place: TablePlace, name: str, layout: TableLayout) -> Target:
+    """Return the Delta table of that name, committed by delta-rs. Raises MissingExtraError without
+    deltalake."""
+    from kafkalog.lake.delta.delta_table import DeltaTarget
+    from kafkalog.lake.manifest_rows import TABLE as MANIFEST
+
+    return DeltaTarget(place.location(name), layout, place.location(MANIFEST))
 
 
 def iceberg_table(

@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from kafkalog.errors import OptionError, StatePositionError
 from kafkalog.lake.decoded_columns import NO_COLUMNS, DecodedColumns, Field, merged_columns
-from kafkalog.lake.delta_positions import DELTA_LOG
+from kafkalog.lake.delta.delta_positions import DELTA_LOG
 from kafkalog.lake.layout import TableLayout, TableOutput
 from kafkalog.lake.manifest_rows import TABLE as RUNS
 from kafkalog.lake.manifest_rows import manifest_rows

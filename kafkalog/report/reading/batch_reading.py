@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -45,14 +46,15 @@ def shown_topics(column: pa.Array, topics: Sequence[str | None]) -> pa.Array:
 
 
 def read_batches(
-    views: Views, longest: frozenset[str], topics: Sequence[str | None]
+    views: Views, longest: frozenset[str], topics: Sequence[str | None], until_ms: int = _NO_YEAR_MS
 ) -> BatchesSection:
     """Return sums over batches; `longest` are the directories of the replicas whose records
-    count."""
-    times = rows_of_view(views, "batches", (_TIME,), _kept_times, _TIMES).table
+    count. No stretch of time has batches that are later than `until_ms`."""
+    kept = partial(_kept_times, until_ms=until_ms)
+    times = rows_of_view(views, "batches", (_TIME,), kept, _TIMES).table
     spread = _spread(times)
     grid = TimeGrid(0, 1, 0) if spread is None else grid_over(*spread)
-    sums = BatchSums(longest, topics, grid)
+    sums = BatchSums(longest, topics, grid, until_ms)
     of_tasks = rows_of_view(views, "batches", _COLUMNS, sums, _TOTALS)
     totals = as_rows(_summed([of_tasks.table]).to_pylist())
     of_records = [row for row in totals if not row.is_control]
@@ -66,12 +68,12 @@ def read_batches(
     )
 
 
-def _kept_times(batches: Batches) -> Iterator[pa.RecordBatch]:
+def _kept_times(batches: Batches, until_ms: int) -> Iterator[pa.RecordBatch]:
     """Yield some of the times of a task, with how many each stands for."""
     found = [np.zeros(0, np.int64)]
     for batch in batches:
         times = integers(batch.column(0).fill_null(-1))
-        found.append(times[(times >= 0) & (times < _NO_YEAR_MS)])
+        found.append(times[(times >= 0) & (times < _NO_YEAR_MS) & (times <= until_ms)])
     times = np.sort(np.concatenate(found))
     if len(times):
         places = np.linspace(0, len(times) - 1, min(len(times), _KEPT_TIMES)).astype(np.int64)
@@ -94,7 +96,8 @@ def _spread(kept: pa.Table) -> tuple[int, int, int, int] | None:
 @dataclass(frozen=True, slots=True)
 class BatchSums:
     """Sums over the batches of a task by topic, null for those that are not shown; codec; stretch
-    of time, -1 for times before the grid and without one, `grid.stretches` for later ones; power of
+    of time, -1 for times before the grid and without one, `grid.stretches` for those after it or
+    after `until_ms`; power of
     two of the size; and whether they are control batches. Uncompressed bytes, and those measured in
     the file, are of batches that can be decoded; records are those of each partition's longest
     copy."""
@@ -102,6 +105,7 @@ class BatchSums:
     longest: frozenset[str]
     topics: Sequence[str | None]
     grid: TimeGrid
+    until_ms: int = _NO_YEAR_MS
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Yield the sums."""
@@ -134,6 +138,7 @@ class BatchSums:
     def _stretches(self, times: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         grid, found = self.grid, integers(times.fill_null(-1))
         inside = np.minimum((found - grid.begin_ms) // grid.every_ms, grid.stretches)
+        inside = np.where(found > self.until_ms, grid.stretches, inside)
         is_before = (found < grid.begin_ms) | (integers(times.is_null().cast(pa.int64())) == 1)
         return np.where(is_before, -1, inside)
 

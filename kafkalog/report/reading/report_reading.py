@@ -51,8 +51,10 @@ def read_report(views: Views, request: ReportRequest) -> Report:
     if len(clusters) > 1:
         raise OptionError("LOG_DIR", ", ".join(clusters), "log directories of one cluster")
     topics = [row.topic for row in storage.topics]
-    batches = read_batches(views, longest_copies(segments), topics)
     at, at_ms = request.at, request.at.at_ms
+    # Of a past time nothing later is drawn.
+    until = {} if at.is_now else {"until_ms": at_ms}
+    batches = read_batches(views, longest_copies(segments), topics, **until)
     return Report(
         __version__,
         at,

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kafkalog.errors import OptionError, RefusedOptionError, SchemaError
+from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError, SchemaError
 from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.messages.avro_schemas import read_avro_schema
 from kafkalog.messages.schema_registry import SCHEMAS_TOPIC
@@ -41,10 +41,16 @@ class PayloadKind(Enum):
         """Whether payloads are Protobuf: Spark needs a descriptor and a message's name."""
         return self in (PayloadKind.PROTOBUF, PayloadKind.CONFLUENT_PROTOBUF)
 
+    @property
+    def is_avro(self) -> bool:
+        """Whether payloads are Avro: Spark needs the jar of spark-avro."""
+        return self in (PayloadKind.AVRO, PayloadKind.CONFLUENT_AVRO)
+
 
 @dataclass(frozen=True, slots=True)
 class DecodingRequest:
-    """How to decode one column. `schemas_topic` are paths that hold the topic `_schemas`."""
+    """How to decode one column. `schemas_topic` are paths that hold the topic `_schemas`;
+    with `registry`, a URL or a directory, they are not read."""
 
     column: str
     kind: PayloadKind
@@ -53,6 +59,7 @@ class DecodingRequest:
     schema_id: int | None
     schemas_topic: tuple[str, ...]
     mode: str
+    registry: str | None = None
 
     @property
     def is_pinned(self) -> bool:
@@ -78,6 +85,7 @@ class DecodingOptions:
     value_message: str | None = None
     value_schema_id: int | None = None
     schemas_topic: str | None = None
+    schema_registry: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +138,13 @@ def _shared_options() -> list[Callable[..., Any]]:
         help=f"For confluent formats: the directory of {SCHEMAS_TOPIC}-0, or a log directory with "
         "it; without it PATH... are searched.",
     )
-    return [*options, topic]
+    registry = click.option(
+        "--schema-registry",
+        metavar="URL|DIR",
+        help="For confluent formats: read the schemas from the registry at this URL, or from files "
+        f"named by their ids, such as DIR/7.avsc, instead of {SCHEMAS_TOPIC}.",
+    )
+    return [*options, topic, registry]
 
 
 def _column_options(column: str) -> list[Callable[..., Any]]:
@@ -170,12 +184,20 @@ def decoding_requests(
     requests = [
         request for column in COLUMNS if (request := _request(options, paths, mode, column))
     ]
-    if options.schemas_topic and not any(request.kind.is_confluent for request in requests):
-        allowed = "nothing, unless a format is one of Confluent's"
-        raise OptionError("--schemas-topic", options.schemas_topic, allowed)
+    given = {"--schemas-topic": options.schemas_topic, "--schema-registry": options.schema_registry}
+    if all(given.values()):
+        raise ConflictingOptionsError(*given)
+    for name, place in given.items():
+        if place and not any(request.kind.is_confluent for request in requests):
+            raise OptionError(name, place, "nothing, unless a format is one of Confluent's")
     for request in requests:
         _refuse_schema(request)
     return requests
+
+
+def need_avro(requests: Sequence[DecodingRequest]) -> bool:
+    """Return whether the columns need the jar of spark-avro."""
+    return any(request.kind.is_avro for request in requests)
 
 
 def _refuse_schema(request: DecodingRequest) -> None:
@@ -184,7 +206,7 @@ def _refuse_schema(request: DecodingRequest) -> None:
         return
     if request.kind.is_protobuf:
         descriptor_bytes(request)
-    elif request.kind in (PayloadKind.AVRO, PayloadKind.CONFLUENT_AVRO):
+    elif request.kind.is_avro:
         try:
             read_avro_schema(schema_text(request))
         except SchemaError as error:
@@ -214,8 +236,11 @@ def _request(
     _check(f"--{column}-schema-id", schema_id, takes_id, False)
     if kind is None:
         return None
-    topic = _schemas_topic(options, paths) if kind.is_confluent else ()
-    return DecodingRequest(column, kind, schema, message, schema_id, topic, mode)
+    if not kind.is_confluent:
+        return DecodingRequest(column, kind, schema, message, schema_id, (), mode)
+    place = options.schema_registry
+    topic = () if place else _schemas_topic(options, paths)
+    return DecodingRequest(column, kind, schema, message, schema_id, topic, mode, place)
 
 
 def _check(name: str, value: object, is_taken: bool, is_needed: object) -> None:

@@ -26,7 +26,7 @@ from kafkalog.spark.decoding.decoding_requests import (
     schema_text,
     unusable_schema,
 )
-from kafkalog.spark.session import default_settings
+from kafkalog.spark_versions import PACKAGES, SparkVersion
 
 
 def given_format(request: DecodingRequest, spark: SparkSession) -> SchemaFormat:
@@ -66,8 +66,7 @@ def _check(request: DecodingRequest, spark: SparkSession, decoded: Column) -> No
     except AnalysisException as error:
         if not (error.getCondition() or "").endswith("_NOT_LOADED_SQL_FUNCTIONS_UNUSABLE"):
             raise SchemaError(_in_a_line(error)) from error
-        package = "spark-protobuf" if request.kind.is_protobuf else "spark-avro"
-        how = _how_to_add(package, spark.version)
+        how = _how_to_add(request, SparkVersion.of(spark.version))
         raise OptionError(request.argument("format"), request.kind.value, how) from error
     except Py4JJavaError as error:
         # Not all that spark-avro throws at a schema has a Python error of its own.
@@ -94,11 +93,14 @@ def _in_a_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _how_to_add(package: str, version: str) -> str:
-    artifact = f"org.apache.spark:{package}_2.13:{version}"
-    delta = default_settings()["spark.jars.packages"]
+def _how_to_add(request: DecodingRequest, version: SparkVersion) -> str:
+    if request.kind.is_protobuf:
+        package, artifact = "spark-protobuf", version.protobuf_package
+    else:
+        package, artifact = "spark-avro", version.avro_package
+    packages = ",".join(filter(None, (artifact, version.delta_package)))
     return (
         f"the jar of {package}, which is not on the class path: give spark-submit --conf "
-        f"spark.jars.packages={artifact},{delta} (the latter for Delta tables), and "
-        "`python jobs/...` the same in PYSPARK_SUBMIT_ARGS='--conf ... pyspark-shell'"
+        f"{PACKAGES}={packages} (with Delta's, for Delta tables), and "
+        "`kafkalog job` the same in PYSPARK_SUBMIT_ARGS='--conf ... pyspark-shell'"
     )

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
-from kafkalog.errors import OptionError, SchemaError
+from kafkalog.errors import OptionError, RefusedOptionError, SchemaError
 from kafkalog.lake.decoded_columns import Differences, merged_type
 from kafkalog.log_lines import logger
 from kafkalog.messages.avro_schemas import (
@@ -37,6 +37,7 @@ from kafkalog.messages.schema_registry import (
 )
 from kafkalog.spark.decoding.decoding_requests import DecodingRequest, PayloadKind
 from kafkalog.spark.decoding.given_schemas import check_avro
+from kafkalog.spark.decoding.registry_sources import registry_at
 
 _logger = logger(__name__)
 _Read = TypeVar("_Read")
@@ -48,7 +49,13 @@ _REGISTRY_TYPES = {
 
 
 def read_registry(request: DecodingRequest, spark: SparkSession) -> SchemaRegistry:
-    """Return the schemas in the segments of `_schemas`."""
+    """Return the schemas in the segments of `_schemas`, or of the registry that is given. Raises
+    OptionError for one that cannot be read."""
+    if request.registry is not None:
+        try:
+            return registry_at(request.registry)
+        except SchemaError as error:
+            raise RefusedOptionError("--schema-registry", str(error)) from error
     reader = spark.read.format("kafkalog").option("subscribe", SCHEMAS_TOPIC)
     reader = reader.option("columns", "offset,key,value").option("mode", request.mode)
     rows = reader.load(list(request.schemas_topic)).orderBy("offset").collect()

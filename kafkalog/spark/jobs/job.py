@@ -207,17 +207,25 @@ def run_job(run: Callable[[], int], in_words_of: click.Command | None = None) ->
     They name options as the command does that is given as `in_words_of`."""
     command = in_words_of or click.Command(None)
     with redirect_stdout(_ForPeople(sys.stdout)), redirect_stderr(_ForPeople(sys.stderr)):
-        return _run(run, command)
+        return ended(lambda: _noted(run), command)
 
 
-def _run(run: Callable[[], int], command: click.Command) -> int:
+def _noted(run: Callable[[], int]) -> int:
+    """Run a job's body, and say at its end what it could not read."""
+    with noted_unreadable_by_all() as noted:
+        code = run()
+        for line in noted.lines():
+            print(line, file=sys.stderr)
+        sys.stdout.flush()
+        return noted.exit_code(code)
+
+
+def ended(run: Callable[[], int], command: click.Command) -> int:
+    """Run a job's body, or one of several parts of it; say what ends it, and return the exit
+    code."""
     try:
-        with missing_extras_named(), noted_unreadable_by_all() as noted, stopped_by_exceptions():
-            code = run()
-            for line in noted.lines():
-                print(line, file=sys.stderr)
-            sys.stdout.flush()
-            return noted.exit_code(code)
+        with missing_extras_named(), stopped_by_exceptions():
+            return run()
     except StoppedError as stopped:
         return stopped.exit_code
     except KeyboardInterrupt:

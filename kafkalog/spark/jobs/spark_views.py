@@ -4,30 +4,42 @@ them again."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import TypeVar
+from functools import partial
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from kafkalog.columns.arrays import fixed_width, of_values
+from kafkalog.spark.delta_commit import session_setting
 from kafkalog.spark.kept_rows import KeptRows, kept_rows, kept_together
-from kafkalog.spark.lake.task_groups import in_tasks, pickled, results
+from kafkalog.spark.lake.task_groups import RESULT, in_places, in_tasks, pickled, results
+from kafkalog.spark.session import parallelism
 from kafkalog.spark.source.batch_reader import KafkaLogReader, ReadGroup
 from kafkalog.spark.source.projection import view_schema
 from kafkalog.spark.tables import local_rows
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.engine import AskedView, Options, is_of_absent_topic
+from kafkalog.views.engine import AskedView, Options, Step, is_of_absent_topic
 from kafkalog.views.local_views import view_option_texts, view_options
 from kafkalog.views.planning.planning import Read, planned_groups
 
+# The number of the place that something is for, and what it is, pickled.
+_PASSED_ON = "place int, data binary"
+# What the JVM gives a task at once of what others passed on; its own limit is 64 MiB.
+_SMALL_BATCHES = "spark.sql.execution.arrow.maxBytesPerBatch", str(4 * 1024 * 1024)
 # Each task gets the plan of all others too; Spark's own planning gives it its own alone.
 _FEW_SEGMENTS = 10_000
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+_Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,64 @@ class SparkViews:
             found = in_tasks(self.spark, items, lambda item: iter([pickled([*run(item)])]))
             yield from chain.from_iterable(results(found))
 
+    @property
+    def cores(self) -> int:
+        """How many tasks run at once."""
+        return parallelism(self.spark)
+
+    def shuffled(
+        self,
+        read: Callable[[_Item], Iterable[tuple[int, Any]]],
+        items: Sequence[_Item],
+        *steps: Step,
+    ) -> Iterator[Any]:
+        """Yield what the last step makes."""
+        last = steps[-1]
+
+        def made(batches: _Batches) -> _Batches:
+            for place, passed in _received(batches):
+                yield from map(pickled, last.make(place, passed))
+
+        with session_setting(self.spark, *_SMALL_BATCHES):
+            found = results(self._passed_on(read, items, steps).mapInArrow(made, RESULT))
+        yield from found
+
+    def shuffled_rows(
+        self,
+        read: Callable[[_Item], Iterable[tuple[int, Any]]],
+        items: Sequence[_Item],
+        schema: pa.Schema,
+        *steps: Step,
+    ) -> KeptRows:
+        """Return the same as rows: few are in the driver, many in Spark's memory."""
+        last = steps[-1]
+
+        def made(batches: _Batches) -> _Batches:
+            for place, passed in _received(batches):
+                yield from last.make(place, passed)
+
+        with session_setting(self.spark, *_SMALL_BATCHES):
+            passed_on = self._passed_on(read, items, steps)
+            return kept_rows(passed_on.mapInArrow(made, from_arrow_schema(schema)))
+
+    def _passed_on(
+        self,
+        read: Callable[[_Item], Iterable[tuple[int, Any]]],
+        items: Sequence[_Item],
+        steps: Sequence[Step],
+    ) -> DataFrame:
+        """Return what the last step has, each in the partition of its place."""
+
+        def pass_on(item: _Item) -> _Batches:
+            yield from map(_passed, read(item))
+
+        rows = in_tasks(self.spark, items, pass_on, _PASSED_ON)
+        for step, after in zip(steps, [*steps[1:], None], strict=True):
+            rows = in_places(rows, step.places, "place")
+            if after is not None:
+                rows = rows.mapInArrow(partial(_step, step), _PASSED_ON)
+        return rows
+
     def frame(self, asked: AskedView) -> DataFrame:
         """Return the rows of a view as a DataFrame, which reads each time that it is used."""
         columns = None if asked.columns is None else ",".join(asked.columns)
@@ -80,3 +150,29 @@ class SparkViews:
             return reduce(tasks.read(ReadGroup(reads)))
 
         return in_tasks(self.spark, planned_groups(parsed, list(logs)), read, result)
+
+
+def _step(step: Step, batches: _Batches) -> _Batches:
+    for place, passed in _received(batches):
+        yield from map(_passed, step.make(place, passed))
+
+
+def _passed(each: tuple[int, Any]) -> pa.RecordBatch:
+    """Return what is passed on to a place as a row of _PASSED_ON."""
+    place, passed = each
+    columns = (
+        fixed_width(np.array([place]), pa.int32()),
+        of_values([pickle.dumps(passed)], pa.binary()),
+    )
+    return pa.RecordBatch.from_arrays(list(columns), names=["place", "data"])
+
+
+def _received(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[Any]]]:
+    """Yield the places of a partition, and what was passed on to each."""
+    rows = (
+        (place.as_py(), data.as_buffer())
+        for batch in batches
+        for place, data in zip(*batch.columns, strict=True)
+    )
+    for place, own in groupby(rows, itemgetter(0)):
+        yield place, (pickle.loads(data) for _, data in own)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from pyspark.sql import Row
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.lake.delta_positions import RESTORE, DeltaCommit, Parse, positions_at
+from kafkalog.lake.delta.delta_positions import RESTORE, DeltaCommit, Parse, positions_at
 from kafkalog.spark.delta_commit import newest_commits
 
 if TYPE_CHECKING:

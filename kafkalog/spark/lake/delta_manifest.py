@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 from kafkalog.errors import StatePositionError
+from kafkalog.lake.delta.delta_layout import why_not_by_tasks
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.manifest_rows import TABLE as MANIFEST
 from kafkalog.lake.manifest_rows import manifest_rows
@@ -21,7 +22,6 @@ from kafkalog.spark.delta_commit import (
     last_version,
     no_files_in_checksum,
     table_detail,
-    why_not_by_tasks,
 )
 from kafkalog.spark.tables import spark_schema, with_table_schema
 from kafkalog.views.planning.ingest_positions import WRITER, IngestPositions

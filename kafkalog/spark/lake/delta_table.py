@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, StringType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 from pyspark.sql.utils import is_remote
 
-from kafkalog.errors import OptionError, SchemaError, StatePositionError
+from kafkalog.errors import StatePositionError
 from kafkalog.lake.decoded_columns import (
     DECODED_COLUMNS,
     NO_COLUMNS,
     DecodedColumns,
     merged_columns,
 )
+from kafkalog.lake.delta.delta_commits import written_meanwhile
+from kafkalog.lake.delta.delta_layout import fitting_layout, records_schema, why_not_by_tasks
 from kafkalog.lake.layout import RECORDS, PartitionBy, TableLayout, TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
@@ -33,8 +35,6 @@ from kafkalog.spark.delta_commit import (
     newest_commits,
     no_files_in_checksum,
     table_detail,
-    why_not_by_tasks,
-    written_meanwhile,
 )
 from kafkalog.spark.lake.delta_history import History, any_of, last_written, newest_positions
 from kafkalog.spark.lake.delta_manifest import DeltaManifest
@@ -57,23 +57,10 @@ _LATEST = 20
 _COMMENT = "comment"
 # The property of tables whose columns can become wider.
 _TYPE_WIDENING = "delta.enableTypeWidening"
-_TIME_COLUMNS = {
-    PartitionBy.DAY: StructField(
-        "day", DateType(), metadata={_COMMENT: "Day of the timestamp in UTC, null without one"}
-    ),
-    PartitionBy.HOUR: StructField(
-        "hour",
-        StringType(),
-        metadata={
-            _COMMENT: "Hour of the timestamp in UTC, such as 2026-11-23-14; null without one"
-        },
-    ),
-}
 _TIME_VALUES = {
     PartitionBy.DAY: F.to_date,
     PartitionBy.HOUR: lambda name: F.date_format(name, "yyyy-MM-dd-HH"),
 }
-_OTHER_TABLE = "the table has other columns than records; give another name or --output-dir"
 
 
 class DeltaTarget:
@@ -293,14 +280,14 @@ class DeltaTarget:
         return StructType([*spark_schema(RECORDS), *self._decoded])
 
     def _schema(self, layout: TableLayout) -> StructType:
-        times = [_TIME_COLUMNS[by] for by in layout.partition_by if by in _TIME_COLUMNS]
-        return StructType([*self._records(), *times])
+        decoded = [each.jsonValue() for each in self._decoded]
+        return StructType.fromJson(records_schema(decoded, layout))
 
     def _partition_columns(self) -> list[str]:
         return [each.value for each in self._layout.partition_by]
 
     def _with_time_columns(self, rows: DataFrame) -> DataFrame:
-        times = [by for by in self._layout.partition_by if by in _TIME_COLUMNS]
+        times = [by for by in self._layout.partition_by if by in _TIME_VALUES]
         return rows.withColumns({by.value: _TIME_VALUES[by]("timestamp") for by in times})
 
     def _fitting_layout(self, decoded: DecodedColumns) -> TableLayout:
@@ -312,21 +299,8 @@ class DeltaTarget:
         detail, schema = table_detail(self._table()), self._frame().schema
         types = {each.name: each.dataType for each in schema}
         self._merge_decoded(decoded, schema, detail.properties)
-        found, given = list(detail.partitionColumns), self._partition_columns()
-        if given and found != given:
-            own = f"--partition-by {' --partition-by '.join(found)}" if found else "no partitions"
-            raise OptionError("--partition-by", ", ".join(given), f"{own}, as {self._place} has it")
-        known = {each.value for each in PartitionBy}
-        if not known.issuperset(found):
-            raise SchemaError(f"{self._place} is partitioned by {', '.join(found)}: {_OTHER_TABLE}")
-        layout = replace(self._layout, partition_by=tuple(PartitionBy(each) for each in found))
-        for field in self._schema(layout):
-            if field.name not in DECODED_COLUMNS and types.get(field.name) != field.dataType:
-                has = types[field.name].simpleString() if field.name in types else "missing"
-                wanted = field.dataType.simpleString()
-                raise SchemaError(
-                    f"{self._place}: column {field.name} is {has}, not {wanted}: {_OTHER_TABLE}"
-                )
+        fields = [each.jsonValue() for each in schema]
+        layout = fitting_layout(self._place, self._layout, detail.partitionColumns, fields)
         if any(types.get(each.name) != each.dataType for each in self._decoded):
             self._add_columns(layout)
         return layout

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kafkalog.errors import KafkaLogError, OptionError
+from kafkalog.errors import KafkaLogError, OptionError, RefusedOptionError
 from kafkalog.lake.export_report import TopicRow, topic_rows
 from kafkalog.lake.formats.targets import DELTA, FORMATS, requested_place
 from kafkalog.lake.table_options import TableRequest
@@ -25,6 +25,7 @@ from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.options.option_names import named_as_parameters
 from kafkalog.views.options.options import Isolation, Mode
 from kafkalog.views.planning.state_sources import found_sources
+from kafkalog.words import name_suggestions
 
 _TIMES = {"from_time": "from_ms", "until_time": "until_ms"}
 # Options that are keywords of other names here, or that only the job has.
@@ -32,6 +33,7 @@ _NOT_HERE = {"topics", "from_ms", "until_ms", "offsets", "starting_offsets_out"}
 _OF_TABLES, _OF_DECODING = (
     {each.name for each in fields(kind)} for kind in (TableRequest, TableDecodingOptions)
 )
+_NAMED = ("log_dirs", "output", "format", "topics", "mode")
 _DEFAULTS: dict[str, Any] = {
     "topics": (),
     "topic_pattern": None,
@@ -64,13 +66,12 @@ def export(
 
     `format` is delta, iceberg or parquet. `log_dirs` is a path or several, `topics` a topic or
     several, all but internal ones by default. `options` are those of the job, as Python values:
-    `topic_pattern`, `suppress` (a file of identifiers), `isolation_level`,
-    `from_time` and `until_time` (datetimes with a time zone, or
-    milliseconds since 1970), `max_future_ms`, `full_refresh`, `catalog`, `table`,
-    `table_per_topic`, `partition_by` (`["topic", "day"]`), `target_file_bytes`, `compression` and
-    `compression_level`, and those that decode keys and values: `value_format`, `value_schema`,
-    `value_message`, `value_schema_id`, the same for `key`, `schemas_topic`, `drop_decoded_bytes`
-    and `merge_schema`.
+    `topic_pattern`, `suppress` (a file of identifiers), `isolation_level`, `from_time` and
+    `until_time` (datetimes with a time zone, or milliseconds since 1970), `max_future_ms`,
+    `full_refresh`, `catalog`, `table`, `table_per_topic`, `partition_by` (`["topic", "day"]`),
+    `target_file_size`, `compression` and `compression_level`, and those that decode keys and
+    values: `value_format`, `value_schema`, `value_message`, `value_schema_id`, the same for `key`,
+    `schemas_topic`, `schema_registry`, `drop_decoded_bytes` and `merge_schema`.
 
     Raises OptionError, LogDirError for a path without Kafka's files, and StatePositionError where
     the logs do not continue the table, or another run has written meanwhile.
@@ -78,7 +79,8 @@ def export(
     known = {*_DEFAULTS, *_TIMES, *_OF_TABLES, *_OF_DECODING} - _NOT_HERE
     for name in options:
         if name not in known:
-            raise OptionError("export", name, sorted(known))
+            named = name_suggestions([name], {*_NAMED, *known})
+            raise RefusedOptionError(name, f"there is no such argument: {named}")
     if format not in FORMATS:
         raise OptionError("format", format, FORMATS)
     try:
@@ -97,7 +99,7 @@ def export(
         runs, _ = export_tables(spark, settings, found_sources(read_options), requests)
     except KafkaLogError as error:
         # What jobs and commands share names their options, or those of the source.
-        own = {"log_dirs", "output", "format", "topics", "mode", *known}
+        own = {*_NAMED, *known}
         error.args = (named_as_parameters(str(error), own),)
         raise
     return topic_rows(runs)

@@ -18,19 +18,10 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.lake.export_plan import ExportPlan
 from kafkalog.lake.export_task import ExportTask
 from kafkalog.lake.layout import RECORDS
-from kafkalog.lake.written_file import WrittenFile
+from kafkalog.lake.written_file import OnReport, Report, WrittenFile, no_report
 from kafkalog.messages.payload_formats import ID_PREFIX_BYTES
 from kafkalog.spark.decoding.decoding_requests import COLUMNS
-from kafkalog.spark.lake.task_groups import (
-    RESULT,
-    OnReport,
-    Report,
-    in_tasks,
-    no_report,
-    pickled,
-    reported_files,
-    results,
-)
+from kafkalog.spark.lake.task_groups import RESULT, in_tasks, pickled, reported_files, results
 from kafkalog.spark.tables import spark_schema
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.reading.read_plan import SegmentRead, pieces

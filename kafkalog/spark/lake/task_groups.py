@@ -1,11 +1,19 @@
-"""Tasks of Spark that each have a group of work of their own, and report what they have done."""
+"""Tasks of Spark that each have a group of work of their own, and report what they have done.
+
+1. Item number n of the list is the work of task number n, and of no other.
+2. A task can run twice, at the same time too: what it writes has names of its own, and counts only
+   when the driver has seen its report.
+3. Results come back in the order of the items.
+4. A report arrives once for each task that has ended well. It is for progress and totals; what must
+   be exact is in the results.
+"""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from pyspark.accumulators import AccumulatorParam
@@ -13,25 +21,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kafkalog.columns.arrays import integers, of_values
-from kafkalog.lake.written_file import WrittenFile
+from kafkalog.lake.written_file import OnReport, Report, WrittenFile, no_report
 from kafkalog.spark.tables import local_rows
 
 # The columns of what tasks return by `pickled`.
 RESULT = "result binary"
-
-
-class Report(NamedTuple):
-    """What a task reports that has ended well: the bytes of segments that it read, its files."""
-
-    read_bytes: int
-    files: tuple[WrittenFile, ...]
-
-
-OnReport = Callable[[Report], None]
-
-
-def no_report(report: Report) -> None:
-    """Take a report, and do nothing."""
 
 
 class _Reports(AccumulatorParam[list[Report]]):
@@ -88,6 +82,14 @@ def in_tasks(
                 yield from run(pickle.loads(packed[number]))
 
     return spark.range(0, len(groups), 1, len(groups)).mapInArrow(run_groups, schema)
+
+
+def in_places(rows: DataFrame, places: int, column: str) -> DataFrame:
+    """Return the rows in as many partitions as there are places, each in that of its place, which a
+    column names. Spark 4.0 puts some places into one partition."""
+    if hasattr(DataFrame, "repartitionById"):
+        return rows.repartitionById(places, column)
+    return rows.repartition(places, column)
 
 
 def pickled(result: object) -> pa.RecordBatch:

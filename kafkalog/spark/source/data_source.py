@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import pyspark
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from kafkalog.spark.source.batch_reader import KafkaLogReader
 from kafkalog.spark.source.projection import projected_columns, view_schema
 from kafkalog.spark.source.quiet_workers import quieten_planner
+from kafkalog.spark_versions import WITH_STREAM_LIMITS, SparkVersion
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.reading.offset_ranges import TimeRule
 from kafkalog.views.options.options import read_options
@@ -42,13 +44,21 @@ class KafkaLogDataSource(DataSource):
         return KafkaLogReader(options, projected_columns(options.view, schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        from kafkalog.spark.source.stream_reader import KafkaLogStreamReader
-
         given = stream_options(self.options)
         options = replace(given, read=given.read.by_time_rule(_clock()))
         # The process that asks for the reader keeps it, and calls all that plans.
         use_file_access(options.read.file_access)
-        return KafkaLogStreamReader(options, projected_columns(options.read.view, schema))
+        columns = projected_columns(options.read.view, schema)
+        if SparkVersion.of(pyspark.__version__)[:2] >= WITH_STREAM_LIMITS:
+            from kafkalog.spark.source.limited_stream_reader import LimitedStreamReader
+
+            return LimitedStreamReader(options, columns)
+        from kafkalog.spark.source.stream_reader import KafkaLogStreamReader
+
+        options.refuse_limits(
+            f"a stream without limits, or Spark 4.2: this is {pyspark.__version__}"
+        )
+        return KafkaLogStreamReader(options, columns)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         from kafkalog.spark.source.segment_writing import KafkaLogWriter

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from pyspark.sql.types import StructType
 
-from kafkalog.errors import OptionError, SchemaError
+from kafkalog.errors import SchemaError
 from kafkalog.schemas import table_json
 from kafkalog.views.options.options import ReadOptions, View
-
-# Exactly the columns of Spark's own Kafka source.
-KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
-HEADERS_COLUMN = "headers"
-
-VIEW_TABLES = {view: view.value for view in View} | {View.FAULTS: View.BYTE_RANGES.value}
+from kafkalog.views.options.view_columns import VIEW_TABLES, view_columns
 
 
 def whole_schema(view: View) -> StructType:
@@ -27,31 +23,14 @@ def table_struct(table: str) -> StructType:
     return StructType.fromJson(json.loads(table_json(table)))
 
 
-def chosen_columns(view: str, whole: StructType, columns: tuple[str, ...]) -> StructType:
-    """Return the columns that option `columns` names, in its order. Raises OptionError."""
-    unknown = [name for name in columns if name not in whole.names]
-    if unknown:
-        allowed = f"columns of view {view}: {', '.join(whole.names)}"
-        raise OptionError("columns", ", ".join(unknown), allowed)
-    if len(set(columns)) < len(columns):
-        raise OptionError("columns", ", ".join(columns), "each column once")
-    return StructType([whole[name] for name in columns])
-
-
 def view_schema(options: ReadOptions) -> StructType:
     """Return the columns that a read gives where the user gives no schema."""
-    schema = whole_schema(options.view)
-    if options.columns is not None:
-        return chosen_columns(options.view.value, schema, options.columns)
-    if options.view is not View.RECORDS:
-        return schema
-    metadata = [name for name in schema.names if name not in (*KAFKA_COLUMNS, HEADERS_COLUMN)]
-    wanted = [
-        *KAFKA_COLUMNS,
-        *([HEADERS_COLUMN] if options.include_headers else []),
-        *(metadata if options.include_metadata else []),
-    ]
-    return StructType([schema[name] for name in wanted])
+    return of_columns(whole_schema(options.view), view_columns(options))
+
+
+def of_columns(whole: StructType, columns: Sequence[str]) -> StructType:
+    """Return some columns of a schema, in the order given."""
+    return StructType([whole[name] for name in columns])
 
 
 def projected_columns(view: View, schema: StructType) -> tuple[str, ...]:

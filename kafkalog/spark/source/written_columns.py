@@ -19,8 +19,9 @@ from kafkalog.lake.decoded_columns import DECODED_COLUMNS
 from kafkalog.lake.layout import RECORDS, PartitionBy
 from kafkalog.lake.record_rows import NAMES_IN_RECORDS
 from kafkalog.schemas import table_fields
-from kafkalog.spark.source.projection import HEADERS_COLUMN, KAFKA_COLUMNS, whole_schema
+from kafkalog.spark.source.projection import whole_schema
 from kafkalog.views.options.options import View
+from kafkalog.views.options.view_columns import HEADERS_COLUMN, KAFKA_COLUMNS
 
 _PAYLOADS = ("key", "value")
 _PRODUCER = ("producerId", "producerEpoch", "sequence")

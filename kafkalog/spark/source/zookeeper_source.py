@@ -9,10 +9,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kafkalog.log_lines import logger
-from kafkalog.spark.source.projection import chosen_columns, known_columns, table_struct
+from kafkalog.spark.source.projection import known_columns, of_columns, table_struct
 from kafkalog.spark.source.quiet_workers import quieten_planner
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.views.options.zookeeper_options import (
+from kafkalog.views.options.view_columns import chosen_columns
+from kafkalog.views.options.zookeeper.zookeeper_options import (
     ZookeeperOptions,
     ZookeeperView,
     read_zookeeper_options,
@@ -45,7 +46,7 @@ class ZookeeperDataSource(DataSource):
         whole = table_struct(ZOOKEEPER_VIEW_TABLES[options.view])
         if options.columns is None:
             return whole
-        return chosen_columns(options.view.value, whole, options.columns)
+        return of_columns(whole, chosen_columns(options.view.value, whole.names, options.columns))
 
     def reader(self, schema: StructType) -> ZookeeperReader:
         options = read_zookeeper_options(self.options)

@@ -5,12 +5,13 @@ Rules: docs/format.md F95 to F99, F930 and F931.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
 from kafkalog.errors import DataLossError, OptionError
+from kafkalog.format.offsets import OffsetSpan
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.log_lines import logger
 from kafkalog.storage.partition_log import PartitionLog
@@ -107,7 +108,11 @@ TimeLookup = Callable[[PartitionLog, int, int], TimeAnswer]
 
 @dataclass(frozen=True, slots=True)
 class OffsetRequest:
-    """Which offsets to read. `starting_option` and `ending_option` name what the user set."""
+    """Which offsets to read. `starting_option` and `ending_option` name what the user set.
+
+    `within` has the offsets that a filter leaves of some partitions: whoever asks takes no other
+    row, and a log may lack some of them.
+    """
 
     starting: OffsetLimit = Everything()
     ending: OffsetLimit = Everything()
@@ -117,6 +122,7 @@ class OffsetRequest:
     fail_on_data_loss: bool = True
     end_rule: EndRule = EndRule.LOG_END
     time_rule: TimeRule | None = None
+    within: Mapping[TopicPartition | None, OffsetSpan] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,7 @@ class OffsetRange:
     `requested_start` and `requested_end` are offsets that the user named. Only a reader of the last
     segment finds out that one is beyond the log's end. `passed_over` are records, by offset, that
     are as late as a requested time and doubtful, so that the range does not begin or end with them.
+    `is_filtered` says that a filter has made the range smaller.
     """
 
     start: int
@@ -134,10 +141,19 @@ class OffsetRange:
     requested_start: int | None = None
     requested_end: int | None = None
     passed_over: tuple[DoubtfulRecord, ...] = ()
+    is_filtered: bool = False
 
     @property
     def is_empty(self) -> bool:
         return self.end is not None and self.end <= self.start
+
+    def within(self, span: OffsetSpan | None) -> OffsetRange:
+        """Return the part of the range that lies in a span, all of it without one."""
+        if span is None:
+            return self
+        start = max(self.start, span.start)
+        end = span.end if self.end is None else min(self.end, span.end)
+        return replace(self, start=start, end=max(start, end), is_filtered=True)
 
 
 def offset_range(
@@ -165,9 +181,10 @@ def offset_range(
         raise OptionError(
             request.ending_option if is_requested else "stopAt", f"offset {end}", allowed
         )
-    return OffsetRange(
+    found = OffsetRange(
         start, end, bounds.start_offset, requested_start, requested_end, times.passed_over(end)
     )
+    return found.within(None if request.within is None else request.within.get(log.topic_partition))
 
 
 class _AskedTimes:

@@ -234,7 +234,7 @@ def segment_reads(
     )
     is_requested = offsets.requested_start is not None or offsets.requested_end is not None
     # Only a reader of the last segment sees that requested offsets lie beyond the log's end.
-    needs_last = is_requested or not offsets.is_empty
+    needs_last = is_requested or not (offsets.is_empty or offsets.is_filtered)
     start, end = shared.first_offset, shared.end_offset
     return LogReads(shared, segments_within(log.segments, start, end, needs_last=needs_last))
 

@@ -1,12 +1,13 @@
 """A segment as a broker has it once it has opened its files: its length and its offset index.
 
-Rules: docs/format.md F117 and F118.
+Rules: docs/format.md F117, F118 and F971.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
@@ -17,18 +18,39 @@ from kafkalog.format.side_files.indexes import (
     whole_entries,
 )
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.recovery.framing import Frame, frames
+from kafkalog.storage.recovery.framing import Frame, Readable, frames
 from kafkalog.storage.recovery.producer_state import BrokerStartError, refuse_unreadable
+
+
+class FilePart:
+    """The bytes of a file from a position on, as a file of its own."""
+
+    def __init__(self, file: InputFile, begin: int, size: int) -> None:
+        self._file = file
+        self._begin = begin
+        self.size = size
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return bytes, as `InputFile` does."""
+        return self._file.read(self._begin + position, min(size, self.size - position))
 
 
 @dataclass(slots=True)
 class LoadedSegment:
-    """`size` is how much of the file counts: less than all of it after a cut."""
+    """`size` is how much of the file counts: less than all of it after a cut. A segment that has
+    been split off another one begins at the position `begin` of that one's file."""
 
     base_offset: int
     path: str
     size: int
     offset_entries: list[OffsetEntry] = field(default_factory=list)
+    begin: int | None = None
+
+    @contextmanager
+    def opened(self) -> Iterator[Readable]:
+        """Open the file, or the part of it that the segment is."""
+        with InputFile(self.path) as file:
+            yield file if self.begin is None else FilePart(file, self.begin, self.size)
 
     def frames_from(self, offset: int, end: int | None = None) -> Iterator[Frame]:
         """Yield the batches from the first on that ends at or after `offset`, found by the index.
@@ -41,7 +63,7 @@ class LoadedSegment:
             raise BrokerStartError(f"{self.path}: its index has the position {position}")
         limit = self.size if end is None else end
         try:
-            with InputFile(self.path) as file:
+            with self.opened() as file:
                 found = False
                 for frame in frames(file, position, limit):
                     found = found or frame.header.last_offset >= offset

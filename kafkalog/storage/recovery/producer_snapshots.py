@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry, read_producer_snapshot
-from kafkalog.storage.files.files import InputFile, read_bytes
-from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame
+from kafkalog.storage.files.files import read_bytes
+from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame, Readable
 from kafkalog.storage.recovery.loaded_segment import LoadedSegment
 from kafkalog.storage.recovery.producer_state import (
     BrokerStartError,
@@ -97,14 +97,14 @@ class ProducerStateLoader:
                 if segment.base_offset in to_take:
                     self.take_snapshot()
                 end = segment.position_of(end_offset) if segment is last else None
-                with InputFile(segment.path) as file:
+                with segment.opened() as file:
                     for frame in segment.frames_from(start, end):
                         if frame.header.magic >= LATEST_FORMAT:
                             self._add(segment, file, frame)
         self.end_offset = end_offset
         self.take_snapshot()
 
-    def _add(self, segment: LoadedSegment, file: InputFile, frame: Frame) -> None:
+    def _add(self, segment: LoadedSegment, file: Readable, frame: Frame) -> None:
         # Only recovery stops at a control batch that cannot be read; here a broker does not go on.
         try:
             add_to_producers(file, frame, self.state)

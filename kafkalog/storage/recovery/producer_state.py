@@ -17,7 +17,12 @@ from kafkalog.format.transaction_marker import ABORT, TransactionMarker
 
 
 class BrokerStartError(KafkaLogError):
-    """What is in a log directory keeps a broker from starting."""
+    """What is in a log directory keeps a broker from starting, or, unless it `ends_process`, from
+    using that directory (docs/format.md F966)."""
+
+    def __init__(self, detail: str, *, ends_process: bool = True) -> None:
+        super().__init__(detail)
+        self.ends_process = ends_process
 
 
 def refuse_unreadable(error: CorruptDataError) -> None:
@@ -25,7 +30,8 @@ def refuse_unreadable(error: CorruptDataError) -> None:
     cuts a log there. Rule: docs/format.md F78."""
     if error.fault == Fault.UNREADABLE.label:
         raise BrokerStartError(
-            f"{error}: a broker takes the log directory offline, and ends where it has no other"
+            f"{error}: a broker takes the log directory offline, and ends where it has no other",
+            ends_process=False,
         ) from error
 
 

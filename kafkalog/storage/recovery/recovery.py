@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
@@ -26,18 +27,27 @@ from kafkalog.format.side_files.leader_epochs import (
     without_end,
     without_start,
 )
-from kafkalog.storage.files.files import InputFile, list_directory, read_bytes, read_text
+from kafkalog.storage.files.files import list_directory, read_bytes, read_text
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog
+from kafkalog.storage.recovery.framing import frames
 from kafkalog.storage.recovery.loaded_segment import LoadedSegment, read_index_entries
 from kafkalog.storage.recovery.producer_snapshots import DAY_MS, ProducerStateLoader, SnapshotFiles
 from kafkalog.storage.recovery.producer_state import BrokerStartError, refuse_unreadable
 from kafkalog.storage.recovery.segment_recovery import (
+    LARGEST_RELATIVE_OFFSET,
     InvalidOffsetError,
+    OffsetOverflowError,
     SegmentRecovery,
     recover_segment,
 )
-from kafkalog.storage.recovery.temporary_files import dropped_files, finished_swaps, is_replaced
+from kafkalog.storage.recovery.temporary_files import (
+    SWAP,
+    dropped_files,
+    finished_swaps,
+    is_replaced,
+    refused_names,
+)
 
 _INDEXES = (".index", ".timeindex", ".txnindex")
 _SEGMENT_FILES = (".log", *_INDEXES)
@@ -94,18 +104,22 @@ class Cut:
 class RecoveryPlan:
     """What becomes of a partition's directory.
 
-    `files` are names and sizes once the broker runs; None is a size that depends on the broker's
-    settings. Where it would not start, `start_error` says why, and the rest is as far as it came.
-    A snapshot of the cluster's metadata has what lies below `kept_in_snapshot`.
+    `replaced_segments` are those whose records are in a finished swap. `files` are names and sizes
+    once the broker runs; None is a size that depends on the broker's settings. Where it would not
+    start, `start_error` says why, and the rest is as far as it came; `ends_process` is False where
+    that only takes the log directory offline (F966). A snapshot of the cluster's metadata has what
+    lies below `kept_in_snapshot`.
     """
 
     log_start_offset: int = 0
     log_end_offset: int | None = None
     start_error: str | None = None
+    ends_process: bool = True
     kept_in_snapshot: int = 0
     cuts: list[Cut] = field(default_factory=list)
     recovered_segments: list[int] = field(default_factory=list)
     deleted_segments: list[int] = field(default_factory=list)
+    replaced_segments: list[int] = field(default_factory=list)
     deleted_snapshots: list[int] = field(default_factory=list)
     written_snapshots: list[int] = field(default_factory=list)
     leader_epochs: list[EpochStart] = field(default_factory=list)
@@ -119,6 +133,7 @@ def plan_recovery(directory: str, settings: RecoverySettings) -> RecoveryPlan:
         loader.load()
     except BrokerStartError as error:
         loader.plan.start_error = str(error)
+        loader.plan.ends_process = error.ends_process
     loader.note_snapshots()
     return loader.plan
 
@@ -134,6 +149,8 @@ class _Loader:
         # Where the bytes are of a file that the broker would have renamed by now.
         self._paths = {entry.name: entry.path for entry in entries}
         self._segments: list[LoadedSegment] = []
+        # Segments that are split off others, by the names of the files that they become.
+        self._parts: dict[str, LoadedSegment] = {}
         self._snapshots = SnapshotFiles(
             {
                 base_offset: entry.path
@@ -145,11 +162,12 @@ class _Loader:
     def load(self) -> None:
         """All passes. Raises BrokerStartError."""
         plan, settings = self.plan, self._settings
+        self._refuse_names()
         self._read_leader_epochs()
         self._finish_swaps(self._drop_temporary_files())
-        self._load_segments()
+        self._split_as_needed(self._load_segments)
         if not settings.is_clean_shutdown:
-            self._recover_unflushed()
+            self._split_as_needed(self._recover_unflushed)
         main = self._producer_loader()
         end_offset = self._log_end(main)
         plan.leader_epochs = without_end(plan.leader_epochs, end_offset)
@@ -175,6 +193,56 @@ class _Loader:
         for offset in snapshots.taken:
             plan.files[_name(offset, ".snapshot")] = None
 
+    def _split_as_needed(self, load: Callable[[], None]) -> None:
+        """Run a pass again after each split of a segment whose offsets overflow. Rule: F971."""
+        while True:
+            try:
+                load()
+                return
+            except OffsetOverflowError:
+                self._split(self._recovered)
+
+    def _split(self, segment: LoadedSegment) -> None:
+        """Put segments in the place of one, each of which has as many of its batches as its index
+        can hold."""
+        begins: list[tuple[int, int]] = []
+        with segment.opened() as file:
+            for frame in frames(file):
+                header = frame.header
+                if not begins or header.last_offset - begins[-1][0] > LARGEST_RELATIVE_OFFSET:
+                    begins.append((header.base_offset, frame.position))
+        files, number = self.plan.files, self._place_of(segment)
+        for kind in _SEGMENT_FILES:
+            files.pop(_name(segment.base_offset, kind), None)
+        self._snapshots.remove(segment.base_offset)
+        ends = [*(position for _, position in begins[1:]), segment.size]
+        parts = []
+        for (base_offset, position), end in zip(begins, ends, strict=True):
+            begin = (segment.begin or 0) + position
+            part = LoadedSegment(base_offset, segment.path, end - position, [], begin)
+            name = _name(base_offset, ".log")
+            self._parts[name] = part
+            self._paths[name] = segment.path
+            files[name] = part.size
+            files[_name(base_offset, ".index")] = files[_name(base_offset, ".timeindex")] = None
+            parts.append(part)
+        self._segments[number : number + 1] = parts
+        self.plan.recovered_segments.clear()
+
+    def _place_of(self, segment: LoadedSegment) -> int:
+        """Return the number of a segment; of one that is being loaded, after all others."""
+        bases = [each.base_offset for each in self._segments]
+        return bisect_left(bases, segment.base_offset)
+
+    def _refuse_names(self) -> None:
+        refused = refused_names(self.plan.files)
+        if refused:
+            names = ", ".join(refused)
+            raise BrokerStartError(
+                f"{names}: a broker ends at such a name, which does not begin with an offset of "
+                "64 bits and a dot"
+            )
+
     def _read_leader_epochs(self) -> None:
         try:
             text = read_text(self._epochs_path)
@@ -182,7 +250,7 @@ class _Loader:
             self.plan.leader_epochs = sorted(read_leader_epochs(text)) if text else []
         except CorruptDataError as error:
             refuse_unreadable(error)
-            raise BrokerStartError(f"{LEADER_EPOCHS}: {error}") from error
+            raise BrokerStartError(f"{LEADER_EPOCHS}: {error}", ends_process=False) from error
 
     def _drop_temporary_files(self) -> list[str]:
         """Drop what was on its way out or half cleaned; the names of finished swaps."""
@@ -205,6 +273,8 @@ class _Loader:
             for name in list(self.plan.files):
                 if is_replaced(name, first, end):
                     del self.plan.files[name]
+                    if name.endswith(".log") and f"{name}{SWAP}" not in swaps:
+                        self.plan.replaced_segments.append(int(name[:20]))
                     if name.endswith(".snapshot"):
                         self._snapshots.remove(int(name[:20]))
         for name in swaps:
@@ -227,18 +297,17 @@ class _Loader:
 
     def _load_segments(self) -> None:
         files = self.plan.files
+        self._segments = []
         for name in sorted(files):
             kind = "." + name.rpartition(".")[2]
             base_offset = _offset_of(name, kind)
             if base_offset is None:
-                if kind == ".log" and len(name) == 24 and _DIGITS.fullmatch(name[:20]):
-                    raise BrokerStartError(f"{name}: its offset has more than 64 bits")
                 continue
             if kind in _INDEXES and _name(base_offset, ".log") not in files:
                 del files[name]
             if kind != ".log":
                 continue
-            segment = self._opened(base_offset)
+            segment = self._parts.get(name) or self._opened(base_offset)
             has_index = _name(base_offset, ".index") in files
             files.setdefault(_name(base_offset, ".timeindex"), 0)
             if not has_index or self._has_bad_transaction_index(base_offset):
@@ -279,7 +348,8 @@ class _Loader:
             is_clean_shutdown=False,
         )
         self.plan.recovered_segments.append(segment.base_offset)
-        with InputFile(segment.path) as file:
+        self._recovered = segment
+        with segment.opened() as file:
             found = recover_segment(
                 file,
                 segment.base_offset,
@@ -305,7 +375,8 @@ class _Loader:
 
     def _cut(self, segment: LoadedSegment, position: int, reason: str) -> None:
         name = _name(segment.base_offset, ".log")
-        self.plan.cuts.append(Cut(name, position, reason))
+        file = name if segment.begin is None else os.path.basename(segment.path)
+        self.plan.cuts.append(Cut(file, (segment.begin or 0) + position, reason))
         self.plan.files[name] = segment.size = position
 
     def _recover_unflushed(self) -> None:

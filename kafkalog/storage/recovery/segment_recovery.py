@@ -18,11 +18,15 @@ from kafkalog.storage.recovery.producer_state import (
     refuse_unreadable,
 )
 
-_LARGEST_RELATIVE_OFFSET = 2**31 - 1
+LARGEST_RELATIVE_OFFSET = 2**31 - 1
 
 
 class InvalidOffsetError(Exception):
     """Offsets that cannot go into an index: a broker then empties the segment."""
+
+
+class OffsetOverflowError(Exception):
+    """An offset too far from the segment's base for its index: a broker splits the segment."""
 
 
 @dataclass(slots=True)
@@ -57,8 +61,8 @@ def recover_segment(
 ) -> SegmentRecovery:
     """Recover a segment as a broker does; `producers` and `epochs` are brought up to date.
 
-    Raises InvalidOffsetError where the broker would empty the segment, and BrokerStartError where
-    it would not start.
+    Raises InvalidOffsetError where the broker would empty the segment, OffsetOverflowError where it
+    would split it, and BrokerStartError where it would not start.
     """
     found = SegmentRecovery(base_offset, file.size)
     last_index_position = 0
@@ -98,10 +102,9 @@ def _check_range(header: BatchHeader, base_offset: int) -> None:
         raise BrokerStartError(
             f"a batch that ends at offset {header.last_offset} in the segment of {base_offset}"
         )
-    if relative > _LARGEST_RELATIVE_OFFSET:
-        raise BrokerStartError(
-            f"offset {header.last_offset} is too far from the segment's base {base_offset}: "
-            "brokers split such a segment, kafkalog does not plan that"
+    if relative > LARGEST_RELATIVE_OFFSET:
+        raise OffsetOverflowError(
+            f"offset {header.last_offset} is too far from the segment's base {base_offset}"
         )
 
 

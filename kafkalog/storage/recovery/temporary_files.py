@@ -1,13 +1,30 @@
-"""Files in a partition's directory that are on their way in or out, and what a broker that starts
-does with them. Rule: docs/format.md F117.
+"""Files in a partition's directory that are on their way in or out, or have names that a broker
+does not expect, and what it does with them when it starts. Rules: docs/format.md F117 and F961.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterable
 
 DELETED, CLEANED, SWAP = ".deleted", ".cleaned", ".swap"
 _OFFSET_DIGITS = 20
+# Files that a broker takes for part of a log by the end of their name.
+_PARTS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", CLEANED, SWAP)
+_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
+_DIGITS = re.compile(r"[0-9]{20}")
+
+
+def refused_names(names: Iterable[str]) -> list[str]:
+    """Return the files whose names end as those of a log's parts and do not begin with an offset: a
+    broker ends when it meets one. Rule: F961."""
+    return sorted(name for name in names if name.endswith(_PARTS) and not _has_offset(name))
+
+
+def _has_offset(name: str) -> bool:
+    number = name[: name.index(".")]
+    matches = _DIGITS.fullmatch(number) or _NUMBER.fullmatch(number)
+    return matches is not None and -(2**63) <= int(number) < 2**63
 
 
 def finished_swaps(names: Collection[str]) -> list[str]:

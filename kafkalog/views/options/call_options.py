@@ -1,24 +1,37 @@
-"""`kafkalog.read`: Python values as options of `format("kafkalog")`."""
+"""`kafkalog.read` and `kafkalog.scan`: Python values as options of `format("kafkalog")`."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.storage.reading.offset_ranges import EARLIEST, LATEST
+from kafkalog.views.options.options import OPTION_NAMES
+from kafkalog.words import name_suggestions, time_ms
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Topics = str | Sequence[str] | Mapping[str, Iterable[int]]
 OffsetLimits = tuple[int | None, int | None]
 OffsetsGiven = OffsetLimits | Mapping[str, Mapping[int, OffsetLimits]]
 TimeValue = datetime | int | str
-Timestamps = tuple[datetime | int | None, datetime | int | None]
 OptionValue = str | int | bool
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIMES = {"asOf": "as_of", "fromTimestamp": "from_time", "untilTimestamp": "until_time"}
+_ARGUMENTS = ("columns", "topics", "offsets", "as_of", "from_time", "until_time")
+# Options that an argument with another name sets, or that are about brokers.
+_NOT_HERE = ("path", "paths", "columns", *_TIMES)
+_FORMER_NAMES = {"timestamps": "use from_time and until_time"}
+_SOURCE_NAMES = {
+    key: name
+    for name in OPTION_NAMES
+    if name not in _NOT_HERE and "." not in name
+    for key in (name.lower(), re.sub("[A-Z]", lambda letter: f"_{letter[0]}", name).lower())
+}
 _WHOLE_TOPICS = 'partitions as well, {"orders": [0, 1]}, where offsets are for all of them'
 
 
@@ -33,26 +46,41 @@ def options_of_call(
     columns: str | Sequence[str] | None = None,
     topics: Topics | None = None,
     offsets: OffsetsGiven | None = None,
-    timestamps: Timestamps | None = None,
+    from_time: TimeValue | None = None,
+    until_time: TimeValue | None = None,
     as_of: TimeValue | None = None,
     **options: OptionValue,
 ) -> dict[str, str]:
-    """Return the values as options of the source. Raises OptionError if there is no such option."""
-    given = option_texts(options)
+    """Return the values as options of the source. Other options have the source's names, or these
+    with underscores: `isolation_level` is isolationLevel. Raises OptionError for an argument that
+    is none of them."""
+    given = option_texts({_source_name(name): value for name, value in options.items()})
     if columns is not None:
         given["columns"] = columns if isinstance(columns, str) else ",".join(columns)
     if topics is not None:
         given |= _topics(topics)
     if offsets is not None:
         given |= _offsets(offsets, topics)
-    if as_of is not None:
-        given["asOf"] = as_of if isinstance(as_of, str) else str(milliseconds("as_of", as_of))
-    if timestamps is not None:
-        names = ("fromTimestamp", "untilTimestamp")
-        for name, time in zip(names, timestamps, strict=True):
-            if time is not None:
-                given[name] = str(milliseconds("timestamps", time))
+    times = {"asOf": as_of, "fromTimestamp": from_time, "untilTimestamp": until_time}
+    for (name, option), time in zip(_TIMES.items(), times.values(), strict=True):
+        if time is not None:
+            given[name] = str(milliseconds(option, time))
     return given
+
+
+def _source_name(name: str) -> str:
+    """Return the source's name of an argument."""
+    found = _SOURCE_NAMES.get(name.lower())
+    if found is not None or "." in name:
+        return found or name
+    known = {*_ARGUMENTS, *map(with_underscores, _SOURCE_NAMES.values())}
+    meant = _FORMER_NAMES.get(name) or name_suggestions([name], sorted(known))
+    raise RefusedOptionError(name, f"there is no such argument: {meant}")
+
+
+def with_underscores(name: str) -> str:
+    """Return the name that an option of the source has in Python."""
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
 
 
 def option_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
@@ -91,8 +119,14 @@ def _offsets(offsets: OffsetsGiven, topics: Topics | None) -> dict[str, str]:
     return given
 
 
-def milliseconds(name: str, time: datetime | int) -> int:
-    """Return the first whole millisecond that is not before a time."""
+def milliseconds(name: str, time: TimeValue) -> int:
+    """Return the first whole millisecond that is not before a time. Raises OptionError for a text
+    that is not a time, and for a datetime without a time zone."""
+    if isinstance(time, str):
+        try:
+            return time_ms(time)
+        except ValueError as error:
+            raise OptionError(name, time, f"a time: {error}") from None
     if not isinstance(time, datetime):
         return time
     if time.tzinfo is None:

@@ -327,6 +327,26 @@ def index_interval_option(meaning: str) -> Decorator:
     )
 
 
+def kafka_version_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --kafka, received as `kafka`: the version that starts."""
+    return click.option(
+        "--kafka",
+        metavar="VERSION",
+        help="The version of Kafka that starts, such as 4.4; by default the newest that is known, "
+        "and 3.9 for log directories of a broker with ZooKeeper.",
+    )(function)
+
+
+def broker_user_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --user, received as `user`: who runs the broker."""
+    return click.option(
+        "--user",
+        metavar="NAME",
+        help="The user who runs the broker, by name or number: owners and modes are checked for "
+        "it; by default the owner of most files.",
+    )(function)
+
+
 def shutdown_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --shutdown, received as `shutdown`."""
     return click.option(
@@ -391,6 +411,12 @@ def format_option(formats: Sequence[str], meaning: str, *, default: str | None) 
         show_default=default is not None,
         help=meaning,
     )
+
+
+def output_option(meaning: str) -> Decorator:
+    """Add --output, received as `output`, None without it."""
+    path = click.Path(dir_okay=False)
+    return click.option("--output", metavar="FILE", type=path, help=meaning)
 
 
 def mode_option(default: Mode) -> Decorator:

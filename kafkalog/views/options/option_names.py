@@ -27,12 +27,7 @@ _ERROR = re.compile(
 )
 _WORD = re.compile(r"\w+")
 # Where a parameter's name is not the option's with underscores.
-_PARAMETERS = {
-    "--output-dir": "output",
-    "--target-file-size": "target_file_bytes",
-    "--topic": "topics",
-    "PATH": "log_dirs",
-}
+_PARAMETERS = {"--output-dir": "output", "--topic": "topics", "PATH": "log_dirs"}
 _CAMEL_CASE = re.compile(r"\b[a-z]+(?:[A-Z][a-z]+)+\b")
 _WITH_DASHES = re.compile(r"(?<![\w/-])--[a-z][a-z-]*[a-z]")
 

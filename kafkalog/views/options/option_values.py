@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from enum import Enum
 from typing import TypeVar
 
@@ -46,9 +47,7 @@ class OptionValues:
             elif key.lower().startswith(STORAGE_PREFIX):
                 self._storage[key.lower().removeprefix(STORAGE_PREFIX)] = str(value)
             else:
-                raise OptionError(
-                    key, value, "an option named " + ", ".join(sorted(known, key=str.lower))
-                )
+                raise OptionError(key, value, _named(key, known))
 
     def storage(self) -> tuple[tuple[str, str], ...]:
         """Return the options `storage.*` by the lower-case rest of their names, sorted."""
@@ -136,6 +135,13 @@ class OptionValues:
         if value is None:
             return ()
         return tuple(_path_list(name, value)) if value.startswith("[") else (value,)
+
+
+def _named(wanted: str, known: Sequence[str]) -> str:
+    near = get_close_matches(wanted.lower(), [name.lower() for name in known], n=2)
+    guess = [name for name in known if name.lower() in near]
+    suggestion = f"did you mean {' or '.join(guess)}? There are " if guess else ""
+    return f"an option: {suggestion}{', '.join(sorted(known, key=str.lower))}"
 
 
 def _path_list(name: str, value: str) -> list[str]:

@@ -36,6 +36,17 @@ class StreamOptions:
     min_offsets: int | None
     max_trigger_delay_ms: int
 
+    def refuse_limits(self, allowed: str) -> None:
+        """Raise OptionError where a micro-batch is to be limited, with what is allowed."""
+        limits = {
+            MAX_OFFSETS: self.max_offsets,
+            MAX_BYTES: self.max_bytes,
+            MIN_OFFSETS: self.min_offsets,
+        }
+        for name, value in limits.items():
+            if value is not None:
+                raise OptionError(name, value, allowed)
+
 
 def stream_options(given: Mapping[str, str]) -> StreamOptions:
     """Parse and check the options of a stream. Raises OptionError naming the option."""

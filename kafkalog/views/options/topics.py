@@ -13,6 +13,7 @@ from kafkalog.storage.log_dir.former_topics import has_whole_name
 from kafkalog.storage.names import INTERNAL_TOPICS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.options.option_values import OptionValues
+from kafkalog.words import name_suggestions
 
 SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN = TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
 
@@ -45,13 +46,13 @@ class TopicChoice:
             present = {log.topic for log in found}
             missing = [topic for topic in self.subscribe if topic not in present]
             if missing:
-                raise _missing(SUBSCRIBE, ",".join(missing), sorted(filter(None, present)))
+                raise _missing(SUBSCRIBE, missing, [*filter(None, present)])
             return [log for log in found if log.topic in self.subscribe]
         if self.assign is not None:
             keys = {log.topic_partition for log in found}
             absent = [f"{topic}-{partition}" for topic, partition in self.assign - keys]
             if absent:
-                raise _missing(ASSIGN, ",".join(sorted(absent)), sorted(log.name for log in found))
+                raise _missing(ASSIGN, sorted(absent), [log.name for log in found])
             return [log for log in found if log.topic_partition in self.assign]
         if self.pattern is None:
             return [log for log in found if log.is_named or not _is_extra(log)]
@@ -94,9 +95,9 @@ def _is_extra(log: PartitionLog) -> bool:
     return log.topic in INTERNAL_TOPICS or log.is_former
 
 
-def _missing(option: str, missing: str, present: list[str]) -> OptionError:
-    shown = ", ".join(present[:20]) + (", …" if len(present) > 20 else "")
-    return OptionError(option, missing, f"what the log directories hold: {shown or 'nothing'}")
+def _missing(option: str, missing: list[str], present: list[str]) -> OptionError:
+    held = name_suggestions(missing, present) if present else "nothing"
+    return OptionError(option, ",".join(missing), f"what the log directories hold: {held}")
 
 
 def topic_choice(options: OptionValues) -> TopicChoice:

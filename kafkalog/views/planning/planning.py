@@ -130,7 +130,9 @@ def _groups(
     _refuse_tiered(options.view, logs)
     if options.view in PARTITION_VIEWS:
         # Others, such as `segments`, need no replay of the cluster's metadata.
-        needs_configs = options.view in PLAN_VIEWS
+        needs_configs = options.view in PLAN_VIEWS or (
+            options.view is View.RECOVERY_PLAN and options.as_of_ms
+        )
         configs = options.configs.of_logs(found) if needs_configs else options.configs.of_files()
         before = _copies_before(options, logs)
         partitions = [

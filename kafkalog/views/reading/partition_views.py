@@ -112,7 +112,8 @@ def read_partition(
 
 
 def _recovery_plan(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
-    yield recovery_row(read.log, _recovery_settings(read.log, options))
+    retention = read.retention if options.as_of_ms else None
+    yield recovery_row(read.log, _recovery_settings(read.log, options), retention)
 
 
 def _recovery_settings(log: PartitionLog, options: ReadOptions) -> RecoverySettings:

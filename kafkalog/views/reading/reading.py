@@ -1,4 +1,16 @@
-"""A task's half of a read: a segment's file into Arrow record batches of the requested columns."""
+"""A task's half of a read: a segment's file into Arrow record batches of the requested columns.
+
+1. The plan is complete: a task lists no directory, and opens the file of its segment alone, and
+   what the plan names beside it.
+2. Rows come in the order of the file, in batches of a bounded number of rows.
+3. A row has the requested columns, of the view's schema, and no others.
+4. Only records between the offsets of the plan are rows; control records where the view has them.
+5. Bytes that cannot become rows are reported once, with position and offsets: as an error where
+   the mode is FAILFAST, else in the log.
+6. A segment that a broker renames meanwhile is found under its new name; one that is deleted is
+   named and left out.
+7. Memory does not grow with the segment.
+"""
 
 from __future__ import annotations
 

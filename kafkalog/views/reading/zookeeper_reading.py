@@ -21,7 +21,11 @@ from kafkalog.inspection.zookeeper.znode_columns import (
 )
 from kafkalog.inspection.zookeeper.zookeeper_commits import commit_rows
 from kafkalog.views.options.options import Mode
-from kafkalog.views.options.zookeeper_options import STATE_VIEWS, ZookeeperOptions, ZookeeperView
+from kafkalog.views.options.zookeeper.zookeeper_options import (
+    STATE_VIEWS,
+    ZookeeperOptions,
+    ZookeeperView,
+)
 from kafkalog.views.reading.zookeeper_damage import reported_damage
 from kafkalog.zookeeper.data_dir import DataDir
 from kafkalog.zookeeper.log_reading import OnFinding

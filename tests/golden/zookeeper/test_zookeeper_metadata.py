@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
-from kafkalog.views.options.zookeeper_options import read_zookeeper_options
+from kafkalog.views.options.zookeeper.zookeeper_options import read_zookeeper_options
 from kafkalog.views.reading.zookeeper_reading import read_data_dir
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from tests.support.golden.znodes import Row, listing

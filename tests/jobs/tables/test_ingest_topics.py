@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.errors import StatePositionError
-from kafkalog.lake.delta_positions import read_positions
+from kafkalog.lake.delta.delta_positions import read_positions
 from kafkalog.lake.export_plan import ExportPlan, plan_export
 from kafkalog.lake.layout import TableLayout
 from kafkalog.lake.output_directory import OutputDirectory

@@ -10,12 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyspark
 import pytest
 from pyspark.sql import Row, SparkSession
 
 from jobs.reconstruct_state import main
 from kafkalog.spark.jobs.job import ExitCode
+from kafkalog.spark.session import VERSION
 from tests.support.jobs.job_runs import needs_delta, written_schema
 from tests.support.jobs.state_runs import run_state
 from tests.support.messages.registry_records import (
@@ -25,7 +25,7 @@ from tests.support.messages.registry_records import (
     removed,
     subject_deleted,
 )
-from tests.support.repository import ROOT
+from tests.support.repository import ROOT, delta_jars
 from tests.support.spark.avro_jar import needs_avro
 from tests.support.spark.kafka_logs import write_records
 
@@ -277,18 +277,19 @@ def test_the_commands_of_the_document_decode_everything(
 
 @pytest.mark.deep
 def test_without_its_jar_avro_says_what_to_add(tmp_path: Path) -> None:
-    # A session of its own, without the jars that the tests' one has.
+    # A session of its own, with jars of the user's choice: none is fetched then.
     write_records(tmp_path / "logs", "plain-0", [(b"1", b"\x02")])
     job, output = str(ROOT / "jobs" / "reconstruct_state.py"), str(tmp_path / "out")
     given = [*AS_ASKED.split(), "--output-dir", output, "--value-format", "avro"]
     environment = {name: text for name, text in os.environ.items() if "SPARK" not in name}
+    jars = ",".join(str(jar) for jar in delta_jars() if "avro" not in jar.name)
     done = subprocess.run(
         [sys.executable, job, str(tmp_path / "logs"), *given, "--value-schema", '"long"'],
-        env=environment,
+        env=environment | {"PYSPARK_SUBMIT_ARGS": f"--jars {jars} pyspark-shell"},
         capture_output=True,
         text=True,
         timeout=240,
     )
     assert done.returncode == ExitCode.WRONG_ARGUMENTS
-    wanted = f"spark.jars.packages=org.apache.spark:spark-avro_2.13:{pyspark.__version__}"
+    wanted = f"spark.jars.packages={VERSION.avro_package}"
     assert wanted in done.stderr.splitlines()[-1]

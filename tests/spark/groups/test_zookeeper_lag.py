@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.errors import OptionError
-from kafkalog.questions.zookeeper_cluster import zookeeper_input
+from kafkalog.questions.zookeeper.zookeeper_cluster import zookeeper_input
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
 from kafkalog.storage.log_dir.read_directories import refuse_inside
 from kafkalog.zookeeper.transactions import SetData

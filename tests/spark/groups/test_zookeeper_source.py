@@ -11,7 +11,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.schemas import table_json
-from kafkalog.views.options.zookeeper_options import ZookeeperView
+from kafkalog.views.options.zookeeper.zookeeper_options import ZookeeperView
 from kafkalog.zookeeper.transactions import CreateSession
 from kafkalog.zookeeper.znode import ttl_owner
 from tests.support.repository import Unpack

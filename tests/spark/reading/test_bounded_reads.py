@@ -183,7 +183,8 @@ def test_times_are_a_filter_and_offsets_are_python_values(
         place,
         columns=["partition", "offset", "timestamp"],
         topics=[MULTI],
-        timestamps=(first, end),
+        from_time=first,
+        until_time=end,
     )
     asked = [row for row in rows if first <= row[2].replace(tzinfo=UTC) < end]
     assert sorted(map(tuple, found.collect())) == asked

@@ -1,22 +1,35 @@
 """Each question, asked by the processes of a machine and by Spark's tasks: the same tables."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from kafkalog.coordination.groups.commit_events import HistoryMoments
+from kafkalog.inspection.lag.chosen_rows import ChosenNames
+from kafkalog.inspection.lag.lag_table import LagQuestion
+from kafkalog.lake.state.state_plan import plan_state
 from kafkalog.questions.checks import checks
 from kafkalog.questions.compaction import CompactionRequest, compaction
+from kafkalog.questions.history_summary import HistorySummary, ReadSummary
+from kafkalog.questions.lag import LagRows, facts_of_logs
+from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
 from kafkalog.questions.recovery import RecoveryRequest, recovery
 from kafkalog.questions.retention import RetentionRequest, retention
+from kafkalog.questions.state import State
 from kafkalog.questions.transactions import TransactionSettings, transactions
 from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.engine import LocalViews, Views
+from kafkalog.views.options.state_options import StateRequest
+from kafkalog.views.planning.state_sources import found_sources
 from tests.support.repository import ROOT
 
 AT_MS = 1_795_000_000_000
+# After the groups' last commits.
+NEXT_WEEK_MS = AT_MS + 7 * 86_400_000
 PATHS = [str(ROOT / "examples" / "log-dirs" / "kafka-4.4")]
 
 
@@ -55,13 +68,78 @@ def of_retention(views: Views) -> dict[str, Any]:
     return {"rows": in_order(found.rows), "topics": found.topics, "words": found.words()}
 
 
+def of_lag_history(views: Views) -> dict[str, Any]:
+    settings = LagHistorySettings(NEXT_WEEK_MS, HistoryMoments(0, NEXT_WEEK_MS, True, None))
+    history = LagHistory(views, settings)
+    rows = history.rows.rows()
+    assert not rows.is_empty
+    counted = LagHistory(views, settings)
+    counted.rows.counted()
+    assert counted.words() == history.words()
+    tables = {"rows": rows, "generations": history.rows.generations()}
+    found = {name: in_order(each) for name, each in tables.items()}
+    return {**found, "statuses": history.statuses, "words": history.words()}
+
+
+def of_many_generations(views: Views) -> dict[str, Any]:
+    """As where there are too many for tasks to return them."""
+    history = LagHistory(
+        views, LagHistorySettings(NEXT_WEEK_MS, HistoryMoments(0, NEXT_WEEK_MS, True, None))
+    )
+    history.rows.counted()
+    few = in_order(history.rows.generations())
+    assert few
+    history.rows.summary = HistorySummary(reads=[ReadSummary((), None)])
+    assert in_order(history.rows.generations()) == few
+    return {"generations": few}
+
+
+def of_lag(views: Views) -> dict[str, Any]:
+    question = LagQuestion(NEXT_WEEK_MS, None, True, 7 * 86_400_000)
+    found = LagRows(views, facts_of_logs(views, None), question, ChosenNames(), show=5)
+    rows = in_order(found.rows())
+    assert rows
+    assert found.groups
+    reaches = sorted(found.reaches, key=str)
+    return {"rows": rows, "groups": found.groups, "totals": found.summary.totals, "reach": reaches}
+
+
+def of_state(views: Views) -> dict[str, Any]:
+    rows, partitions, words = state_of(views)
+    assert rows
+    with pytest.MonkeyPatch.context() as patch:
+        # Several tasks read a partition, and pass its keys on by buckets.
+        small = partial(plan_state, most_keys=100, least_bytes=1)
+        patch.setattr("kafkalog.questions.state.plan_state", small)
+        assert state_of(views) == (rows, partitions, words)
+    return {"rows": rows, "partitions": partitions, "words": words}
+
+
+def state_of(views: Views) -> tuple[list[Any], list[Any], list[str]]:
+    request = StateRequest((), "shop.compact", "read_committed", "highWatermark", None, (), True)
+    options = request.options(views.log_dirs, "PERMISSIVE", now_ms=NEXT_WEEK_MS)
+    found = State(views, request, "PERMISSIVE", found_sources(options))
+    return in_order(found.rows()), in_order(found.partitions), found.words()
+
+
 def in_order(rows: Any) -> list[dict[str, Any]]:
     """Tasks of Spark end in any order."""
     return sorted(rows, key=lambda row: str([*row.values()]))
 
 
 @pytest.mark.parametrize(
-    "question", [of_transactions, of_compaction, of_retention, of_checks, of_recovery]
+    "question",
+    [
+        of_transactions,
+        of_compaction,
+        of_retention,
+        of_checks,
+        of_recovery,
+        of_lag_history,
+        of_many_generations,
+        of_lag,
+        of_state,
+    ],
 )
 def test_both_engines_give_the_same_tables(
     spark: SparkSession, question: Callable[[Views], dict[str, Any]]

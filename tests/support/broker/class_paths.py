@@ -26,8 +26,9 @@ def missing_programs() -> list[str]:
     return [program for program in _PROGRAMS if shutil.which(program) is None]
 
 
-def class_path(name: str) -> str:
-    """The class path of `jars/<name>/pom.xml`, all of whose jars exist.
+def class_path(name: str, kafka_version: str | None = None) -> str:
+    """The class path of `jars/<name>/pom.xml`, all of whose jars exist; with `kafka_version` of
+    another release than the pom's own, where it has the property `kafka.version`.
 
     Raises ClassPathError where there is no such pom, no java, no mvn, or where Maven fails.
     """
@@ -37,10 +38,11 @@ def class_path(name: str) -> str:
         raise ClassPathError(f"no class path is called {name!r}; known are {known}")
     if missing := missing_programs():
         raise ClassPathError(f"not on the PATH, and needed to run Kafka: {', '.join(missing)}")
-    cached = _cache_file(name, pom)
+    label = name if kafka_version is None else f"{name}-{kafka_version}"
+    cached = _cache_file(label, pom)
     found = _read_cached(cached)
     if found is None:
-        found = _resolve(pom)
+        found = _resolve(pom, kafka_version)
         _store(cached, found)
     return found
 
@@ -64,11 +66,13 @@ def _all_exist(found: str) -> bool:
     return bool(found) and all(os.path.isfile(jar) for jar in found.split(os.pathsep))
 
 
-def _resolve(pom: Path) -> str:
+def _resolve(pom: Path, kafka_version: str | None) -> str:
     with tempfile.TemporaryDirectory(prefix="kafkalog-class-path-") as scratch:
         output = Path(scratch) / "class-path.txt"
         command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:build-classpath"]
         command.append(f"-Dmdep.outputFile={output}")
+        if kafka_version is not None:
+            command.append(f"-Dkafka.version={kafka_version}")
         _run_maven(command, pom)
         found = output.read_text(encoding="utf-8").strip() if output.is_file() else ""
     if not _all_exist(found):

@@ -46,6 +46,7 @@ def run_tool(
     arguments: Sequence[str],
     *,
     jars: str = "tools",
+    kafka_version: str | None = None,
     java_options: Sequence[str] = QUICK_START,
     stdin: bytes = b"",
     timeout_seconds: float = TOOL_TIMEOUT_SECONDS,
@@ -54,7 +55,14 @@ def run_tool(
 
     Raises ToolError on a non-zero status and when the time is over; the process has ended then.
     """
-    command = ["java", *java_options, "-Dfile.encoding=UTF-8", "-cp", class_path(jars), main_class]
+    command = [
+        "java",
+        *java_options,
+        "-Dfile.encoding=UTF-8",
+        "-cp",
+        class_path(jars, kafka_version),
+    ]
+    command.append(main_class)
     try:
         done = subprocess.run(
             [*command, *arguments],

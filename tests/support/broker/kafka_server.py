@@ -59,6 +59,7 @@ class KafkaServer:
     go, by default a directory in `work_dir`; one that exists must belong to the cluster
     `cluster_id` and to node 1. Partitions of which the metadata knows nothing are useless there:
     the broker renames their directories to `-stray`. `settings` are further ones, or others.
+    `kafka_version` is another release than 4.4.0.
     Without a `port` for clients each start takes a free one.
     """
 
@@ -70,8 +71,10 @@ class KafkaServer:
         cluster_id: str = CLUSTER_ID,
         node_id: int = NODE_ID,
         settings: Mapping[str, object] = MappingProxyType({}),
+        kafka_version: str | None = None,
         port: int | None = None,
     ) -> None:
+        self._kafka_version = kafka_version
         self.work_dir = work_dir.resolve()
         self.log_dir = log_dir.resolve() if log_dir else self.work_dir / "log"
         self.log_file = self.work_dir / "server.log"
@@ -116,7 +119,8 @@ class KafkaServer:
         logging_file = self.work_dir / "log4j2.properties"
         logging_file.write_text(LOGGING, encoding="utf-8")
         command = ["java", "-Xmx512m", f"-Dlog4j2.configurationFile={logging_file}"]
-        command += ["-cp", class_path("broker"), "kafka.Kafka", str(self._settings_file)]
+        jars = class_path("broker", self._kafka_version)
+        command += ["-cp", jars, "kafka.Kafka", str(self._settings_file)]
         with self.log_file.open("ab") as log:
             return subprocess.Popen(
                 command,
@@ -249,7 +253,12 @@ class KafkaServer:
             return
         arguments = ["format", "--cluster-id", self.cluster_id, "--ignore-formatted"]
         arguments += ["--config", str(self._settings_file)]
-        run_tool("kafka.tools.StorageTool", arguments, jars="broker", java_options=QUICK_START)
+        run_tool(
+            *("kafka.tools.StorageTool", arguments),
+            jars="broker",
+            kafka_version=self._kafka_version,
+            java_options=QUICK_START,
+        )
 
     def _wait_until_it_serves(self, process: subprocess.Popen[bytes], port: int) -> None:
         deadline = time.monotonic() + _START_TIMEOUT_SECONDS

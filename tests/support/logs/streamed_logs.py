@@ -12,8 +12,8 @@ from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
 from kafkalog.spark.source.data_source import KafkaLogDataSource
+from kafkalog.spark.source.limited_stream_reader import LimitedStreamReader
 from kafkalog.spark.source.projection import view_schema
-from kafkalog.spark.source.stream_reader import KafkaLogStreamReader
 from kafkalog.views.options.stream_options import stream_options
 
 # Of a partition the offsets that came out, in the order in which they did.
@@ -108,7 +108,7 @@ class DrivenStream:
     def restart(self) -> None:
         """A new process that has nothing but the checkpoint."""
         options = stream_options(self._given)
-        self.reader = KafkaLogStreamReader(options, ("topic", "partition", "offset"))
+        self.reader = LimitedStreamReader(options, ("topic", "partition", "offset"))
         assert KafkaLogDataSource(self._given).schema() == view_schema(options.read)
 
     def trigger(self, *, all_there_is: bool = False) -> int:

@@ -59,7 +59,7 @@ def test_what_is_not_a_size_is_refused(size: str) -> None:
             "--partition-by: 'week' is not valid, expected one of topic",
         ),
         (
-            TableRequest(target_file_bytes=0),
+            TableRequest(target_file_size=0),
             "--target-file-size: 0 is not valid, expected a number of byt",
         ),
     ],

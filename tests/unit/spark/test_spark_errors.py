@@ -3,7 +3,7 @@
 import pytest
 from pyspark.errors import PySparkException
 
-from kafkalog.spark.spark_errors import last_words
+from kafkalog.spark.spark_errors import keep_words, last_words
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,20 @@ def test_an_error_of_several_lines_becomes_one() -> None:
     assert last_words(PySparkException(text))[1] == (
         "cannot resolve x. It is one of a, b; 'Project [x]"
     )
+
+
+class _NeedsJvm(PySparkException):
+    """As an error of the JVM's: it cannot say itself when that has ended."""
+
+    has_jvm = True
+
+    def __str__(self) -> str:
+        assert self.has_jvm
+        return "Data source 'kafkalog' already exists"
+
+
+def test_words_that_are_kept_need_no_jvm_later() -> None:
+    error = _NeedsJvm("")
+    keep_words(error)
+    error.has_jvm = False
+    assert last_words(error) == ("_NeedsJvm", "Data source 'kafkalog' already exists")

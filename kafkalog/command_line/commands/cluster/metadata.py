@@ -20,6 +20,7 @@ _KINDS = (
     *("topic", "partition", "broker", "controller", "config", "acl", "user", "quota"),
     *("feature", "voter", "token"),
 )
+_FEATURE = "feature"
 
 _EPILOG = """\
 \b
@@ -43,6 +44,7 @@ Examples:
   kafkalog metadata '/backup/controller-*' --by acl --as-of 2026-11-21T12:00:00Z
   kafkalog metadata /var/lib/kafka/data --diff 2026-11-21T12:00:00Z end
   kafkalog metadata /var/lib/kafka/data --commands --topic orders
+  kafkalog metadata /var/lib/kafka/data --by feature --kafka 4.1
   kafkalog metadata /var/lib/zookeeper --by partition
 """
 
@@ -79,6 +81,11 @@ def _short_for_by(command: Callable[..., Any]) -> Callable[..., Any]:
     is_flag=True,
     help="Print command lines of Kafka's tools that make topics, configs, quotas and ACLs again.",
 )
+@click.option(
+    "--kafka",
+    metavar="VERSION",
+    help="With --by feature: what this version of Kafka, such as 4.1, refuses of the cluster.",
+)
 @shared.chroot_option
 @click.option("--show-secrets", is_flag=True, help="Show secrets.")
 @table_format_option
@@ -90,6 +97,7 @@ def metadata(
     as_of_offsets: Sequence[PartitionOffset],
     diff: tuple[Moment, Moment] | None,
     commands: bool,
+    kafka: str | None,
     chroot: str | None,
     show_secrets: bool,
     table_format: str,
@@ -104,12 +112,14 @@ def metadata(
     if diff and (commands or as_of is not None or as_of_offsets):
         other = "--as-of" if as_of is not None else AS_OF_OFFSET
         raise ConflictingOptionsError("--diff", "--commands" if commands else other)
+    if kafka is not None:
+        _refuse_beside_kafka(by, has_diff=diff is not None, has_commands=commands)
     until = moment_of(as_of, as_of_offsets)
-    if not commands:
+    if not commands and kafka is None:
         cluster_columns(by, table_format, is_diff=diff is not None)
     if is_of_zookeeper(paths):
-        if diff or as_of_offsets:
-            option = "--diff" if diff else AS_OF_OFFSET
+        if diff or as_of_offsets or kafka is not None:
+            option = "--diff" if diff else AS_OF_OFFSET if as_of_offsets else "--kafka"
             raise RefusedOptionError(option, "needs __cluster_metadata, not files of ZooKeeper")
         older = ZooKeeperRequest(
             tuple(paths), chroot, by, tuple(topics), as_of, show_secrets, table_format
@@ -118,6 +128,17 @@ def metadata(
     if chroot is not None:
         raise RefusedOptionError("--chroot", "needs data directories of ZooKeeper")
     request = Request(tuple(paths), by, tuple(topics), show_secrets, table_format)
+    if kafka is not None:
+        from kafkalog.command_line.metadata.version_tables import VersionRequest
+
+        return VersionRequest(request, kafka).write(until)
     if diff:
         return request.write_changes(*diff)
     return request.write_commands(until) if commands else request.write_rows(until)
+
+
+def _refuse_beside_kafka(by: str | None, *, has_diff: bool, has_commands: bool) -> None:
+    if has_diff or has_commands:
+        raise ConflictingOptionsError("--kafka", "--diff" if has_diff else "--commands")
+    if by != _FEATURE:
+        raise RefusedOptionError("--kafka", f"needs --by {_FEATURE}")

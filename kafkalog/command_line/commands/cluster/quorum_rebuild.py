@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from kafkalog.command_line.terminal import (
     printed_columns,
     table_format_option,
 )
-from kafkalog.coordination.metadata.releases import RELEASES
+from kafkalog.coordination.metadata.releases import made_releases
 from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -128,7 +127,7 @@ class _FeatureType(click.ParamType[tuple[str, int]]):
     "--release-version",
     "release",
     metavar="VERSION",
-    type=click.Choice(RELEASES),
+    type=click.Choice(made_releases()),
     help="With --from-data: the release of Kafka whose features are written, such as 4.4, those of "
     "--feature apart; by default the earliest that the data needs.",
 )
@@ -206,6 +205,7 @@ def _new_directory(
 ) -> NewDirectory:
     """Return what is written beside the records. Raises OptionError for a voter of a dynamic quorum
     whose directory is not known."""
+    from kafkalog.inspection.metadata.new_directory import new_random_id
     from kafkalog.inspection.metadata.quorum import Voter
 
     new = plan.directory(
@@ -213,7 +213,7 @@ def _new_directory(
         tuple(
             Voter(
                 each.voter_id,
-                each.directory_id or (_new_directory_id() if each.voter_id == node_id else None),
+                each.directory_id or (new_random_id() if each.voter_id == node_id else None),
                 (f"{plan.listener_name}://{each.host}:{each.port}",),
             )
             for each in voters
@@ -238,11 +238,3 @@ def _node(voters: Sequence[GivenVoter], node: int | None) -> int:
     if node not in ids:
         raise OptionError("--node", node, f"the id of a voter: {', '.join(map(str, ids))}")
     return node
-
-
-def _new_directory_id() -> str:
-    """Return a random id as Kafka makes it: base64 for URLs that does not begin with a dash."""
-    while True:
-        text = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
-        if not text.startswith("-"):
-            return text

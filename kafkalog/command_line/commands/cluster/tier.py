@@ -14,7 +14,7 @@ from kafkalog.command_line.findings_table import (
     write_verdict,
 )
 from kafkalog.command_line.inputs import refuse_missing
-from kafkalog.command_line.terminal import print_note, printed_columns
+from kafkalog.command_line.terminal import print_note, printed_columns, table_format_option
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -67,7 +67,9 @@ Examples:
 @shared.topic_option()
 @shared.partition_option()
 @answer_options(
-    (_FINDING, _SEGMENT), "Print a row per finding, or per segment in the tier and on the disks."
+    (_FINDING, _SEGMENT),
+    "Print a row per finding, or per segment in the tier and on the disks.",
+    table_format_option,
 )
 def tier(
     paths: Sequence[str],

@@ -7,6 +7,7 @@ import time
 import click
 
 from kafkalog.command_line.findings_table import exit_code
+from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.lake.formats.targets import FORMATS, PARQUET, requested_place
 from kafkalog.lake.table_options import TableRequest, table_options
@@ -15,6 +16,7 @@ from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.ingest_request import IngestRequest, ingest_options
 from kafkalog.views.options.options import Mode
+from kafkalog.views.options.topics_file import TopicRun, topic_runs, topics_file_option, worst_code
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -28,6 +30,7 @@ Examples:
   kafkalog export /var/lib/kafka/data --output-dir /lake/kafka
   kafkalog export /var/lib/kafka/data --output-dir /lake/kafka --table-per-topic
   kafkalog export /var/lib/kafka/data --output-dir /lake/tables --format iceberg
+  kafkalog export /var/lib/kafka/data --output-dir /lake/delta --format delta
   kafkalog export /var/lib/kafka/data --format iceberg --catalog lake --table raw.records
   kafkalog export '/backup/*/orders-*' --output-dir s3://lake/kafka --partition-by day
 """
@@ -40,12 +43,11 @@ Examples:
     required=False,
 )
 @shared.format_option(
-    FORMATS,
-    "Format of the tables. delta needs Java: `kafkalog job ingest-topics` writes it.",
-    default=PARQUET,
+    FORMATS, "Format of the tables. delta needs the extra kafkalog[deltalake].", default=PARQUET
 )
 @table_options
 @ingest_options
+@topics_file_option
 @shared.show_option("topics", default=20)
 @shared.mode_option(Mode.FAILFAST)
 @shared.fail_on_findings_option(default=False)
@@ -60,9 +62,13 @@ def export(
     processes: int | None,
     request: IngestRequest,
     tables: TableRequest,
-) -> ExitCode:
-    """Write the records of topics to Parquet or Iceberg tables, each exactly once."""
+    topics_file: str | None,
+) -> int:
+    """Write the records of topics to Parquet, Iceberg or Delta tables, each exactly once."""
     from kafkalog.command_line.export.run import ExportSettings, run_export
+
+    if topics_file is not None:
+        return _each_topic(topics_file)
 
     directory = absolute_path(output_dir) if output_dir else None
     place = requested_place(table_format, directory, tables)
@@ -70,3 +76,24 @@ def export(
     now_ms = time.time_ns() // 1_000_000
     has_findings = run_export(settings, request, tables, now_ms=now_ms)
     return exit_code(has_findings=has_findings, fails=fail_on_findings)
+
+
+def _each_topic(file: str) -> int:
+    """Run the command for the topics of a file. A topic that fails leaves the others as they
+    are."""
+    from kafkalog.command_line.terminal import print_error, print_text
+    from kafkalog.views.options.option_names import named_as_given
+
+    context = click.get_current_context()
+
+    def run_of(run: TopicRun) -> int:
+        print_text(f"{run.name}:")
+        try:
+            return run.invoked(context)
+        except OptionError as error:
+            said = named_as_given(str(error), context.command)
+            return print_error(said, ExitCode.WRONG_ARGUMENTS)
+        except (KafkaLogError, OSError) as error:
+            return print_error(str(error), ExitCode.UNREADABLE_INPUT)
+
+    return worst_code(map(run_of, topic_runs(file, context)))

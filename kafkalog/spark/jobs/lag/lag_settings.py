@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kafkalog.coordination.groups.burrow import BurrowSettings
-from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
-from kafkalog.coordination.groups.lag_status import LagSettings
-from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames
+from kafkalog.inspection.lag.chosen_rows import ChosenNames
 from kafkalog.inspection.lag.lag_table import LagQuestion
+from kafkalog.views.options.lag_options import LagRequest
 from kafkalog.words import name_suggestions
 
 _MOST_NAMES = 1000
@@ -83,6 +81,19 @@ class ConsumerLagSettings:
     retention_ms: int = OFFSETS_RETENTION_MINUTES * 60_000
     max_lag: int | None = None
 
+    @classmethod
+    def of(cls, request: LagRequest, now_ms: int) -> ConsumerLagSettings:
+        """Return what is requested."""
+        return cls(
+            now_ms,
+            NameFilter(request.groups, request.group_pattern),
+            NameFilter(request.topics, request.topic_pattern),
+            request.read_committed,
+            request.as_of,
+            request.offsets_retention * 60_000,
+            request.max_lag,
+        )
+
     @property
     def question(self) -> LagQuestion:
         """What tasks are asked."""
@@ -92,31 +103,6 @@ class ConsumerLagSettings:
     def chosen(self) -> ChosenNames:
         """The rows that tasks leave out, and which of the given names they look for."""
         return _chosen(self.groups, self.topics)
-
-
-@dataclass(frozen=True, slots=True)
-class LagHistorySettings:
-    """What job lag_history computes: the lag and the statuses of which groups and topics, at which
-    times. `now_ms` is the time of the run."""
-
-    now_ms: int
-    moments: HistoryMoments
-    groups: NameFilter = NameFilter()
-    topics: NameFilter = NameFilter()
-    read_committed: bool = False
-    burrow: BurrowSettings = field(default_factory=BurrowSettings)
-    lag: LagSettings = field(default_factory=LagSettings)
-
-    @property
-    def chosen(self) -> ChosenNames:
-        """The names that tasks look for."""
-        return _chosen(self.groups, self.topics)
-
-    def names_in(self, rows: DataFrame) -> FoundNames:
-        """Return which of them rows of the table have."""
-        return FoundNames(
-            *(self.groups.found_in(rows, "group_id"), self.topics.found_in(rows, "topic"))
-        )
 
 
 def _chosen(groups: NameFilter, topics: NameFilter) -> ChosenNames:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafkalog.errors import LogDirError
 from kafkalog.inspection.metadata.current_topics import find_logs
-from kafkalog.questions.zookeeper_cluster import ZookeeperInput
+from kafkalog.questions.group_parts import refuse_without_commits
+from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperInput
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
 from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.spark.log_rows import commits_complete_from
@@ -35,16 +35,6 @@ class LagViews:
     complete_from: DataFrame
     metadata: DataFrame | None
     zookeeper: ZookeeperLag | None
-
-
-def refuse_without_commits(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> None:
-    """Raise LogDirError where none of the logs has commits of consumer groups."""
-    if all(log.topic != CONSUMER_OFFSETS for log in logs):
-        raise LogDirError(
-            f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
-            "groups commit to; give the log directories of all brokers, or with --zookeeper what "
-            "the oldest groups commit to"
-        )
 
 
 def lag_views(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from kafkalog.inspection.groups.commit_reach import CommitReach, expired_words
 from kafkalog.inspection.lag.lag_table import LagTotals
@@ -49,10 +49,3 @@ def lag_findings(
     if totals.damaged or any(reach.damaged_ranges for reach in reaches):
         found.append("damage")
     return found
-
-
-def status_words(totals: Mapping[str, int]) -> str:
-    """Return how many groups have each status at the end."""
-    names = (name for name in ("OK", "UNKNOWN", "WARN", "ERR") if name in totals)
-    found = ", ".join(f"{totals[name]:,} {name}" for name in names) or "none"
-    return f"{counted(sum(totals.values()), 'group')} at the end: {found}"

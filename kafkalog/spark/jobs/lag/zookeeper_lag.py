@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
 from kafkalog.inspection.zookeeper.zookeeper_commits import history_begin
-from kafkalog.questions.zookeeper_cluster import ZookeeperInput
+from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperInput
 from kafkalog.spark.log_rows import REACH, one_row
 from kafkalog.zookeeper.data_dir_check import data_dir_findings
 

@@ -30,9 +30,16 @@ from kafkalog.lake.state.outdated_rows import (
 from kafkalog.lake.state.state_plan import StatePlan, plan_state
 from kafkalog.lake.state.state_rows import STATE
 from kafkalog.lake.state.state_task import MOST_KEYS, StateFiles, StateTask
-from kafkalog.lake.written_file import WrittenFile
+from kafkalog.lake.written_file import OnReport, WrittenFile
+from kafkalog.questions.state_files import (
+    found_keys,
+    found_outdated,
+    written_changes,
+    written_state,
+)
 from kafkalog.spark.delta_commit import FileChanges, files_of, table_version
 from kafkalog.spark.jobs.job import JobSettings
+from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.spark.jobs.tables.written_tables import (
     commit_files,
     discarded_on_error,
@@ -40,14 +47,6 @@ from kafkalog.spark.jobs.tables.written_tables import (
     write_directory,
 )
 from kafkalog.spark.lake.delta_history import any_of
-from kafkalog.spark.lake.state_files import (
-    found_keys,
-    found_outdated,
-    written_changes,
-    written_state,
-)
-from kafkalog.spark.lake.task_groups import OnReport
-from kafkalog.spark.session import parallelism
 from kafkalog.spark.tables import refuse_other_inputs
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.planning.state_positions import StateRun, StateSource
@@ -94,18 +93,19 @@ def write_state(
         return StateFiles([], 0)
     if not job.is_delta:
         refuse_other_inputs(spark, job.output_dir, STATE, job.table_format, inputs)
-    plan = plan_state(job.paths, job.mode, run, sources, processes=parallelism(spark))
+    views = SparkViews(spark, job.paths, ())
+    plan = plan_state(job.paths, job.mode, run, sources, processes=views.cores)
     path = os.path.join(job.output_dir, STATE)
     if version is None:
-        return _written_directory(spark, path, plan, run)
+        return _written_directory(views, path, plan, run)
     is_whole = _is_whole(run)
     old: list[WrittenFile] = []
     with discarded_on_error(spark, path) as report:
         task = _task(plan, run, path)
         if is_whole:
-            done = written_state(spark, task, plan, report)
+            done = written_state(views, task, plan, report)
         else:
-            done, old = _written_changes(spark, task, plan, run, report)
+            done, old = _written_changes(views, task, plan, run, report)
     commit_files(
         *(spark, job, STATE, FileChanges(old, done.files)),
         version=version,
@@ -116,65 +116,60 @@ def write_state(
     return done
 
 
-def _written_directory(
-    spark: SparkSession, path: str, plan: StatePlan, run: StateRun
-) -> StateFiles:
+def _written_directory(views: SparkViews, path: str, plan: StatePlan, run: StateRun) -> StateFiles:
     """Write a directory of Parquet files in place of the one that is there."""
     done = StateFiles([], 0)
 
     def write(output: TableOutput, report: OnReport) -> list[WrittenFile]:
         nonlocal done
-        done = written_state(spark, _task(plan, run, output.path), plan, report)
+        done = written_state(views, _task(plan, run, output.path), plan, report)
         return done.files
 
-    write_directory(spark, path, STATE, write)
+    write_directory(views.spark, path, STATE, write)
     return done
 
 
 def _written_changes(
-    spark: SparkSession, task: StateTask, plan: StatePlan, run: StateRun, report: OnReport
+    views: SparkViews, task: StateTask, plan: StatePlan, run: StateRun, report: OnReport
 ) -> tuple[StateFiles, list[WrittenFile]]:
     """Write what changes in a table of which other rows stay. Return the new files, and those that
     they take the place of."""
     if run.replaced is not None:
         outdated = dict.fromkeys(run.replaced, Outdated(LARGEST_OFFSET))
-        found = changed(_found_outdated(spark, task, plan, outdated))
-        others = written_changes(spark, task, _by_task(spark, found), [], report)
-        done = written_state(spark, task, plan, report)
+        found = changed(_found_outdated(views, task, plan, outdated))
+        others = written_changes(views, task, _by_task(views, found), [], report)
+        done = written_state(views, task, plan, report)
         return StateFiles([*others, *done.files], done.keyless), _files_of(found)
-    keys, keyless = found_keys(spark, task, plan)
+    keys, keyless = found_keys(views, task, plan)
     starts = run.raised_log_starts
     outdated = {
         # No keys are None.
         key: Outdated(starts.get(key, 0), keys.get(key) or None)
         for key in {*keys, *starts}
     }
-    found = _found_outdated(spark, task, plan, outdated)
+    found = _found_outdated(views, task, plan, outdated)
     survivors = {
         key: np.setdiff1d(own.offsets(), overtaken(found, key), assume_unique=True)
         for key, own in keys.items()
     }
     found = changed(found)
     files = written_changes(
-        spark, task, _by_task(spark, found), plan.with_survivors(survivors), report
+        views, task, _by_task(views, found), plan.with_survivors(survivors), report
     )
     return StateFiles(files, keyless), _files_of(found)
 
 
 def _found_outdated(
-    spark: SparkSession,
-    task: StateTask,
-    plan: StatePlan,
-    outdated: Mapping[TopicPartition, Outdated],
+    views: SparkViews, task: StateTask, plan: StatePlan, outdated: Mapping[TopicPartition, Outdated]
 ) -> list[FoundRows]:
     rows = OutdatedRows(task.output, plan.options.file_access, outdated)
-    files = [file for file in files_of(spark, task.output.path) if rows.may_be_in(file)]
+    files = [file for file in files_of(views.spark, task.output.path) if rows.may_be_in(file)]
     files.sort(key=lambda file: (file.least.get("topic", ""), file.least.get("partition", 0)))
-    return found_outdated(spark, rows, _by_task(spark, file_parts(files, parallelism(spark))))
+    return found_outdated(views, rows, _by_task(views, file_parts(files, views.cores)))
 
 
-def _by_task(spark: SparkSession, parts: Sequence[_Part]) -> list[tuple[_Part, ...]]:
-    return packed(parts, TaskSize(TARGET_FILE_BYTES, cores=parallelism(spark)))
+def _by_task(views: SparkViews, parts: Sequence[_Part]) -> list[tuple[_Part, ...]]:
+    return packed(parts, TaskSize(TARGET_FILE_BYTES, cores=views.cores))
 
 
 def _files_of(found: Sequence[FoundRows]) -> list[WrittenFile]:

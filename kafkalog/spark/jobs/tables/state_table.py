@@ -17,10 +17,10 @@ from kafkalog.lake.state.partition_rows import PARTITIONS
 from kafkalog.lake.state.state_rows import STATE
 from kafkalog.spark.delta_commit import commit_text, delta_tables, row_count
 from kafkalog.spark.jobs.job import JobSettings
-from kafkalog.spark.jobs.tables.state_request import StateRequest
 from kafkalog.spark.jobs.tables.written_tables import refuse_other_format, replace_rows
 from kafkalog.spark.lake.delta_history import History, any_of, newest_positions
 from kafkalog.spark.tables import read_table, with_table_schema, write_derived
+from kafkalog.views.options.state_options import StateRequest
 from kafkalog.views.planning.state_positions import (
     StatePositions,
     StateRun,
@@ -41,7 +41,7 @@ def planned_state_run(
 
     Only Delta tables keep positions; others are rewritten.
     """
-    settings = request.settings
+    settings = StateSettings(request.isolation_level, request.keep_tombstones)
     refuse_other_format(job, STATE, PARTITIONS, _DECODED)
     recorded = recorded_state_positions(spark, job.output_dir, settings) if job.is_delta else None
     if recorded is None or request.full_refresh:

@@ -18,12 +18,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 from kafkalog.errors import StatePositionError
+from kafkalog.lake.delta.delta_layout import why_not_by_tasks
 from kafkalog.lake.file_schemas import file_schema, write_no_rows
+from kafkalog.lake.formats.answer_tables import RowsOfTasks
 from kafkalog.lake.formats.found_tables import SUCCESS, refuse_other_formats
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import written_rows
-from kafkalog.lake.written_file import WrittenFile
+from kafkalog.lake.written_file import OnReport, Report, WrittenFile
 from kafkalog.spark.delta_commit import (
     FileChanges,
     delta_tables,
@@ -32,13 +34,12 @@ from kafkalog.spark.delta_commit import (
     replace_files,
     table_detail,
     table_version,
-    why_not_by_tasks,
     why_not_rewritten,
     why_rows_stay,
 )
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.kept_rows import KeptRows
-from kafkalog.spark.lake.task_groups import OnReport, Report, reported_files
+from kafkalog.spark.lake.task_groups import reported_files
 from kafkalog.spark.tables import (
     INPUT_COLUMN,
     quoted,
@@ -57,13 +58,6 @@ class _Writing(Protocol):
     """Rows of a table as files, which are reported when they are written."""
 
     def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]: ...
-
-
-class RowsOfTasks(_Writing, Protocol):
-    """Rows of a table that tasks make: as a DataFrame, or as files that these write and report."""
-
-    @property
-    def frame(self) -> DataFrame: ...
 
 
 def replace_rows(
@@ -98,7 +92,7 @@ def replace_rows(
                 changes = FileChanges(old, new)
                 commit_files(spark, job, table, changes, version=version, replaced_rows=own)
                 return path
-    frame = rows if isinstance(rows, DataFrame) else cast(RowsOfTasks, rows).frame
+    frame = rows if isinstance(rows, DataFrame) else _frame(rows)
     return replace_rows_by_spark(frame, job.output_dir, table, job.table_format, inputs)
 
 
@@ -132,6 +126,11 @@ def _as_files(rows: Rows | DataFrame | RowsOfTasks, table: str) -> _Writing | No
         return cast(RowsOfTasks, rows)
     refuse_other_columns(rows.schema, table)
     return None if rows.few is None else _RowsInDriver(rows.few, table)
+
+
+def _frame(rows: Rows | RowsOfTasks) -> DataFrame:
+    kept = rows if isinstance(rows, KeptRows) else cast(RowsOfTasks, rows).rows()
+    return cast(KeptRows, kept).frame
 
 
 def why_not_by_files(

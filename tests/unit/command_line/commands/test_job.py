@@ -34,11 +34,14 @@ def test_each_says_how_it_was_started(name: str, monkeypatch: pytest.MonkeyPatch
     assert "python jobs/" not in result.output
 
 
-def test_what_is_for_spark_submit_is_the_jobs_own_files() -> None:
+def test_what_is_for_spark_submit_is_the_jobs_own_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkalog.submit_arguments.submitted_version", lambda: None)
     said = CliRunner().invoke(kafkalog, ["job", "--spark-submit", "salvage", "A", "--b"]).output
-    _, settings, path, *arguments = said.split()
+    option, settings, conf, logging, path, *arguments = said.split()
+    assert (option, Path(settings)) == ("--properties-file", ROOT / "conf" / "spark-defaults.conf")
+    of_log4j = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'}"
+    assert (conf, logging) == ("--conf", f"spark.driver.defaultJavaOptions={of_log4j}")
     assert Path(path) == ROOT / "jobs" / "salvage.py"
-    assert Path(settings) == ROOT / "conf" / "spark-defaults.conf"
     assert arguments == ["A", "--b"]
 
 
@@ -53,5 +56,19 @@ def test_a_program_runs_a_job_and_keeps_its_own_arguments(
 
 
 def test_a_job_that_does_not_exist_is_an_error_that_names_the_others() -> None:
-    with pytest.raises(OptionError, match=r"'salvages' is not valid, expected one of .*salvage"):
+    said = r"'salvages' is not valid, expected a job: did you mean salvage\? There are audit-"
+    with pytest.raises(OptionError, match=said):
         run_job("salvages")
+    result = CliRunner().invoke(kafkalog, ["job", "salvages"])
+    assert result.exit_code == ExitCode.WRONG_ARGUMENTS
+    assert "did you mean salvage?" in result.stderr
+
+
+def test_a_job_has_its_name_with_dashes_and_with_underscores(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_job("ingest_topics", "--help") == ExitCode.DONE
+    assert capsys.readouterr().out.startswith("Usage: kafkalog job ingest-topics ")
+    for name in ("ingest_topics", "ingest-topics"):
+        result = CliRunner().invoke(kafkalog, ["job", name, "--help"])
+        assert result.output.startswith("Usage: kafkalog job ingest-topics ")

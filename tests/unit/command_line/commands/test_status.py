@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
-from kafkalog.lake.delta_positions import read_positions
+from kafkalog.lake.delta.delta_positions import read_positions
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.parquet.parquet_table import ParquetTable
 from kafkalog.testing import LogDirectory, ProducerRecord

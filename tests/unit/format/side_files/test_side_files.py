@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.errors import CorruptDataError
+from kafkalog.format.side_files.checkpoints import refusal
 from kafkalog.format.side_files.indexes import (
     AbortedTransaction,
     OffsetEntry,
@@ -156,7 +157,7 @@ def test_a_bad_epoch_checkpoint_is_an_error(text: str) -> None:
     [
         "",
         "version: 0\n",
-        "version: 1\ntopic_id: jOlnJsNpS9qzndnqMsQh9g",
+        "version: one\ntopic_id: jOlnJsNpS9qzndnqMsQh9g",
         "version: 0\ntopic_id: jOlnJsNpS9qzndnqMsQh9",
         "version: 0\ntopic_id: jOlnJsNpS9qzndnqMsQh9g==",
     ],
@@ -165,6 +166,12 @@ def test_a_bad_topic_id_is_an_error(text: str) -> None:
     # F109.
     with pytest.raises(CorruptDataError):
         read_topic_id(text)
+
+
+def test_a_later_version_of_partition_metadata_is_read_as_the_first() -> None:
+    # F967, as a broker of 4.4.0 did with fixture 03d.
+    topic_id = "jOlnJsNpS9qzndnqMsQh9g"
+    assert read_topic_id(f"version: 1\ntopic_id: {topic_id}") == topic_id
 
 
 @given(st.dictionaries(st.text("ab.:=#! \\", min_size=1).map(str.strip), st.text("ab:=#!\\ -\n\t")))
@@ -201,3 +208,25 @@ def test_one_long_line_of_properties_takes_a_few_times_its_size(text: str) -> No
     finally:
         tracemalloc.stop()
     assert peak < 12 * len(line)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        # What brokers of 4.4.0 did: fixtures 19a, 19c and 19e, and
+        # tests/broker/damage/test_node_start_on_broker.py.
+        ("", False),
+        ("0\n", False),
+        ("0\n1\norders 0 5\n", False),
+        ("0\n1\norders 0 5", False),
+        ("7\n1\norders 0 5\n", True),
+        ("0\n3\norders 0 5\n", True),
+        ("0\n0\n\n", True),
+        ("garbage\n", True),
+        ("0\n1\norders zero 5\n", True),
+        ("0\n1\norders 5\n", True),
+    ],
+)
+def test_what_a_broker_refuses_of_a_checkpoint(text: str, is_refused: bool) -> None:
+    # F964.
+    assert (refusal(text, 3) is not None) == is_refused

@@ -9,7 +9,7 @@ import pytest
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.errors import CorruptDataError
-from kafkalog.views.options.zookeeper_options import read_zookeeper_options
+from kafkalog.views.options.zookeeper.zookeeper_options import read_zookeeper_options
 from kafkalog.views.reading.zookeeper_reading import read_data_dir
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from tests.support.zookeeper.zookeeper_files import ROOT, Node, snapshot_bytes, write_data_dir

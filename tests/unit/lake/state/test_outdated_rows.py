@@ -22,7 +22,7 @@ from kafkalog.columns.keys.key_offsets import KeyOffsets
 from kafkalog.errors import StatePositionError
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.lake.delta_actions import add_action, file_in_log
+from kafkalog.lake.delta.delta_actions import add_action, file_in_log
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.state import outdated_rows
 from kafkalog.lake.state.outdated_rows import (

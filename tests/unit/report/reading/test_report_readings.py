@@ -44,6 +44,22 @@ def test_the_longest_copy_reaches_furthest_and_of_such_has_most_bytes() -> None:
     assert longest_copies(read_segments(MadeViews(segments=[rows]))) == {"/1/a-0", "/1/b-0"}
 
 
+def test_of_a_past_time_no_stretch_has_later_batches() -> None:
+    # F942
+    def batch(minutes: int) -> dict[str, Any]:
+        named = {"topic": "a", "file": "/1/a-0/0.log", "compression": "none", "is_control": False}
+        return {**named, "size": 100, "records": 1, "max_timestamp_ms": AT_MS + minutes * 60_000}
+
+    views = MadeViews(batches=[[batch(0), batch(1), batch(2), batch(90)]])
+    found = read_batches(views, frozenset(("/1/a-0",)), ["a"], until_ms=AT_MS + 60_000)
+    assert found.grid is not None
+    last = found.grid.begin_ms + (found.grid.stretches - 1) * found.grid.every_ms
+    assert last <= AT_MS + 60_000
+    by_stretch = {row.stretch: row.batches for row in found.by_time}
+    assert by_stretch.pop(found.grid.stretches) == 2
+    assert sum(by_stretch.values()) == 2
+
+
 def test_batches_are_summed_by_time_and_size_and_none_is_lost() -> None:
     hour = 3_600_000
 

@@ -45,10 +45,10 @@ def export(output: Path | None, **given: Any) -> list[Any]:
         ({"table": "a", "table_per_topic": True}, "table cannot be used with table_per_topic"),
         ({"compression": "lzo"}, "compression: 'lzo'"),
         ({"compression_level": 99}, "compression_level: 99"),
-        ({"target_file_bytes": "1MiB"}, "target_file_bytes: '1MiB'"),
+        ({"target_file_size": "1MiB"}, "target_file_size: '1MiB'"),
         ({"value_format": "xml"}, "value_format: 'xml' is not valid, expected one of"),
         ({"key_schema": "a"}, "key_schema: of no use"),
-        ({"colour": "red"}, "export: 'colour' is not valid, expected one of catalog, compression"),
+        ({"topik": "red"}, "topik: there is no such argument: did you mean topics"),
     ],
 )
 def test_a_wrong_value_is_refused_by_the_name_of_its_parameter(

@@ -21,7 +21,7 @@ SHOP = str(ROOT / "examples" / "shop-week")
         ({"subscribe": "none"}, OptionError, "what the log directories hold: __consumer_offsets"),
         ({"assign": '{"orders": [7]}'}, OptionError, "'orders-7'"),
         ({"mode": "SOMETIMES"}, OptionError, "mode: 'SOMETIMES' is not valid"),
-        ({"columns": "valeu"}, OptionError, "columns of view records: key"),
+        ({"columns": "valeu"}, OptionError, "columns of view records: did you mean value?"),
         (
             {"view": "offset_commits", "subscribe": "orders"},
             OptionError,

@@ -132,7 +132,8 @@ def test_a_log_that_ends_below_its_start_begins_again(directory: Path) -> None:
 
 
 def test_the_snapshots_of_a_log_that_begins_again_go_at_once(directory: Path) -> None:
-    # F123, as tests/broker/test_recovery_plan_on_broker.py has seen it; segments wait renamed.
+    # F123, as tests/broker/damage/test_recovery_plan_on_broker.py has seen it; segments wait
+    # renamed.
     (directory / log_name(3, ".snapshot")).write_bytes(write_producer_snapshot([]))
     found = plan(directory, RecoverySettings(is_clean_shutdown=True, log_start_offset=50))
     assert [name for name in found.files if name.endswith(".snapshot.deleted")] == []
@@ -247,14 +248,52 @@ def test_a_marker_that_cannot_be_read_keeps_a_broker_from_starting_behind_a_snap
 def test_a_broker_does_not_start_with_a_segment_whose_name_is_not_an_offset(
     directory: Path,
 ) -> None:
-    # Java's Long.parseLong fails on twenty nines.
+    # F961: Java's Long.parseLong fails on twenty nines.
     (directory / f"{'9' * 20}.log").touch()
     (directory / f"{'9' * 20}.snapshot").touch()
-    assert "more than 64 bits" in (plan(directory).start_error or "")
+    assert f"{'9' * 20}.log, {'9' * 20}.snapshot: " in (plan(directory).start_error or "")
 
 
 @pytest.mark.parametrize("kind", [".log", ".index", ".snapshot"])
 def test_digits_of_other_scripts_are_not_an_offset(kind: str, directory: Path) -> None:
-    # A superscript is a digit to str.isdigit, and no number to int.
+    # F961: a superscript is a digit to str.isdigit, and no number to int nor to Java.
     (directory / f"{0:019d}\u00b2{kind}").touch()
-    assert plan(directory).log_end_offset == 9
+    assert plan(directory).start_error is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "starts"),
+    [
+        # What brokers of 4.1.0 and 4.4.0 did: fixtures 43a, 43b and 44.
+        ("seg.log", False),
+        ("00000000000000000015 (copy).log", False),
+        ("old.index", False),
+        # Names that end in none of the endings are not looked at.
+        ("seg.log.bak", True),
+        ("notes.txt", True),
+        ("leader-epoch-checkpoint.tmp", True),
+    ],
+)
+def test_a_name_that_ends_as_a_part_of_a_log_begins_with_an_offset(
+    name: str, starts: bool, directory: Path
+) -> None:
+    # F961.
+    (directory / name).touch()
+    assert (plan(directory).start_error is None) == starts
+
+
+def test_a_segment_whose_offsets_overflow_is_split(directory: Path) -> None:
+    # F971, as a broker of 4.4.0 did with fixture 11a.
+    far = 2**31 + 5
+    for path in directory.glob("*"):
+        path.unlink()
+    for base_offset, batches in ((0, [batch(0), batch(3)]), (far, [batch(far)])):
+        add_segment(directory, base_offset, batches)
+    joined = b"".join((directory / log_name(base)).read_bytes() for base in (0, far))
+    for path in directory.glob("*"):
+        path.unlink()
+    (directory / log_name(0)).write_bytes(joined)
+    found = plan(directory)
+    assert (found.start_error, found.log_end_offset) == (None, far + 3)
+    assert {log_name(0), log_name(far)} <= found.files.keys()
+    assert found.files[log_name(0)] == 2 * (found.files[log_name(far)] or 0)

@@ -46,15 +46,15 @@ NEW_YEAR_MS = 1_767_225_600_000
                 "endingOffsets": '{"orders": {"0": 2}}',
             },
         ),
-        ({"timestamps": (5, None)}, {"fromTimestamp": "5"}),
+        ({"from_time": 5}, {"fromTimestamp": "5"}),
         ({"as_of": NEW_YEAR}, {"asOf": f"{NEW_YEAR_MS}"}),
-        ({"as_of": "2026-01-01"}, {"asOf": "2026-01-01"}),
+        ({"as_of": "2026-01-01"}, {"asOf": f"{NEW_YEAR_MS}"}),
         (
-            {"timestamps": (NEW_YEAR, NEW_YEAR + timedelta(microseconds=1))},
+            {"from_time": NEW_YEAR, "until_time": NEW_YEAR + timedelta(microseconds=1)},
             {"fromTimestamp": f"{NEW_YEAR_MS}", "untilTimestamp": f"{NEW_YEAR_MS + 1}"},
         ),
         (
-            {"timestamps": (None, NEW_YEAR.astimezone(timezone(timedelta(hours=5))))},
+            {"until_time": NEW_YEAR.astimezone(timezone(timedelta(hours=5)))},
             {"untilTimestamp": f"{NEW_YEAR_MS}"},
         ),
         (
@@ -78,4 +78,4 @@ def test_offsets_of_all_partitions_need_the_partitions() -> None:
 
 def test_a_time_without_a_time_zone_is_refused() -> None:
     with pytest.raises(OptionError, match="a time with its time zone"):
-        options_of_call(timestamps=(datetime(2026, 1, 1), None))
+        options_of_call(from_time=datetime(2026, 1, 1))

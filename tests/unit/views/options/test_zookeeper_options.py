@@ -6,7 +6,7 @@ import pytest
 
 from kafkalog.errors import DataLossError, OptionError
 from kafkalog.views.options.options import Mode
-from kafkalog.views.options.zookeeper_options import ZookeeperView, read_zookeeper_options
+from kafkalog.views.options.zookeeper.zookeeper_options import ZookeeperView, read_zookeeper_options
 from kafkalog.views.reading.zookeeper_reading import read_data_dir
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from tests.support.zookeeper.zookeeper_files import ROOT, snapshot_bytes, write_data_dir

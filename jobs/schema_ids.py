@@ -1,0 +1,37 @@
+"""Show which schema ids the records of each topic name.
+
+Table: schema_ids, a row per partition, field and id.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
+
+_SHOWN = ("topic", "partition", "field", "schema_id", "guid", "subject", "version", "records")
+
+
+@job_command("schema-ids", "/var/lib/kafka/data --output-dir /tmp/schemas")
+def main(job: JobSettings) -> ExitCode:
+    """Show which schema ids the records of each topic name, and which schemas of the topic _schemas
+    they are. Findings are ids that it does not have."""
+    from kafkalog.questions.schema_ids import TABLE, SchemaIdsRequest, schema_ids
+    from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.spark_views import SparkViews
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.session import job_session
+    from kafkalog.spark.tables import show_rows
+
+    inputs, logs = announced_logs(job)
+    with job_session("kafkalog schema-ids", with_delta=job.is_delta, compiles_less=True) as spark:
+        views = SparkViews(spark, inputs, logs, {"mode": job.mode})
+        found = schema_ids(views, SchemaIdsRequest())
+        path = replace_rows(job, TABLE, inputs, found.rows)
+        show_rows(spark, TABLE, found.rows, _SHOWN, job.show)
+    print(*found.words(), f"tables: {path}", sep="\n")
+    return job.exit_code(has_findings=found.has_findings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""`kafkalog lag-history`: how far behind groups were in the past, and in which status."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkalog.command_line.answer_output import AnswerOutput, name_tables
+from kafkalog.command_line.findings_table import (
+    answer_columns,
+    answer_options,
+    exit_code,
+    write_answer,
+    write_words,
+)
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
+from kafkalog.command_line.terminal import printed_columns
+from kafkalog.coordination.groups.burrow import BurrowSettings
+from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.lag_options import HistoryRequest, history_options
+from kafkalog.words import time_text
+
+if TYPE_CHECKING:
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperInput
+
+_GROUP = "group"
+_TABLES = {"event": "lag_history", "generation": "group_generations"}
+_GROUP_COLUMNS = (
+    *("group_id", "status", "burrow_status", "partitions", "errors", "readable_records"),
+    *("behind_since_ms", "last_commit_ms", "topic", "partition", "reason"),
+)
+_TEXT_COLUMNS = {
+    "event": (
+        *("group_id", "topic", "partition", "event", "at_ms", "committed_offset"),
+        *("readable_records", "time_lag_ms", "status", "reason"),
+    ),
+    "generation": (
+        *("group_id", "group_type", "generation", "state", "record_timestamp_ms", "members"),
+        *("partitions_moved", "protocol", "leader"),
+    ),
+}
+_TEXTS: dict[str, Callable[[Any], str]] = dict.fromkeys(
+    ("behind_since_ms", "last_commit_ms", "at_ms", "record_timestamp_ms"), time_text
+)
+
+_EPILOG = f"""\
+{PATHS_MEANING}
+Give the log directories of all brokers: some have the commits, others the topics. The history goes
+as far back as __consumer_offsets. Findings are groups that have a partition with an error at the
+end, and damage that hides commits. For an earlier copy give its time as --until-time: a group that
+stopped with it is not an error. See docs/lag.md.
+
+\b
+Examples:
+  kafkalog lag-history /var/lib/kafka/data
+  kafkalog lag-history /var/lib/kafka/data --by event --every 5m --group billing
+  kafkalog lag-history /var/lib/kafka/data --output-dir /tmp/history
+"""
+
+
+@click.command("lag-history", epilog=_EPILOG)
+@shared.paths_argument
+@history_options
+@answer_options(
+    (_GROUP, *_TABLES),
+    "A row per group with its status at the end, per commit or moment of a group's partition, or "
+    "per generation of a group.",
+)
+@shared.processes_option
+def lag_history(
+    paths: Sequence[str],
+    request: HistoryRequest,
+    burrow: BurrowSettings,
+    by: str,
+    show: int,
+    fail_on_findings: bool,
+    output: AnswerOutput,
+    processes: int | None,
+) -> ExitCode:
+    """Show the lag and the status of groups over time, and their generations."""
+    from kafkalog.questions.group_parts import refuse_without_commits
+    from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
+
+    table_format = output.table_format
+    columns = (
+        printed_columns(_GROUP_COLUMNS)
+        if by == _GROUP
+        else answer_columns(_TABLES[by], _TEXT_COLUMNS[by], table_format)
+    )
+    settings = LagHistorySettings.of(request, burrow, time.time_ns() // 1_000_000)
+    given = _zookeeper(request)
+    logs = logs_of_topics(paths)
+    if given is None:
+        refuse_without_commits(paths, logs)
+    place = output.tables_of_logs(
+        _TABLES.values(), paths, logs, () if given is None else given.paths
+    )
+    ids = {log.log_dir.cluster_id for log in logs}
+    zookeeper = None if given is None else ZookeeperCluster(given, ids)
+    written: list[str] = []
+    with views_with_progress(paths, logs, processes) as views:
+        history = LagHistory(views, settings, zookeeper)
+        rows: Any = None
+        if by == "event":
+            rows = history.rows.rows()
+        if place is not None:
+            written.append(place.replace(_TABLES["event"], rows.table if rows else history.rows))
+        elif rows is None:
+            history.rows.counted()
+        if by == _GROUP:
+            rows = (each._asdict() for each in history.statuses)
+        elif by == "generation":
+            rows = history.rows.generations()
+        if place is not None:
+            written.append(place.replace(_TABLES["generation"], history.rows.generations().table))
+        lines = history.words()
+    write_answer(columns, rows, table_format, show=show, texts=_TEXTS)
+    write_words(lines, table_format)
+    name_tables(written)
+    return exit_code(has_findings=history.has_findings, fails=fail_on_findings)
+
+
+def _zookeeper(request: HistoryRequest) -> ZookeeperInput | None:
+    from kafkalog.questions.zookeeper.zookeeper_cluster import zookeeper_input
+    from kafkalog.views.options.options import Mode
+
+    if not request.zookeeper:
+        return None
+    return zookeeper_input(request.zookeeper, Mode.PERMISSIVE.value, request.chroot)

@@ -1,0 +1,93 @@
+"""`kafkalog state`: the latest committed value of each key."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, name_tables
+from kafkalog.command_line.findings_table import (
+    answer_columns,
+    exit_code,
+    shown_rows_option,
+    write_answer,
+    write_words,
+)
+from kafkalog.command_line.inputs import bytes_in
+from kafkalog.errors import OptionError
+from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.options import Mode
+from kafkalog.views.options.state_options import StateRequest, state_options
+from kafkalog.words import time_text
+
+_STATE, _PARTITIONS = "state", "state_partitions"
+_TEXT_COLUMNS = ("topic", "partition", "key", "value", "offset", "timestamp_ms")
+_TEXTS: dict[str, Callable[[Any], str]] = {"timestamp_ms": time_text}
+
+_EPILOG = f"""\
+{PATHS_MEANING}
+A row is a key with its latest committed value; keys whose latest record is a delete are left out,
+unless --keep-tombstones is given. Findings are partitions whose cleaner may have removed values of
+the requested time, and records with a time in the future. Job reconstruct-state reads only what is
+new since its last run, and decodes keys and values.
+
+\b
+Examples:
+  kafkalog state /var/lib/kafka/data --topic customers
+  kafkalog state /var/lib/kafka/data --topic customers --as-of 2026-11-21T12:00:00Z
+  kafkalog state /var/lib/kafka/data --topic customers --output-dir /tmp/state
+"""
+
+
+@click.command(epilog=_EPILOG)
+@shared.paths_argument
+@state_options
+@shown_rows_option("rows")
+@shared.mode_option(Mode.FAILFAST)
+@shared.fail_on_findings_option(default=False)
+@answer_output_options
+@shared.processes_option
+def state(
+    paths: Sequence[str],
+    request: StateRequest,
+    show: int,
+    mode: str,
+    fail_on_findings: bool,
+    output: AnswerOutput,
+    processes: int | None,
+) -> ExitCode:
+    """Show or write the latest committed value of each key, now or at a past time."""
+    from kafkalog.inspection.metadata.current_topics import find_logs
+    from kafkalog.lake.formats.answer_tables import with_times_as_text
+    from kafkalog.questions.state import State, state_doubts
+    from kafkalog.storage.log_dir.log_dir import input_entries
+    from kafkalog.views.engine import LocalViews, RowsInMemory
+    from kafkalog.views.parallel import processes_for
+    from kafkalog.views.planning.state_sources import found_sources
+
+    if output.answer_format == "delta":
+        allowed = "parquet, json or csv: `kafkalog job reconstruct-state` commits Delta tables"
+        raise OptionError("--format", "delta", f"{allowed} of state, with Java")
+    table_format = output.table_format
+    columns = answer_columns(_STATE, _TEXT_COLUMNS, table_format)
+    logs = find_logs(paths, strict=mode == Mode.FAILFAST.value)
+    place = output.tables_of_logs((_STATE, _PARTITIONS), paths, logs)
+    inputs = [entry.path for path in paths for entry in input_entries(path)]
+    sources = found_sources(request.options(inputs, mode, now_ms=time.time_ns() // 1_000_000))
+    size = bytes_in([log for source in sources for log in source.logs])
+    views = LocalViews(inputs, logs, processes_for(size, processes))
+    found = State(views, request, mode, sources)
+    if place is None:
+        rows = RowsInMemory(with_times_as_text(found.rows().table))
+        write_answer(columns, rows, table_format, show=show, texts=_TEXTS)
+    else:
+        written = [place.replace(_STATE, found)]
+        written.append(place.replace(_PARTITIONS, found.partitions.table))
+        name_tables(written)
+    write_words(found.words(), table_format)
+    return exit_code(has_findings=bool(state_doubts(sources)), fails=fail_on_findings)

@@ -1,0 +1,1 @@
+"""What `kafkalog sql` writes, and its prompt."""

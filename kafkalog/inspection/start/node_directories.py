@@ -1,0 +1,183 @@
+"""The log directories of a node as they are on disk, before a broker has looked at them.
+
+Rules: docs/format.md F960 and F962.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.side_files.properties import read_properties
+from kafkalog.storage.files.entries import Entry
+from kafkalog.storage.files.files import entries_left, is_directory, read_text, readable_entries
+from kafkalog.storage.log_dir.log_dir import META_PROPERTIES
+from kafkalog.storage.log_dir.server_properties import ServerProperties
+from kafkalog.storage.names import CLUSTER_METADATA, PartitionName, partition_name
+
+_VERSIONS = ("0", "1")
+METADATA_DIR = f"{CLUSTER_METADATA}-0"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDirectory:
+    """A log directory: `meta` is what meta.properties says, None without the file, `meta_error`
+    why it cannot be read; `folders` and `files` are the entries in it."""
+
+    path: str
+    is_there: bool = True
+    meta: Mapping[str, str] | None = None
+    meta_error: str | None = None
+    folders: Sequence[Entry] = ()
+    files: Sequence[Entry] = ()
+
+    @classmethod
+    def read(cls, path: str) -> NodeDirectory:
+        """Return the directory at a path; one that is not there or cannot be listed is empty."""
+        if not is_directory(path):
+            return cls(path, is_there=False)
+        meta, error = None, None
+        try:
+            text = read_text(os.path.join(path, META_PROPERTIES))
+            meta = None if text is None else read_properties(text).values
+            error = None if meta is None else _refusal(meta)
+        except CorruptDataError as unreadable:
+            error = unreadable.detail
+        entries = entries_left(path, readable_entries)
+        folders = [each for each in entries if each.is_directory]
+        files = [each for each in entries if not each.is_directory]
+        return cls(path, True, meta, error, folders, files)
+
+    @property
+    def meta_path(self) -> str:
+        return os.path.join(self.path, META_PROPERTIES)
+
+    @property
+    def directory_id(self) -> str | None:
+        """The id in meta.properties of version 1; older ones have none that counts."""
+        return self.meta.get("directory.id") if self.meta and self.is_of_kraft else None
+
+    @property
+    def is_of_kraft(self) -> bool:
+        """Whether meta.properties has the version that brokers without ZooKeeper write."""
+        return self.meta is not None and self.meta.get("version", "").strip() == "1"
+
+    @property
+    def has_metadata(self) -> bool:
+        return any(entry.name == METADATA_DIR for entry in self.folders)
+
+    @property
+    def node_id(self) -> int | None:
+        """The node's id by meta.properties, which has another name in each version."""
+        text = (self.meta or {}).get("node.id" if self.is_of_kraft else "broker.id", "")
+        return int(text) if text.strip().isdecimal() and len(text) < 10 else None
+
+    @property
+    def cluster_id(self) -> str | None:
+        return (self.meta or {}).get("cluster.id")
+
+    def partitions(self) -> Iterator[tuple[Entry, PartitionName]]:
+        """Yield the directories that are named like partitions, marked ones too."""
+        for entry in self.folders:
+            name = partition_name(entry.name)
+            if name is not None and name.topic != CLUSTER_METADATA:
+                yield entry, name
+
+
+def _refusal(meta: Mapping[str, str]) -> str | None:
+    """Return why a broker cannot read the fields of meta.properties, None if it can."""
+    version = meta.get("version", "0").strip()
+    if version not in _VERSIONS:
+        return f"version {version[:80]!r}, and a broker reads versions 0 and 1"
+    if version == "1":
+        missing = [name for name in ("node.id", "cluster.id") if name not in meta]
+        return f"it has no {missing[0]}" if missing else None
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFiles:
+    """The directories of one node, and what its server.properties says, if that was given."""
+
+    directories: Sequence[NodeDirectory]
+    server: ServerProperties | None = None
+    # What was taken for granted, for want of a file that says it.
+    assumed: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def node_id(self) -> int | None:
+        """The id that the node has: by server.properties, or by the directory with the metadata."""
+        if self.server is not None and self.server.node_id is not None:
+            return self.server.node_id
+        main = self.metadata_directory
+        ids = [each.node_id for each in self.directories if each.node_id is not None]
+        own = main.node_id if main is not None else None
+        return own if own is not None else (ids[0] if ids else None)
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster's id by the directory with the metadata, or by the first that has one."""
+        main = self.metadata_directory
+        ids = [each.cluster_id for each in self.directories if each.cluster_id]
+        own = main.cluster_id if main is not None else None
+        return own or (ids[0] if ids else None)
+
+    @property
+    def is_of_kraft(self) -> bool:
+        """Whether the node runs without ZooKeeper, by any of its files."""
+        if self.server is not None and self.server.roles:
+            return True
+        return any(each.is_of_kraft or each.has_metadata for each in self.directories)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing says which node this is."""
+        return self.node_id is None and self.server is None
+
+    @property
+    def metadata_directory(self) -> NodeDirectory | None:
+        """The directory where the node has its copy of the metadata, or would have it by
+        server.properties; None where that is not known."""
+        if self.server is not None and self.server.roles:
+            path = os.path.realpath(self.server.metadata_dir)
+            for each in self.directories:
+                if os.path.realpath(each.path) == path:
+                    return each
+        return next((each for each in self.directories if each.has_metadata), None)
+
+
+def nodes_of(
+    paths: Sequence[str],
+    server: ServerProperties | None,
+    owners: Mapping[str, tuple[str | None, int]],
+) -> list[NodeFiles]:
+    """Return the nodes whose log directories are at these paths: one by `server`, or one for each
+    id of a node and a cluster. `owners` has these of the directory ids that brokers have
+    registered. A directory that names no node belongs to the only one there is."""
+    directories = [NodeDirectory.read(path) for path in paths]
+    if server is not None:
+        return [_configured(directories, server)]
+    groups: defaultdict[tuple[str | None, int | None], list[NodeDirectory]] = defaultdict(list)
+    for each in directories:
+        groups[owners.get(each.directory_id or "", (each.cluster_id, each.node_id))].append(each)
+    named = [key for key in groups if None not in key]
+    if len(named) == 1:
+        return [NodeFiles(directories)]
+    return [NodeFiles(each) for each in groups.values()]
+
+
+def _configured(directories: Sequence[NodeDirectory], server: ServerProperties) -> NodeFiles:
+    """Return the node of server.properties. Where one of its log directories is among the given
+    ones, the others of them are looked at too; a copy of a disk elsewhere is taken as it is."""
+    given = {os.path.realpath(each.path) for each in directories}
+    named = server.log_dirs
+    if server.values.get("metadata.log.dir", "").strip() and server.metadata_dir not in named:
+        named = [*named, server.metadata_dir]
+    if not given & {os.path.realpath(path) for path in named}:
+        words = f"the directories are copies of {', '.join(server.log_dirs)}, all of them"
+        return NodeFiles(directories, server, (words,))
+    others = [NodeDirectory.read(path) for path in named if os.path.realpath(path) not in given]
+    return NodeFiles([*directories, *others], server)

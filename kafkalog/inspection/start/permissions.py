@@ -1,0 +1,111 @@
+"""Which files of a log directory a broker's user cannot use, by owner and mode.
+
+Rule: docs/format.md F965.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from shlex import quote
+
+from kafkalog.errors import OptionError
+from kafkalog.inspection.start.node_directories import NodeDirectory
+from kafkalog.inspection.start.reasons import Reason
+from kafkalog.storage.files.uris import is_remote
+
+_READ, _WRITE, _SEARCH = 4, 2, 1
+_ROOT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerUser:
+    """The user that runs the broker, and the groups it is in."""
+
+    uid: int
+    gids: frozenset[int]
+    name: str
+
+    @classmethod
+    def named(cls, text: str) -> BrokerUser:
+        """Return the user of a name or a number. Raises OptionError for an unknown name."""
+        import pwd
+
+        try:
+            entry = pwd.getpwuid(int(text)) if text.isdecimal() else pwd.getpwnam(text)
+        except KeyError:
+            if text.isdecimal():
+                return cls(int(text), frozenset((int(text),)), text)
+            raise OptionError("--user", text, "a user of this machine, or a number") from None
+        groups = frozenset(os.getgrouplist(entry.pw_name, entry.pw_gid))
+        return cls(entry.pw_uid, groups, entry.pw_name)
+
+    def may(self, status: os.stat_result, wanted: int) -> bool:
+        """Return whether owner and mode of a file allow the user all bits of `wanted`."""
+        if self.uid == _ROOT:
+            return True
+        mode = stat.S_IMODE(status.st_mode)
+        if status.st_uid == self.uid:
+            mode >>= 6
+        elif status.st_gid in self.gids:
+            mode >>= 3
+        return mode & wanted == wanted
+
+
+def most_frequent_owner(paths: Sequence[str]) -> BrokerUser | None:
+    """Return the owner of most entries in log directories; None without any."""
+    owners = Counter(
+        entry.stat(follow_symlinks=False).st_uid for path in paths for entry in _scanned(path)
+    )
+    return BrokerUser.named(str(owners.most_common(1)[0][0])) if owners else None
+
+
+def refused_files(directory: NodeDirectory, user: BrokerUser) -> Iterator[Reason]:
+    """Yield the files and directories that the user cannot use as a broker does when it starts:
+    each takes the whole log directory offline."""
+    path = directory.path
+    if is_remote(path) or not directory.is_there:
+        return
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        line = f"mount -o remount,rw {quote(path)}"
+        yield Reason(path, "its file system is mounted read-only", line, path, False)
+        return
+    if user.uid == _ROOT:
+        return
+    for folder in (path, *(entry.path for entry, _ in directory.partitions())):
+        yield from _refused_in(folder, path, user)
+
+
+def _refused_in(folder: str, log_dir: str, user: BrokerUser) -> Iterator[Reason]:
+    status = os.stat(folder)
+    if not user.may(status, _READ | _WRITE | _SEARCH):
+        yield _reason(folder, status, log_dir, user)
+        return
+    for entry in _scanned(folder):
+        if not entry.is_file():
+            continue
+        wanted = _READ | _WRITE if entry.name.endswith((".log", ".lock")) else _READ
+        status = entry.stat()
+        if not user.may(status, wanted):
+            yield _reason(entry.path, status, log_dir, user)
+
+
+def _reason(path: str, status: os.stat_result, log_dir: str, user: BrokerUser) -> Reason:
+    mode = stat.filemode(status.st_mode)
+    detail = f"user {user.name} may not use it: it belongs to uid {status.st_uid}, {mode}"
+    own = f"chmod u+rwX {quote(path)}"
+    line = own if status.st_uid == user.uid else f"chown {user.name} {quote(path)} && {own}"
+    return Reason(path, detail, line, log_dir, False)
+
+
+def _scanned(path: str) -> list[os.DirEntry[str]]:
+    if is_remote(path):
+        return []
+    try:
+        with os.scandir(path) as found:
+            return sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return []

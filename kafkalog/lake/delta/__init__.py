@@ -1,0 +1,1 @@
+"""Tables in Delta's format: what their log says, and commits without Java."""

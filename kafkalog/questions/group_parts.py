@@ -1,0 +1,129 @@
+"""What tasks read of `__consumer_offsets` for the lag of groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.errors import LogDirError
+from kafkalog.inspection.groups.commit_reach import LogReach
+from kafkalog.inspection.groups.complete_from import complete_from
+from kafkalog.inspection.groups.placed_commits import PartitionFacts, placed_commits
+from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames, group_digests
+from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
+from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
+from kafkalog.views.engine import Batches, Options, Views, rows_of_view
+from kafkalog.views.options.options import ReadOptions
+from kafkalog.views.planning.group_reads import group_reads
+from kafkalog.views.reading.group_reading import GroupsRead, read_groups
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsPart:
+    """A partition of `__consumer_offsets` of one cluster: what to read of its groups, None where
+    there is nothing, and its logs, which are looked through for gaps."""
+
+    cluster_id: str | None
+    partition: int | None
+    read: GroupsRead | None
+    logs: tuple[PartitionLog, ...]
+
+    @property
+    def size(self) -> int:
+        """The bytes that are read of groups."""
+        return 0 if self.read is None else self.read.size
+
+    def reaches(self) -> tuple[LogReach, ...]:
+        """Return how far back the commits in each log reach. Reads all batches of the logs."""
+        return tuple(LogReach(log.partition, *complete_from(log)[1:]) for log in self.logs)
+
+
+class RowsSummary(NamedTuple):
+    """What is known of placed commits as a whole: the cluster, how many groups it has in the
+    partitions that were read, and how many of them are where the number of partitions says; the
+    digests of groups that have rows, which of the given names rows have, and how far back the
+    commits reach."""
+
+    cluster_id: str | None
+    groups: int
+    groups_in_place: int
+    digests: bytes
+    names: FoundNames
+    reaches: tuple[LogReach, ...] = ()
+
+
+def group_parts(
+    options: ReadOptions, logs: Sequence[PartitionLog], cluster_id: str | None
+) -> list[GroupsPart]:
+    """Return the partitions of `__consumer_offsets` among the logs. `cluster_id` is that of logs
+    whose directory names none: old brokers do not write it there."""
+    found = [_of_cluster(log, cluster_id) for log in logs if log.topic == CONSUMER_OFFSETS]
+    by_place: dict[tuple[str | None, int | None], list[PartitionLog]] = defaultdict(list)
+    for log in found:
+        if log.is_live:
+            by_place[log.log_dir.cluster_id, log.partition].append(with_own_checkpoints(log))
+    reads = {read.place: read for read in group_reads(options, found)}
+    return [
+        GroupsPart(*place, reads.get(place), tuple(by_place.get(place, ())))
+        for place in dict.fromkeys([*reads, *by_place])
+    ]
+
+
+def placed_part(
+    part: GroupsPart,
+    options: ReadOptions,
+    at_ms: int | None,
+    *,
+    topic_names: dict[str, str],
+    facts: PartitionFacts,
+    chosen: ChosenNames,
+) -> tuple[pa.Table, RowsSummary]:
+    """Return the chosen commits of a partition's groups, now or at a past time, with
+    PLACED_SCHEMA."""
+    reaches = part.reaches()
+    times = [reach.complete_from_ms for reach in reaches if reach.complete_from_ms is not None]
+    facts = facts._replace(complete_from_ms=max(times, default=None))
+    commits, records = (None, []) if part.read is None else read_groups(part.read, options, at_ms)
+    placed = placed_commits(commits, records, topic_names, facts)
+    rows = chosen.rows(placed.rows)
+    counts = placed.groups, placed.groups_in_place
+    names = chosen.found_in(rows)
+    return rows, RowsSummary(part.cluster_id, *counts, group_digests(rows), names, reaches)
+
+
+def refuse_without_commits(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> None:
+    """Raise LogDirError where none of the logs has commits of consumer groups."""
+    if all(log.topic != CONSUMER_OFFSETS for log in logs):
+        raise LogDirError(
+            f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
+            "groups commit to; give the log directories of all brokers, or with --zookeeper what "
+            "the oldest groups commit to"
+        )
+
+
+def known_names(views: Views, zookeeper: ZookeeperCluster | None) -> list[dict[str, Any]]:
+    """Return each group_id and topic that has commits, once."""
+    columns = ("group_id", "topic")
+    schema = arrow_schema("offset_commits", columns)
+
+    def distinct(batches: Batches) -> Batches:
+        found = pa.Table.from_batches(batches, schema).group_by(list(columns)).aggregate([])
+        yield from found.select(columns).cast(schema).to_batches()
+
+    options: Options = {"subscribe": CONSUMER_OFFSETS}
+    found = [*rows_of_view(views, "offset_commits", columns, distinct, schema, options)]
+    for batch in () if zookeeper is None else zookeeper.commits(columns):
+        found += batch.to_pylist()
+    return found
+
+
+def _of_cluster(log: PartitionLog, cluster_id: str | None) -> PartitionLog:
+    if log.log_dir.cluster_id is not None or cluster_id is None:
+        return log
+    return replace(log, log_dir=replace(log.log_dir, cluster_id=cluster_id))

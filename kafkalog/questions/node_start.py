@@ -1,0 +1,353 @@
+"""Does a node start on a version of Kafka, which of its directories does it use, and what becomes
+of its partitions?
+
+Tables: node_starts, a row per node; log_dir_starts, a row per log directory; and the columns of
+table recovery_plan that the node decides. Rules: docs/format.md F960 to F973.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.coordination.metadata.releases import newest_release, read_releases
+from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
+from kafkalog.inspection.metadata.assigned_partitions import cluster_images
+from kafkalog.inspection.start.assigned_replicas import ReplicaFate
+from kafkalog.inspection.start.node_directories import NodeFiles, nodes_of
+from kafkalog.inspection.start.node_start import NodeStart, judged_node
+from kafkalog.inspection.start.permissions import BrokerUser
+from kafkalog.inspection.start.reasons import Reason
+from kafkalog.inspection.start.release_start import ReleaseStart, release_start
+from kafkalog.questions.coordinators import CoordinatorSettings
+from kafkalog.schemas import table_fields
+from kafkalog.storage.files.files import readable_entries
+from kafkalog.storage.log_dir.log_dir import is_log_dir
+from kafkalog.storage.log_dir.other_entries import given_log_dirs
+from kafkalog.storage.log_dir.server_properties import ServerProperties
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
+from kafkalog.words import counted, first_names
+
+_PLAN = "recovery_plan"
+NODES, DIRECTORIES = "node_starts", "log_dir_starts"
+LAST_WITH_ZOOKEEPER = "3.9"
+_MOST_NAMES = 5
+# Counts of what a partition without a directory has none of.
+_NONE_OF_ABSENT = (
+    *("lost_bytes", "lost_records", "salvageable_bytes", "salvageable_records"),
+    *("remaining_faults", "padded_time_indexes"),
+)
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRequest:
+    """The version that starts, None for the newest that opens such directories; what
+    server.properties says; and the user of the broker, None for the owner of most files."""
+
+    kafka: str | None = None
+    server: ServerProperties | None = None
+    user: BrokerUser | None = None
+
+    def coordinators(self, nodes: Sequence[NodeFiles]) -> CoordinatorSettings | None:
+        """Return the coordinators of the version that starts on nodes; None where it is older than
+        those that are known."""
+        settings = self.server.values if self.server is not None else {}
+        protocols = settings.get("group.coordinator.rebalance.protocols", "")
+        version = self.kafka
+        if nodes and not any(each.is_of_kraft for each in nodes):
+            version = version or LAST_WITH_ZOOKEEPER
+            if ".".join(version.split(".")[:2]) not in read_releases():
+                return None
+        return CoordinatorSettings(version, has_new_groups="consumer" in protocols)
+
+    def version_for(self, node: NodeFiles) -> str:
+        """Return the version that starts on a node's directories."""
+        if self.kafka is not None:
+            return self.kafka
+        return newest_release() if node.is_of_kraft else LAST_WITH_ZOOKEEPER
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswer:
+    """What becomes of a node, and the version that this is for."""
+
+    start: NodeStart
+    kafka_version: str
+    release: ReleaseStart
+
+    @property
+    def name(self) -> str:
+        node_id = self.start.files.node_id
+        return "the node" if node_id is None else f"node {node_id}"
+
+    def row(self) -> Row:
+        """Return the row of table `node_starts`."""
+        start, release = self.start, self.release
+        return {
+            "input_path": start.directories[0].directory.path,
+            "node_id": start.files.node_id,
+            "cluster_id": start.files.cluster_id,
+            "kafka_version": self.kafka_version,
+            "broker_starts": start.broker_starts,
+            "reasons": [reason.row() for reason in start.reasons],
+            "metadata_version": release.metadata_version,
+            "metadata_release": release.metadata_release,
+            "least_kafka_version": release.least_version,
+            "is_downgrade": release.is_downgrade,
+            "assumed": list(start.assumed),
+        }
+
+    def directory_rows(self) -> Iterator[Row]:
+        """Yield the rows of table `log_dir_starts`."""
+        for each in self.start.directories:
+            first = next((it for it in each.reasons if not it.ends_process), None)
+            yield {
+                "input_path": each.directory.path,
+                "node_id": self.start.files.node_id,
+                "cluster_id": self.start.files.cluster_id,
+                "log_dir": each.directory.path,
+                "directory_id": each.directory.directory_id,
+                "is_online": each.is_online,
+                "has_metadata": each.has_metadata,
+                "reason": None if first is None else first.reason,
+                "file": None if first is None else first.file,
+                "what_to_do": None if first is None else first.what_to_do,
+                "deleted_directories": each.deleted_directories,
+            }
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswers:
+    """The nodes among the log directories, and their partitions, rows of table `recovery_plan`."""
+
+    nodes: Sequence[NodeAnswer] = ()
+    rows: Sequence[Row] = field(default_factory=list)
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether a node does not start, or does not use a directory."""
+        return any(not each.start.broker_starts or _offline(each) for each in self.nodes)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the sentences about the nodes, and below each the reasons with the lines to
+        type."""
+        for each in self.nodes:
+            if each.start.files.is_unknown and not self._has_own_reasons(each):
+                # Copies of logs, which no node is known of: their rows say all.
+                continue
+            yield _sentence(each)
+            shown = {(reason.file, reason.what_to_do) for reason in each.start.reasons}
+            yield from map(_reason_line, each.start.reasons)
+            for offline in _offline(each):
+                for reason in offline:
+                    if (reason.file, reason.what_to_do) not in shown:
+                        yield f"  offline: {_reason_line(reason).strip()}"
+            for notice in each.start.notices:
+                yield f"  {notice.reason}\n    {notice.what_to_do}"
+            yield from self._retention_lines(each)
+            deleted = [path for it in each.start.directories for path in it.deleted_directories]
+            if deleted:
+                names = first_names(deleted, _MOST_NAMES)
+                yield f"  deleted for good within minutes: {names}"
+            for words in each.start.assumed:
+                yield f"  assumed: {words}"
+
+    def _has_own_reasons(self, answer: NodeAnswer) -> bool:
+        """Return whether something else than a log keeps a node from starting, or a directory from
+        being used."""
+        of_logs = {row["directory"] for row in self.rows if row["start_error"] is not None}
+        reasons = (reason for each in answer.start.directories for reason in each.reasons)
+        return any(reason.file not in of_logs for reason in reasons)
+
+    def _retention_lines(self, answer: NodeAnswer) -> Iterator[str]:
+        """Yield what retention deletes as its settings say."""
+        paths = {each.path for each in answer.start.files.directories}
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for row in self.rows:
+            soon = row["deleted_soon"]
+            if soon and soon["is_expected"] and os.path.dirname(row["directory"]) in paths:
+                found[soon["reason"]].append(soon["records"])
+        for reason, records in found.items():
+            yield (
+                f"  retention deletes {counted(sum(records), 'record')} of "
+                f"{counted(len(records), 'partition')} within minutes, by {reason}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class FoundNodes:
+    """The nodes whose log directories were found, and the metadata of their clusters by id."""
+
+    nodes: Sequence[NodeFiles]
+    images: Mapping[str | None, MetadataImage]
+
+    @classmethod
+    def of(
+        cls, log_dirs: Sequence[str], logs: Sequence[PartitionLog], request: NodeRequest
+    ) -> FoundNodes:
+        """Return the nodes of the log directories among paths; `logs` were found under them. Logs
+        that were given by their own paths have no node."""
+        named = set() if request.server is None else set(request.server.log_dirs)
+        paths = [
+            path
+            for path in (sorted(given_log_dirs(log_dirs, logs)) if log_dirs else [])
+            # Tiered storage, and an empty directory, is not a log directory by itself.
+            if os.path.realpath(path) in named or is_log_dir(readable_entries(path))
+        ]
+        images = cluster_images(logs)
+        return cls(nodes_of(paths, request.server, _owners(images)) if paths else [], images)
+
+
+def node_answers(
+    found: FoundNodes,
+    logs: Sequence[PartitionLog],
+    request: NodeRequest,
+    plan: Sequence[Mapping[str, Any]],
+    loads: Sequence[CoordinatorLoad] = (),
+) -> NodeAnswers:
+    """Return what becomes of the nodes; `plan` has the rows of view `recovery_plan` of the logs,
+    and `loads` what coordinators make of theirs. Raises OptionError for a version that is not
+    known."""
+    answers = [_answer(node, found.images, logs, request, plan) for node in found.nodes]
+    fates = {path: fate for each in answers for path, fate in each.start.fates.items()}
+    stopped = {load.path: _coordinator_error(load) for load in loads if not load.loads}
+    rows = [_with_fate(row, fates, stopped) for row in plan]
+    for answer in answers:
+        rows += _absent_rows(answer, logs)
+    rows = [{**_empty_row(), **row} for row in rows]
+    rows.sort(key=lambda row: (row["topic"] or "", row["partition"] or 0, row["directory"] or ""))
+    return NodeAnswers(answers, rows)
+
+
+def stop_lines(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> Iterator[str]:
+    """Yield a line for each file beside logs that keeps a node from starting, or takes a log
+    directory offline; what is in logs is not looked at."""
+    request = NodeRequest()
+    for answer in node_answers(FoundNodes.of(log_dirs, logs, request), logs, request, []).nodes:
+        reasons = [*answer.start.reasons, *(each for it in _offline(answer) for each in it)]
+        for reason in dict.fromkeys(reasons):
+            verb = "ends at it" if reason.ends_process else f"does without {reason.directory}"
+            yield (
+                f"start: {reason.file}: {reason.reason}; a broker {verb}: kafkalog recover shows "
+                "what mends it"
+            )
+
+
+def _empty_row() -> Row:
+    return {each["name"]: None for each in table_fields(_PLAN)}
+
+
+def _owners(images: Mapping[str | None, MetadataImage]) -> dict[str, tuple[str | None, int]]:
+    return {
+        directory_id: (cluster_id, node_id)
+        for cluster_id, image in images.items()
+        for (node_id,), row in image.tables["broker"].items()
+        for directory_id in row["log_dirs"]
+    }
+
+
+def _answer(
+    node: NodeFiles,
+    images: Mapping[str | None, MetadataImage],
+    logs: Sequence[PartitionLog],
+    request: NodeRequest,
+    plan: Sequence[Mapping[str, Any]],
+) -> NodeAnswer:
+    paths = {each.path for each in node.directories}
+    rows = [row for row in plan if os.path.dirname(row["directory"]) in paths]
+    image = images.get(node.cluster_id)
+    release = release_start(node, image, logs, request.version_for(node))
+    start = judged_node(node, image, rows, request.user, release.reasons)
+    return NodeAnswer(start, release.version, release)
+
+
+def _with_fate(
+    row: Mapping[str, Any], fates: Mapping[str, ReplicaFate], stopped: Mapping[str, Row]
+) -> Row:
+    """Return a row with what the node decides: the log that is set aside and begins empty has no
+    records, and one that is not used any more has no offsets."""
+    fate = fates.get(row["directory"])
+    added: Row = {"coordinator_error": stopped.get(row["directory"])}
+    if fate is not None:
+        added |= {
+            "is_set_aside": fate.is_set_aside,
+            "set_aside_reason": fate.reason,
+            "has_leader": fate.has_leader,
+        }
+        is_replaced = fate.is_set_aside and fate.has_leader and not fate.begins_empty
+        if fate.is_set_aside and not is_replaced:
+            end = 0 if fate.begins_empty else None
+            added |= {"log_start_offset": end, "log_end_offset": end, "deleted_soon": None}
+    return {**row, **added}
+
+
+def _coordinator_error(load: CoordinatorLoad) -> Row:
+    return {
+        "offset": load.offset,
+        "record": load.record_name,
+        "reason": load.reason,
+        "groups": load.waiting,
+    }
+
+
+def _absent_rows(answer: NodeAnswer, logs: Sequence[PartitionLog]) -> Iterator[Row]:
+    """Yield the rows of partitions that have no directory."""
+    log_dirs = {log.log_dir.path: log.log_dir for log in logs}
+    files = answer.start.files
+    for each in answer.start.absent:
+        log_dir = log_dirs.get(each.log_dir)
+        key = each.topic, each.partition
+        recorded = log_dir.high_watermarks.get(key, 0) if log_dir is not None else 0
+        plan = RecoveryPlan(log_end_offset=0)
+        if each.future is not None:
+            is_clean = log_dir is not None and log_dir.is_clean_shutdown
+            plan = plan_recovery(each.future, RecoverySettings(is_clean))
+        end = plan.log_end_offset
+        yield {
+            **dict.fromkeys(_NONE_OF_ABSENT, 0),
+            "cluster_id": files.cluster_id,
+            "broker_id": files.node_id,
+            "input_path": each.log_dir,
+            "topic": each.topic,
+            "partition": each.partition,
+            "directory": each.future or os.path.join(each.log_dir, f"{key[0]}-{key[1]}"),
+            "broker_starts": plan.start_error is None,
+            "start_error": plan.start_error,
+            "log_start_offset": plan.log_start_offset,
+            "log_end_offset": end,
+            "missing_offsets": None if end is None else max(recorded - end, 0),
+            "is_set_aside": False,
+            "has_leader": each.fate.has_leader,
+        }
+
+
+def _offline(answer: NodeAnswer) -> list[list[Reason]]:
+    """Return the reasons of each directory that is offline."""
+    return [
+        [reason for reason in each.reasons if not reason.ends_process]
+        for each in answer.start.directories
+        if not each.is_online
+    ]
+
+
+def _sentence(answer: NodeAnswer) -> str:
+    start = answer.start
+    node = f"{answer.name[0].upper()}{answer.name[1:]}"
+    if not start.broker_starts:
+        reasons = counted(len(start.reasons), "reason")
+        return f"{node} does NOT start with Kafka {answer.kafka_version}, for {reasons}:"
+    offline = [each.directory.path for each in start.directories if not each.is_online]
+    words = f"{node} starts with Kafka {answer.kafka_version}"
+    if offline:
+        words += f", WITHOUT {first_names(offline, _MOST_NAMES)}"
+    return words
+
+
+def _reason_line(reason: Reason) -> str:
+    return f"  {reason.file}: {reason.reason}\n    {reason.what_to_do}"

@@ -1,0 +1,248 @@
+"""The manifest of a restore: what was taken from where, what was changed, and how to undo it; and
+whether a directory still is what its manifest says. Rules: docs/restore.md F1062 and F1065.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from kafkalog.coordination.metadata.image import KRAFT_VERSION
+from kafkalog.coordination.metadata.releases import earliest_release
+from kafkalog.errors import LogDirError
+from kafkalog.questions.restore.nodes import SERVER_PROPERTIES, Node
+from kafkalog.questions.restore.partition_plans import PartitionPlan
+from kafkalog.questions.restore.planning import RestorePlan
+from kafkalog.questions.restore.restoring import MANIFEST, Restored
+from kafkalog.views.engine import Views
+from kafkalog.wire.checksums import crc32c
+from kafkalog.words import time_text
+
+_FORMAT = "kafkalog-restore-1"
+_READ_BYTES = 8 * 1024 * 1024
+FileFacts = Mapping[str, Any]
+
+
+def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -> dict[str, Any]:
+    """Return the manifest; without `files`, which are known once they are written."""
+    plan = found.plan
+    request, sources = plan.request, plan.sources
+    metadata = plan.metadata
+    manifest: dict[str, Any] = {
+        "format": _FORMAT,
+        "as_of_ms": request.as_of_ms,
+        "as_of": time_text(request.as_of_ms),
+        "restored_at_ms": request.now_ms,
+        "cluster_id": request.cluster_id,
+        "cluster_id_before": sources.best.cluster_id,
+        "least_release": least_release(plan),
+        "metadata": {
+            "path": metadata.copy.path,
+            "end_offset": metadata.replay.next_offset,
+            "last_timestamp_ms": metadata.replay.last_ms,
+        },
+        "inputs": [*_inputs(plan)],
+        "nodes": [asdict(node) for node in request.nodes],
+        "partitions": [_partition_row(plan, each) for each in plan.plans],
+        "coordinators": [_partition_row(plan, each) for each in plan.rewritten],
+        "begin_empty": [
+            {"topic": topic, "partition": number, "topic_id": topic_id}
+            for topic, number, topic_id in plan.empty
+        ],
+        "left_out": [
+            {"topic": each.topic, "topic_id": each.topic_id, "reason": each.reason}
+            for each in plan.left_out
+        ],
+        "transactions": [asdict(each) for each in plan.ended],
+        "incomplete_transactions": [
+            {"transactional_id": name, "topic": topic, "partition": number}
+            for name, topic, number in plan.incomplete
+        ],
+        "commits": [
+            {**asdict(commit), "is_clipped": commit.is_clipped}
+            for groups in found.groups.values()
+            for commit in groups.commits
+        ],
+        "commits_left_out": [
+            {"group_id": group, "topic": topic, "partition": number}
+            for groups in found.groups.values()
+            for group, topic, number in groups.left_out
+        ],
+        "next_producer_id": metadata.next_producer_id,
+        "configs": [{**asdict(each), "undo": each.undo} for each in metadata.configs],
+        "start": start_command(request.nodes[0]),
+        "not_exact": [*not_exact(found)],
+    }
+    if files is not None:
+        manifest["files"] = files
+    return manifest
+
+
+def start_command(node: Node) -> str:
+    """Return the command that starts a node, in the target directory."""
+    place = f"{node.directory}/" if node.directory else ""
+    return f"cd {place or '.'} && kafka-server-start.sh {SERVER_PROPERTIES}"
+
+
+def least_release(plan: RestorePlan) -> str:
+    """Return the least release of Kafka that can open the result, by the features of the
+    cluster."""
+    levels = {
+        key[0]: row["level"]
+        for key, row in plan.image.tables["feature"].items()
+        if key[0] != KRAFT_VERSION
+    }
+    return earliest_release(levels)
+
+
+def _inputs(plan: RestorePlan) -> Iterator[dict[str, Any]]:
+    for copy in plan.sources.metadata:
+        yield {
+            "path": copy.log.log.log_dir.path,
+            "node_id": copy.node_id,
+            "directory_id": copy.directory_id,
+            "covered_ms": copy.walk.last_ms,
+            "metadata_end_offset": copy.position[1],
+        }
+
+
+def _partition_row(plan: RestorePlan, each: PartitionPlan) -> dict[str, Any]:
+    return {
+        "topic": each.topic,
+        "partition": each.partition,
+        "topic_id": each.topic_id,
+        "copy": each.log.path,
+        "other_copies": each.other_copies,
+        "is_united": each.is_united,
+        "is_cleaned_beyond": each.is_cleaned_beyond,
+        "log_start_offset": each.start,
+        "cut_offset": each.cut,
+        "old_end_offset": each.old_end,
+        "leader_epoch": plan.metadata.epochs[each.topic_id, each.partition],
+        "records": each.records,
+        "bytes": each.bytes,
+        "covered_ms": each.covered_ms,
+        "is_cut_by_producers_times": each.is_by_producers,
+        "lost": [asdict(lost) for lost in each.lost],
+    }
+
+
+def not_exact(found: Restored) -> Iterator[str]:
+    """Yield what of the result is not exact, or not whole, with partitions and offsets."""
+    plan = found.plan
+    for each in plan.uncovered:
+        until = "an unknown time" if each.covered_ms is None else time_text(each.covered_ms)
+        yield (
+            f"{each.name}: no copy goes up to the moment: records after {until}, from offset "
+            f"{each.cut} on, may be missing"
+        )
+    for each in plan.plans:
+        yield from _of_partition(each)
+    yield from _of_transactions(plan)
+    for left in plan.left_out:
+        if not left.is_chosen:
+            yield f"{left.topic} is left out: {left.reason}"
+    for partition, groups in found.groups.items():
+        if groups.doubtful:
+            yield (
+                f"__consumer_offsets-{partition}: of {groups.doubtful} keys, commits and groups, "
+                "the cleaner can have removed the record that was in force"
+            )
+        if groups.unreadable:
+            yield (
+                f"__consumer_offsets-{partition}: {groups.unreadable} records cannot be read, and "
+                "are kept as they are"
+            )
+
+
+def _of_partition(each: PartitionPlan) -> Iterator[str]:
+    if each.is_cleaned_beyond:
+        yield (
+            f"{each.name}: the cleaner of each copy has looked at records after the cut, offset "
+            f"{each.cut}: keys that were written again since may lack the record that was in force"
+        )
+    if each.tiered_from is not None:
+        yield (
+            f"{each.name}: offsets {each.tiered_from} to {each.start - 1} are in tiered storage, "
+            "which is not read"
+        )
+    for lost in each.lost:
+        yield (
+            f"{each.name}: {lost.size} bytes at position {lost.position} of {lost.path} are left "
+            f"out: {lost.reason}"
+        )
+
+
+def _of_transactions(plan: RestorePlan) -> Iterator[str]:
+    for ended in plan.ended:
+        if ended.is_guess:
+            yield (
+                f"{ended.topic}-{ended.partition}: the transaction of producer "
+                f"{ended.producer_id} from offset {ended.first_offset} on is aborted: "
+                f"{ended.reason}"
+            )
+    for name, topic, number in plan.incomplete:
+        yield (
+            f"{topic}-{number}: the commit of transaction {name} was decided, and records of it "
+            "may be missing here: the transaction is not whole"
+        )
+
+
+def file_facts(views: Views, target: str) -> dict[str, FileFacts]:
+    """Return size and CRC-32C of every file below a directory, the manifest apart, by its path
+    there."""
+    paths = sorted(
+        os.path.relpath(os.path.join(directory, name), target)
+        for directory, _, names in os.walk(target)
+        for name in names
+        if not (directory == target and name == MANIFEST)
+    )
+
+    def facts(path: str) -> Iterator[tuple[str, FileFacts]]:
+        yield path, _facts(os.path.join(target, path))
+
+    return dict(views.tasks(facts, paths))
+
+
+def _facts(path: str) -> FileFacts:
+    checksum = size = 0
+    with open(path, "rb") as file:
+        while data := file.read(_READ_BYTES):
+            checksum = crc32c(data, checksum)
+            size += len(data)
+    return {"bytes": size, "crc32c": f"{checksum:08x}"}
+
+
+def read_manifest(path: str) -> dict[str, Any]:
+    """Return a manifest. Raises LogDirError for a file that is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            manifest = json.load(file)
+    except (OSError, ValueError) as error:
+        raise LogDirError(f"{path} cannot be read as a manifest: {error}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+        raise LogDirError(f"{path} is not the manifest of a restore")
+    return manifest
+
+
+def differences(views: Views, target: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how the files of a directory differ from those that its manifest names. Raises
+    LogDirError where the manifest names none."""
+    files = manifest.get("files")
+    if not isinstance(files, dict):
+        raise LogDirError("the manifest is that of a plan: it names no files")
+    found = file_facts(views, target)
+    for path in sorted(files.keys() | found.keys()):
+        if path not in found:
+            yield f"{path} is missing"
+        elif path not in files:
+            yield f"{path} was not written by the restore"
+        elif found[path] != files[path]:
+            yield f"{path} has changed: {_text(files[path])}, now {_text(found[path])}"
+
+
+def _text(facts: FileFacts) -> str:
+    return f"{facts['bytes']} bytes, CRC-32C {facts['crc32c']}"

@@ -1,0 +1,333 @@
+"""A partition's directory as it is restored: bytes below the cut as they were, new indexes for the
+last segments, and an end that uses no offset twice. Rules: docs/restore.md F1033, F1044 to F1046,
+F1049 and F1051.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.batch_header import read_header
+from kafkalog.format.offsets import MAX_RELATIVE_OFFSET
+from kafkalog.format.record_batch import BatchFields, write_batch
+from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.format.side_files.indexes import (
+    OFFSET_ENTRY,
+    TIME_ENTRY,
+    AbortedTransaction,
+    OffsetEntry,
+    TimeEntry,
+    read_transaction_index,
+    write_offset_index,
+    write_time_index,
+    write_transaction_index,
+)
+from kafkalog.format.side_files.leader_epochs import EpochStart, write_leader_epochs
+from kafkalog.format.side_files.partition_metadata import write_topic_id
+from kafkalog.format.side_files.producer_snapshot import (
+    read_producer_snapshot,
+    write_producer_snapshot,
+)
+from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, write_marker
+from kafkalog.questions.restore.partition_plans import PartitionPlan, Piece, SegmentPlan, kept_rows
+from kafkalog.storage.files.files import read_bytes
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, SegmentFile
+from kafkalog.storage.recovery.framing import Frame
+from kafkalog.storage.recovery.producer_state import ProducerState
+from kafkalog.storage.recovery.segment_recovery import add_to_producers
+from kafkalog.storage.writing.log_writer import BatchInMemory
+
+_COPY_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an open transaction ends in a partition: the marker that is written."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    is_commit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTask:
+    """A partition to write into the log directory `target`. With `reuses_offsets` the log goes on
+    at the cut."""
+
+    plan: PartitionPlan
+    endings: Sequence[Ending]
+    target: str
+    as_of_ms: int
+    links: bool = False
+    reuses_offsets: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPartition:
+    """What the checkpoints and the manifest say of a partition. A broker verifies the log from
+    `recovery_point` on when it starts."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    recovery_point: int
+    cleaner: int | None
+    bytes: int
+
+
+def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
+    """Write the directory of a partition, and yield what was written. Raises OSError."""
+    plan = task.plan
+    directory = os.path.join(task.target, plan.name)
+    os.mkdir(directory)
+    end = _Ending(task)
+    segments = plan.segments
+    for number, segment in enumerate(segments):
+        is_last = number == len(segments) - 1
+        _copy_segment(directory, segment, task, is_last=is_last)
+        if not plan.is_united:
+            _copy_producers(directory, plan, segment.base_offset)
+        _write_aborted(directory, segment, plan)
+    recovery_point = segments[-1].base_offset if segments else plan.start
+    end.write(directory, has_segments=bool(segments))
+    epochs = plan.epochs
+    if not epochs and end.next_offset > plan.start:
+        epochs = [EpochStart(end.epoch, plan.start)]
+    _write(directory, LEADER_EPOCHS, write_leader_epochs(epochs).encode())
+    _write(directory, PARTITION_METADATA, write_topic_id(plan.topic_id).encode())
+    cleaned = plan.log.log_dir.cleaner_checkpoints.get(plan.key)
+    yield WrittenPartition(
+        plan.topic,
+        plan.partition,
+        plan.start,
+        end.next_offset,
+        recovery_point,
+        None if cleaned is None or plan.is_united else min(cleaned, plan.cut),
+        plan.bytes,
+    )
+
+
+def _copy_segment(directory: str, segment: SegmentPlan, task: WriteTask, *, is_last: bool) -> None:
+    stem = os.path.join(directory, f"{segment.base_offset:020d}")
+    target = f"{stem}.log"
+    # A broker appends to the last segment: a link would change the input.
+    whole = segment.whole_path
+    if task.links and whole is not None and not is_last:
+        os.link(whole, target)
+    else:
+        copy_pieces(segment.pieces, target)
+    if is_last or whole is None or not _copied_indexes(whole, segment, stem):
+        _write_indexes(segment, stem)
+
+
+def copy_pieces(pieces: Sequence[Piece], target: str) -> None:
+    """Copy bytes of files into a new file, one piece after the other; a file system that can share
+    them does. The time of the last change is that of the first file. Raises OSError."""
+    with open(target, "xb") as written:
+        for piece in pieces:
+            with open(piece.path, "rb") as read:
+                position = piece.start
+                while position < piece.end:
+                    size = min(piece.end - position, _COPY_BYTES)
+                    position += _copy(read.fileno(), written.fileno(), position, size, piece.path)
+    if pieces:
+        found = os.stat(pieces[0].path)
+        os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def _copy(read: int, written: int, position: int, size: int, source: str) -> int:
+    """Copy some bytes to the end of a file and return how many."""
+    try:
+        count = os.copy_file_range(read, written, size, position)
+    except OSError:
+        # Not between these file systems.
+        data = os.pread(read, size, position)
+        count = os.write(written, data)
+    if not count:
+        raise OSError(None, "the file became shorter while it was read", source)
+    return count
+
+
+def _copied_indexes(whole: str, segment: SegmentPlan, stem: str) -> bool:
+    """Copy the offset and time index of a whole segment; return False for ones that are missing,
+    padded, or contradict the segment."""
+    source = whole.removesuffix(".log")
+    try:
+        offsets, times = read_bytes(f"{source}.index"), read_bytes(f"{source}.timeindex")
+    except OSError:
+        return False
+    if not _is_sound(offsets, times, segment):
+        return False
+    _write_file(f"{stem}.index", offsets)
+    _write_file(f"{stem}.timeindex", times)
+    return True
+
+
+def _is_sound(offsets: bytes, times: bytes, segment: SegmentPlan) -> bool:
+    if len(offsets) % OFFSET_ENTRY.size or len(times) % TIME_ENTRY.size or not times:
+        return False
+    entries = np.frombuffer(offsets, dtype=">i4").reshape(-1, 2)
+    if len(entries):
+        rises = (np.diff(entries, axis=0) > 0).all()
+        last_offset, last_position = entries[-1].tolist()
+        reach = segment.next_offset - segment.base_offset
+        if not rises or last_offset >= reach or not 0 < last_position < segment.size:
+            return False
+    stamps = np.frombuffer(times, dtype=np.dtype([("ms", ">i8"), ("offset", ">i4")]))
+    rising = (np.diff(stamps["ms"]) > 0).all() and (np.diff(stamps["offset"]) >= 0).all()
+    return bool(rising and int(stamps["ms"][-1]) == segment.max_ms)
+
+
+def _write_indexes(segment: SegmentPlan, stem: str) -> None:
+    """Write the offset and the time index again, as a broker that appends the batches does."""
+    base, position, since = segment.base_offset, 0, 0
+    offsets: list[OffsetEntry] = []
+    times: list[TimeEntry] = []
+    latest = TimeEntry(-1, base)
+    written = SegmentFile(f"{stem}.log", base, None, segment.size, stem)
+    names = [column.LAST_OFFSET, column.SIZE, column.MAX_TIMESTAMP]
+    for rows in kept_rows(written, segment.next_offset):
+        for last_offset, size, max_ms in rows[:, names].tolist():
+            if max_ms > latest.timestamp_ms:
+                latest = TimeEntry(max_ms, last_offset)
+            if since > INDEX_INTERVAL_BYTES:
+                offsets.append(OffsetEntry(last_offset, position))
+                if not times or latest.timestamp_ms > times[-1].timestamp_ms:
+                    times.append(latest)
+                since = 0
+            since += size
+            position += size
+    if latest.timestamp_ms >= 0 and (not times or latest.timestamp_ms > times[-1].timestamp_ms):
+        times.append(latest)
+    _write_file(f"{stem}.index", write_offset_index(offsets, base))
+    _write_file(f"{stem}.timeindex", write_time_index(times, base))
+
+
+def _write_aborted(directory: str, segment: SegmentPlan, plan: PartitionPlan) -> None:
+    """Write the index of aborted transactions of a segment: from the batches where producers were
+    followed, else that of the copy."""
+    low, high = segment.base_offset, segment.next_offset
+    entries = plan.aborted
+    if low < plan.producers_from and segment.pieces:
+        entries = _aborted_of_copy(segment.pieces[0].path)
+    entries = [each for each in entries if low <= each.last_offset < high]
+    if entries:
+        path = os.path.join(directory, f"{low:020d}.txnindex")
+        _write_file(path, write_transaction_index(entries))
+
+
+def _aborted_of_copy(path: str) -> list[AbortedTransaction]:
+    try:
+        return read_transaction_index(read_bytes(path.removesuffix(".log") + ".txnindex"))
+    except (FileNotFoundError, CorruptDataError):
+        return []
+
+
+def _copy_producers(directory: str, plan: PartitionPlan, offset: int) -> None:
+    """Copy a sound producer snapshot of the copy."""
+    name = f"{offset:020d}.snapshot"
+    with suppress(FileNotFoundError, CorruptDataError):
+        data = read_bytes(os.path.join(plan.log.path, name))
+        read_producer_snapshot(data)
+        _write_file(os.path.join(directory, name), data)
+
+
+class _Ending:
+    """What comes after the cut: a batch without records over the offsets that are not used again,
+    and the markers that end transactions."""
+
+    def __init__(self, task: WriteTask) -> None:
+        self._task = task
+        plan = task.plan
+        self.epoch = plan.epochs[-1].epoch if plan.epochs else max(plan.max_epoch, 0)
+        # Offsets that the cleaner has removed can be between the last batch and the cut.
+        self.base_offset = plan.segments[-1].next_offset if plan.segments else plan.cut
+        self.next_offset = self.base_offset if self._goes_on else plan.cut
+
+    @property
+    def _goes_on(self) -> bool:
+        return not self._task.reuses_offsets and self._task.plan.old_end > self.base_offset
+
+    def write(self, directory: str, *, has_segments: bool) -> None:
+        """Write the last segment, if one is needed, and the producers at the end."""
+        plan = self._task.plan
+        batches: list[bytes] = []
+        if self._goes_on:
+            batches += self._without_records(plan.old_end)
+        producers = ProducerState(plan.producers)
+        aborted = []
+        for each in self._task.endings:
+            kind = COMMIT if each.is_commit else ABORT
+            marker = TransactionMarker(kind, each.coordinator_epoch, self._task.as_of_ms)
+            fields = BatchFields(
+                leader_epoch=self.epoch,
+                producer_id=each.producer_id,
+                producer_epoch=each.producer_epoch,
+            )
+            batch = write_marker(marker, self.next_offset, fields)
+            batches.append(batch)
+            header = read_header(batch, 0)
+            found = add_to_producers(BatchInMemory(batch), Frame(0, header), producers)
+            aborted += [] if found is None else [found]
+            self.next_offset += 1
+        if batches or not has_segments:
+            self._write_segment(directory, batches, aborted)
+        if self.next_offset > plan.start:
+            snapshot = write_producer_snapshot(producers.producers.values())
+            _write(directory, f"{self.next_offset:020d}.snapshot", snapshot)
+
+    def _write_segment(
+        self, directory: str, batches: Sequence[bytes], aborted: Sequence[AbortedTransaction]
+    ) -> None:
+        base = read_header(batches[0], 0).base_offset if batches else self.next_offset
+        stem = os.path.join(directory, f"{base:020d}")
+        _write_file(f"{stem}.log", b"".join(batches))
+        _write_file(f"{stem}.index", b"")
+        latest = TimeEntry(-1, base)
+        for batch in batches:
+            header = read_header(batch, 0)
+            if header.max_timestamp_ms > latest.timestamp_ms:
+                latest = TimeEntry(header.max_timestamp_ms, header.last_offset)
+        times = [latest] if latest.timestamp_ms >= 0 else []
+        _write_file(f"{stem}.timeindex", write_time_index(times, base))
+        if aborted:
+            _write_file(f"{stem}.txnindex", write_transaction_index(aborted))
+
+    def _without_records(self, end: int) -> Iterator[bytes]:
+        """Yield batches without records up to an offset: consumers go over them to what comes
+        next, as over those that the cleaner leaves."""
+        plan = self._task.plan
+        # A segment has no offset further from its base.
+        end = min(end, self.base_offset + MAX_RELATIVE_OFFSET - len(self._task.endings))
+        if self.next_offset < end:
+            fields = BatchFields(
+                leader_epoch=self.epoch,
+                base_offset=self.next_offset,
+                last_offset=end - 1,
+                max_timestamp_ms=plan.last_ms if plan.last_ms >= 0 else self._task.as_of_ms,
+            )
+            self.next_offset = end
+            yield write_batch([], fields)
+
+
+def _write(directory: str, name: str, data: bytes) -> None:
+    _write_file(os.path.join(directory, name), data)
+
+
+def _write_file(path: str, data: bytes) -> None:
+    """Write a small file of a directory that no reader sees yet. Raises OSError with its path."""
+    try:
+        with open(path, "xb") as file:
+            file.write(data)
+    except OSError as error:
+        error.filename = error.filename or path
+        raise

@@ -1,0 +1,344 @@
+"""The plan of a restore: what of each partition is kept, how every transaction ends, and what is
+left out. Rules: docs/restore.md.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.errors import LogDirError
+from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, coordinator_records
+from kafkalog.questions.restore.metadata import RestoredMetadata
+from kafkalog.questions.restore.nodes import Node
+from kafkalog.questions.restore.partition_files import Ending
+from kafkalog.questions.restore.partition_plans import PartitionPlan, PlanTask, plan_partition
+from kafkalog.questions.restore.sources import PartitionKey, Sources
+from kafkalog.questions.restore.transactions import (
+    EndedTransaction,
+    TransactionalId,
+    Transactions,
+    decided_after,
+    highest_producer_id,
+    incomplete_commits,
+    known_markers,
+    transactional_ids,
+)
+from kafkalog.storage.names import (
+    CONSUMER_OFFSETS,
+    REMOTE_LOG_METADATA,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+)
+from kafkalog.views.engine import Views
+
+# Their logs are recreated. The metadata of tiered storage names objects of the old bucket.
+REWRITTEN_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, REMOTE_LOG_METADATA)
+_NEVER_MS = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class RestoreRequest:
+    """What is restored: the cluster as of `as_of_ms`, on `nodes`. `is_topic_chosen` and
+    `is_group_chosen` select by name. Topics in `latest_topics` are not cut at the moment, nor is
+    any with `is_uncut`: there are the disks of one node, and the moment is their end."""
+
+    as_of_ms: int
+    nodes: Sequence[Node]
+    cluster_id: str
+    now_ms: int
+    replication: int = 1
+    links: bool = False
+    creates_missing: bool = False
+    reuses_offsets: bool = False
+    keeps_retention: bool = False
+    is_topic_chosen: Callable[[str], bool] = lambda topic: True
+    is_group_chosen: Callable[[str], bool] = lambda group: True
+    latest_topics: Sequence[str] = ()
+    is_uncut: bool = False
+
+    @property
+    def cut_ms(self) -> int:
+        """The time after which records are cut off."""
+        return _NEVER_MS if self.is_uncut else self.as_of_ms
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A topic that is not restored, or a directory whose topic is not, and why."""
+
+    topic: str
+    topic_id: str | None
+    reason: str
+    is_chosen: bool = False
+
+
+@dataclass
+class RestorePlan:
+    """All that is decided before anything is written. `plans` are of topics whose bytes are copied,
+    `rewritten` of coordinators' topics, `records` their records."""
+
+    request: RestoreRequest
+    sources: Sources
+    image: MetadataImage
+    plans: list[PartitionPlan]
+    rewritten: list[PartitionPlan]
+    empty: list[tuple[str, int, str]]
+    left_out: list[LeftOut]
+    metadata: RestoredMetadata
+    records: Mapping[tuple[str, int], list[CoordinatorRecord]]
+    transactions: Transactions
+    endings: dict[tuple[str, int], list[Ending]] = field(default_factory=lambda: defaultdict(list))
+    ended: list[EndedTransaction] = field(default_factory=list)
+    incomplete: list[tuple[str, str, int]] = field(default_factory=list)
+
+    @cached_property
+    def uncovered(self) -> list[PartitionPlan]:
+        """The partitions of which no copy goes up to the moment."""
+        as_of = self.request.as_of_ms
+        return [
+            plan
+            for plan in (*self.plans, *self.rewritten)
+            if plan.covered_ms is None or plan.covered_ms < as_of
+        ]
+
+    @cached_property
+    def ends(self) -> dict[tuple[str, int], int]:
+        """Where each log that is copied ends, by topic and partition, markers included."""
+        return {
+            **{(topic, number): 0 for topic, number, _ in self.empty},
+            **{plan.key: self._end(plan) for plan in self.plans},
+        }
+
+    def _end(self, plan: PartitionPlan) -> int:
+        return plan.cut
+
+    def nodes_of(self, topic_id: str, partition: int) -> Sequence[Node]:
+        """Return the nodes that a partition is on, its leader first."""
+        return self.metadata.placed[topic_id, partition]
+
+
+def plan_restore(views: Views, sources: Sources, request: RestoreRequest) -> RestorePlan:
+    """Return the plan. Raises LogDirError for a moment that no disk covers, and where no metadata
+    of that time is left."""
+    _refuse_uncovered(sources, request)
+    copy = sources.copy_at(request.as_of_ms)
+    metadata = RestoredMetadata(
+        copy,
+        request.as_of_ms,
+        request.nodes,
+        request.cluster_id,
+        sources.raft_epoch,
+        {},
+        {},
+        -1,
+        keeps_retention=request.keeps_retention,
+    )
+    image = metadata.image
+    topics = {key[0]: row["topic"] for key, row in image.tables["topic"].items()}
+    wanted, empty, left_out = _wanted(sources, request, topics, image)
+    plans = list(views.tasks(plan_partition, wanted))
+    rewritten = [plan for plan in plans if plan.topic in REWRITTEN_TOPICS]
+    records = _records(sources, rewritten)
+    _cut_by_records(rewritten, records, request)
+    ids = _transactional_ids(records, rewritten)
+    plans = _with_limits(views, plans, wanted, decided_after(ids.values(), plans))
+    rewritten = [plan for plan in plans if plan.topic in REWRITTEN_TOPICS]
+    _cut_by_records(rewritten, records, request)
+    copied = [plan for plan in plans if plan.topic not in REWRITTEN_TOPICS]
+    epochs = leader_epochs(sources, plans, image)
+    coordinators = [
+        epoch for key, epoch in epochs.items() if topics.get(key[0]) == TRANSACTION_STATE
+    ]
+    transactions = Transactions(ids, max(coordinators, default=0), known_markers(plans))
+    metadata.epochs = epochs
+    metadata.placed = _placed(image, request)
+    metadata.highest_producer_id = max(
+        [
+            highest_producer_id(ids.values()),
+            *(plan.max_producer_id for plan in plans),
+            *(next_producer_id(each) - 1 for each in sources.images),
+        ]
+    )
+    metadata.left_out = [each for each in topics if each in {left.topic_id for left in left_out}]
+    plan = RestorePlan(
+        *(request, sources, image, copied, rewritten, empty, left_out, metadata, records),
+        transactions,
+    )
+    plan.incomplete = incomplete_commits(
+        ids.values(), {each.key: each for each in plans}, request.as_of_ms
+    )
+    _end_transactions(plan)
+    return plan
+
+
+def _refuse_uncovered(sources: Sources, request: RestoreRequest) -> None:
+    latest = max(sources.coverage.values())
+    if request.as_of_ms > latest:
+        raise LogDirError(
+            f"no disk covers that moment: the last record of the cluster's metadata is of "
+            f"{latest} ms"
+        )
+
+
+def _wanted(
+    sources: Sources, request: RestoreRequest, topics: Mapping[str, str], image: MetadataImage
+) -> tuple[list[PlanTask], list[tuple[str, int, str]], list[LeftOut]]:
+    """Return the partitions to plan; those that begin empty, with their topic ids; and what is left
+    out."""
+    tasks, empty, left_out = [], [], []
+    for topic_id, topic in topics.items():
+        numbers = [key[1] for key in image.tables["partition"] if key[0] == topic_id]
+        is_rewritten = topic in REWRITTEN_TOPICS
+        if not is_rewritten and not request.is_topic_chosen(topic):
+            left_out.append(LeftOut(topic, topic_id, "not chosen", is_chosen=True))
+            continue
+        missing = [each for each in numbers if (topic_id, each) not in sources.copies]
+        if missing and not is_rewritten and not request.creates_missing:
+            reason = f"no disk has a copy of {len(missing)} of its {len(numbers)} partitions"
+            left_out.append(LeftOut(topic, topic_id, reason))
+            continue
+        empty += [(topic, each, topic_id) for each in missing]
+        moment = _NEVER_MS if topic in request.latest_topics else request.cut_ms
+        tasks += [
+            PlanTask(
+                *(topic, each, topic_id, sources.copies[topic_id, each], moment),
+                is_compacted=not is_rewritten and "compact" in cleanup_policy(image, topic),
+            )
+            for each in numbers
+            if (topic_id, each) in sources.copies
+        ]
+    known = {key[0]: row["topic"] for each in sources.images for key, row in _topics(each)}
+    others = {key[0]: copies[0].log.topic or "" for key, copies in sources.copies.items()}
+    for topic_id, topic in others.items():
+        if topic_id in topics:
+            continue
+        is_known = topic_id in known
+        is_deleted = not any(each.log.is_live for each in sources.copies_of(topic_id))
+        why = "not in the metadata that was given"
+        if is_known or is_deleted:
+            why = "deleted before the moment" if is_deleted else "created after the moment"
+        left_out.append(LeftOut(topic, topic_id, why, is_chosen=is_known or is_deleted))
+    left_out += [
+        LeftOut(log.path, None, "no file says of which topic the directory is")
+        for log in sources.unidentified
+    ]
+    tasks.sort(key=lambda task: (task.topic, task.partition))
+    return tasks, empty, left_out
+
+
+def cleanup_policy(image: MetadataImage, topic: str) -> str:
+    """Return the cleanup.policy of a topic, as far as its configs say."""
+    row = image.tables["config"].get(("topic", topic, "cleanup.policy"))
+    return "delete" if row is None else str(row["value"])
+
+
+def _topics(image: MetadataImage) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
+    yield from image.tables["topic"].items()
+
+
+def _records(
+    sources: Sources, rewritten: Sequence[PartitionPlan]
+) -> dict[tuple[str, int], list[CoordinatorRecord]]:
+    return {
+        plan.key: coordinator_records(
+            [copy.log for copy in sources.copies[plan.topic_id, plan.partition]]
+        )
+        for plan in rewritten
+        if plan.topic != REMOTE_LOG_METADATA
+    }
+
+
+def _cut_by_records(
+    rewritten: Sequence[PartitionPlan],
+    records: Mapping[tuple[str, int], list[CoordinatorRecord]],
+    request: RestoreRequest,
+) -> None:
+    """Cut coordinators' logs at the first record after the moment that any copy has: the cleaner
+    can have removed it from the copy that was walked."""
+    for plan in rewritten:
+        for record in records.get(plan.key, []):
+            if record.time_ms > request.cut_ms or record.offset >= plan.cut:
+                plan.cut = min(plan.cut, record.offset)
+                break
+
+
+def _transactional_ids(
+    records: Mapping[tuple[str, int], list[CoordinatorRecord]], rewritten: Sequence[PartitionPlan]
+) -> dict[str, TransactionalId]:
+    states = [plan for plan in rewritten if plan.topic == TRANSACTION_STATE]
+    return transactional_ids(
+        {plan.partition: records[plan.key] for plan in states},
+        {plan.partition: plan.cut for plan in states},
+    )
+
+
+def _with_limits(
+    views: Views,
+    plans: list[PartitionPlan],
+    tasks: Sequence[PlanTask],
+    limits: Mapping[tuple[str, int], int],
+) -> list[PartitionPlan]:
+    """Return the plans, those again whose cut is to be lower."""
+    again = [
+        replace(task, limit=limits[task.topic, task.partition])
+        for task in tasks
+        if (task.topic, task.partition) in limits
+    ]
+    changed = {plan.key: plan for plan in views.tasks(plan_partition, again)}
+    return [changed.get(plan.key, plan) for plan in plans]
+
+
+def leader_epochs(
+    sources: Sources, plans: Sequence[PartitionPlan], image: MetadataImage
+) -> dict[PartitionKey, int]:
+    """Return the leader epoch of each partition: above every one that any copy has. Partitions of
+    the transaction coordinators have one epoch, above all of them, which goes into markers."""
+    found: dict[PartitionKey, int] = {}
+    for each in (image, *sources.images):
+        for key, row in each.tables["partition"].items():
+            found[key] = max(found.get(key, 0), row["leader_epoch"])
+    for plan in plans:
+        key = plan.topic_id, plan.partition
+        found[key] = max(found.get(key, 0), plan.max_epoch)
+    states = {
+        topic_id
+        for (topic_id,), row in image.tables["topic"].items()
+        if row["topic"] == TRANSACTION_STATE
+    }
+    highest = max((epoch for key, epoch in found.items() if key[0] in states), default=0)
+    return {
+        key: (highest if key[0] in states else epoch) + 1
+        for key, epoch in found.items()
+        if key in image.tables["partition"]
+    }
+
+
+def next_producer_id(image: MetadataImage) -> int:
+    """Return the first producer id that was not given out."""
+    row = image.tables["producer_ids"].get(())
+    return 0 if row is None else int(row["next_producer_id"])
+
+
+def _placed(image: MetadataImage, request: RestoreRequest) -> dict[PartitionKey, list[Node]]:
+    """Return the nodes of each partition, leaders spread over them."""
+    nodes = list(request.nodes)
+    numbers = {topic_id: place for place, (topic_id,) in enumerate(image.tables["topic"])}
+    placed = {}
+    for topic_id, partition in image.tables["partition"]:
+        start = (numbers.get(topic_id, 0) + partition) % len(nodes)
+        placed[topic_id, partition] = [*nodes[start:], *nodes[:start]][: request.replication]
+    return placed
+
+
+def _end_transactions(plan: RestorePlan) -> None:
+    for each in plan.plans:
+        as_of = plan.request.as_of_ms
+        is_covered = each.covered_ms is not None and each.covered_ms >= as_of
+        for found in each.open:
+            ending, said = plan.transactions.ending(each, found, is_covered=is_covered)
+            plan.endings[each.key].append(ending)
+            plan.ended.append(said)

@@ -1,0 +1,219 @@
+"""A plan becomes directories that brokers start with: partitions are written in parallel, then the
+coordinators' topics, the metadata and the files of the nodes; the result is judged before it
+gets its name. Rules: docs/restore.md F1030, F1033, F1034 and F1065.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkalog.errors import LogDirError
+from kafkalog.format.record_batch import MAX_BATCH_BYTES, BatchFields, write_batch
+from kafkalog.format.records import Record
+from kafkalog.format.side_files.partition_metadata import write_topic_id
+from kafkalog.questions.recovery import Recovery, RecoveryRequest, recovery_plan
+from kafkalog.questions.restore.groups import (
+    Entry,
+    GroupSettings,
+    RestoredGroups,
+    restored_groups,
+    restored_share_states,
+)
+from kafkalog.questions.restore.nodes import (
+    SERVER_PROPERTIES,
+    Node,
+    NodeSettings,
+    server_properties,
+    write_checkpoints,
+)
+from kafkalog.questions.restore.partition_files import WriteTask, WrittenPartition, write_partition
+from kafkalog.questions.restore.partition_plans import PartitionPlan
+from kafkalog.questions.restore.planning import RestorePlan
+from kafkalog.questions.restore.transactions import state_values
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
+from kafkalog.storage.partition_log import PARTITION_METADATA
+from kafkalog.storage.writing.log_settings import LogSettings
+from kafkalog.storage.writing.log_writer import LogWriter
+from kafkalog.views.engine import LocalViews, Views
+
+MANIFEST = "manifest.json"
+_BATCH_BYTES = 256 * 1024
+
+
+@dataclass
+class Restored:
+    """What was written, or would be: `groups` by partition of `__consumer_offsets`."""
+
+    plan: RestorePlan
+    groups: dict[int, RestoredGroups] = field(default_factory=dict)
+    entries: dict[tuple[str, int], list[Entry]] = field(default_factory=dict)
+    written: dict[int, list[WrittenPartition]] = field(default_factory=dict)
+
+
+def restored(plan: RestorePlan) -> Restored:
+    """Return what the coordinators' topics get."""
+    found = Restored(plan)
+    _add_coordinators(found)
+    return found
+
+
+def _add_coordinators(found: Restored) -> None:
+    plan = found.plan
+    request = plan.request
+    settings = GroupSettings(
+        plan.ends,
+        {each.key: each.epochs[-1].epoch for each in plan.plans if each.epochs},
+        {each.topic_id for each in plan.plans},
+        request.is_group_chosen,
+        request.now_ms,
+    )
+    ends = {(each.topic_id, each.partition): each.cut for each in plan.plans}
+    states = state_values(plan.transactions.ids.values(), request.now_ms)
+    for each in plan.rewritten:
+        records = plan.records.get(each.key, [])
+        if each.topic == CONSUMER_OFFSETS:
+            groups = restored_groups(records, each.cut, plan.transactions.is_committed, settings)
+            found.groups[each.partition] = groups
+            found.entries[each.key] = groups.entries
+        elif each.topic == TRANSACTION_STATE:
+            found.entries[each.key] = states.get(each.partition, [])
+        elif each.topic == SHARE_GROUP_STATE:
+            found.entries[each.key] = restored_share_states(records, each.cut, ends, settings)
+
+
+def write_restored(views: Views, found: Restored, target: str) -> None:
+    """Write all files below an empty directory that no reader sees yet. Raises OSError."""
+    plan = found.plan
+    for node in plan.request.nodes:
+        os.makedirs(os.path.join(target, node.log_directory))
+    tasks = [
+        (node, _write_task(plan, each, os.path.join(target, node.log_directory)))
+        for each in plan.plans
+        for node in plan.nodes_of(each.topic_id, each.partition)
+    ]
+    results = views.tasks(write_partition, [task for _, task in tasks])
+    for (node, _), written in zip(tasks, results, strict=True):
+        found.written.setdefault(node.node_id, []).append(written)
+    _write_coordinators(found, target)
+    for node in plan.request.nodes:
+        log_directory = os.path.join(target, node.log_directory)
+        plan.metadata.write(node, log_directory)
+        write_checkpoints(log_directory, found.written.get(node.node_id, []))
+        text = server_properties(node, plan.request.nodes, _node_settings(plan))
+        path = os.path.join(target, node.directory, SERVER_PROPERTIES)
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _write_task(plan: RestorePlan, each: PartitionPlan, target: str) -> WriteTask:
+    request = plan.request
+    return WriteTask(
+        *(each, plan.endings.get(each.key, []), target, request.as_of_ms),
+        links=request.links,
+        reuses_offsets=request.reuses_offsets,
+    )
+
+
+def _node_settings(plan: RestorePlan) -> NodeSettings:
+    partitions: dict[str, int] = {}
+    topics = plan.image.tables["topic"]
+    for topic_id, _ in plan.image.tables["partition"]:
+        topic = topics[topic_id,]["topic"]
+        partitions[topic] = partitions.get(topic, 0) + 1
+    return NodeSettings(
+        partitions,
+        plan.request.replication,
+        plan.metadata.is_dynamic,
+        bool(plan.image.tables["acl"]),
+    )
+
+
+def _write_coordinators(found: Restored, target: str) -> None:
+    """Write the logs of the coordinators' topics again, and the partitions that begin empty."""
+    plan = found.plan
+    logs = [
+        (each.topic, each.partition, each.topic_id, each.old_end, found.entries.get(each.key, []))
+        for each in plan.rewritten
+    ]
+    logs += [(topic, number, topic_id, 0, []) for topic, number, topic_id in plan.empty]
+    for topic, number, topic_id, start, entries in logs:
+        epoch = plan.metadata.epochs[topic_id, number]
+        for node in plan.nodes_of(topic_id, number):
+            directory = os.path.join(target, node.log_directory, f"{topic}-{number}")
+            end = _write_log(directory, start, entries, epoch, plan.request.now_ms)
+            path = os.path.join(directory, PARTITION_METADATA)
+            with open(path, "x", encoding="utf-8") as file:
+                file.write(write_topic_id(topic_id))
+            written = WrittenPartition(topic, number, start, end, start, None, 0)
+            found.written.setdefault(node.node_id, []).append(written)
+
+
+def _write_log(
+    directory: str, start: int, entries: Sequence[Entry], epoch: int, now_ms: int
+) -> int:
+    """Write a log with one record for each key, and return its end."""
+    settings = LogSettings(max_message_bytes=MAX_BATCH_BYTES)
+    with LogWriter(
+        directory, settings, now_ms=lambda: now_ms, flush=lambda _: None, start_offset=start
+    ) as log:
+        for batch in _batches(entries, start, epoch, now_ms):
+            log.append(batch)
+        return log.next_offset
+
+
+def _batches(entries: Sequence[Entry], start: int, epoch: int, now_ms: int) -> Iterator[bytes]:
+    waiting: list[Record] = []
+    size = 0
+    fields = BatchFields(leader_epoch=epoch)
+    for offset, (key, value) in enumerate(entries, start):
+        waiting.append(Record(offset, now_ms, 0, key, value))
+        size += len(key) + len(value)
+        if size >= _BATCH_BYTES:
+            yield write_batch(waiting, fields)
+            waiting, size = [], 0
+    if waiting:
+        yield write_batch(waiting, fields)
+
+
+def judged(found: Restored, target: str, processes: int) -> Recovery:
+    """Return what a broker would do at its start with each log directory that was written. Raises
+    LogDirError where it would not start, or would lose anything."""
+    request = found.plan.request
+    result = None
+    for node in request.nodes:
+        path = os.path.join(target, node.log_directory)
+        views = LocalViews([path], find_partitions([path]), processes)
+        result = recovery_plan(views, RecoveryRequest("unclean", 4096, request.now_ms))
+        # Where damage is left out, a hole in the offsets is what is meant to be.
+        damaged = {each.key for each in found.plan.plans if each.lost}
+        if any(_is_refused(row, damaged) for row in result.findings):
+            raise LogDirError(
+                f"the directory that was written is not sound, and is not kept: "
+                f"{result.totals.words()}"
+            )
+    if result is None:
+        raise LogDirError("there is no node")
+    return result
+
+
+def _is_refused(row: Mapping[str, Any], damaged: Collection[tuple[str, int]]) -> bool:
+    is_hole = not (row["lost_bytes"] or row["missing_offsets"] or row["padded_time_indexes"])
+    is_meant = is_hole and row["broker_starts"] and (row["topic"], row["partition"]) in damaged
+    return not is_meant
+
+
+def write_manifest(manifest: Mapping[str, Any], target: str) -> None:
+    """Write the manifest. Raises OSError."""
+    with open(os.path.join(target, MANIFEST), "x", encoding="utf-8") as file:
+        json.dump(manifest, file, indent=1)
+        file.write("\n")
+
+
+def node_paths(nodes: Sequence[Node]) -> list[str]:
+    """Return the directories of the nodes, below the target."""
+    return [node.directory or os.curdir for node in nodes]

@@ -1,0 +1,152 @@
+"""What was given: the copies of each partition, one incarnation of its topic at a time, and the
+cluster's metadata as of the moment. Rules: docs/restore.md F1036, F1041 and F1042.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from kafkalog.coordination.metadata.image import END, MetadataImage, Moment
+from kafkalog.errors import CorruptDataError, LogDirError
+from kafkalog.inspection.metadata.copies import (
+    MetadataCopy,
+    best_copy,
+    copies_among,
+    directory_id_of,
+)
+from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
+from kafkalog.storage.files.files import list_directory
+from kafkalog.storage.log_dir.listed_logs import listed_log
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.names import CLUSTER_METADATA, partition_name
+from kafkalog.storage.partition_log import PartitionLog, topic_id, without_checkpoints
+
+# A partition of one incarnation of a topic: the topic's id, and the number.
+PartitionKey = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One copy of a partition. `covered_ms` is the time up to which its node's disk was surely
+    written when it was copied, None where no metadata log beside it says."""
+
+    log: PartitionLog
+    covered_ms: int | None
+
+
+@dataclass
+class Sources:
+    """The given disks. `copies` has the logs by partition, `unidentified` those whose topic id no
+    file gives."""
+
+    paths: Sequence[str]
+    metadata: Sequence[MetadataCopy]
+    copies: Mapping[PartitionKey, Sequence[Copy]]
+    unidentified: Sequence[PartitionLog]
+    log_dirs: Sequence[str]
+    _replays: dict[int, MetadataReplay] = field(default_factory=dict)
+
+    @cached_property
+    def best(self) -> MetadataCopy:
+        """The copy of the metadata that counts."""
+        return best_copy(self.metadata)
+
+    @cached_property
+    def coverage(self) -> dict[int | None, int]:
+        """The time of the last record of each node's copy of the metadata, by node."""
+        return {copy.node_id: copy.walk.last_ms for copy in self.metadata}
+
+    @property
+    def covered_by_all_ms(self) -> int:
+        """The last moment that every disk covers."""
+        return min(self.coverage.values())
+
+    def copy_at(self, as_of_ms: int) -> MetadataCopy:
+        """Return the best copy that has the metadata of a moment. Raises LogDirError where none
+        has."""
+        ordered = sorted(self.metadata, key=lambda copy: copy.position, reverse=True)
+        reasons = []
+        for copy in ordered:
+            try:
+                image_at(copy.log, Moment(time_ms=as_of_ms))
+            except (LogDirError, CorruptDataError) as error:
+                reasons.append(str(error))
+                continue
+            return copy
+        raise LogDirError(f"no copy has the cluster's metadata as of then: {'; '.join(reasons)}")
+
+    @cached_property
+    def images(self) -> list[MetadataImage]:
+        """The image of each copy at its end."""
+        return [image_at(copy.log, END).image for copy in self.metadata]
+
+    def copies_of(self, wanted: str) -> list[Copy]:
+        """Return the copies of a topic's partitions."""
+        return [each for key, copies in self.copies.items() if key[0] == wanted for each in copies]
+
+    @cached_property
+    def directory_ids(self) -> set[str | None]:
+        """The ids of the log directories that were given."""
+        return {directory_id_of(path) for path in self.log_dirs}
+
+    @cached_property
+    def raft_epoch(self) -> int:
+        """The highest epoch of a controller that any copy has seen."""
+        states = [copy.quorum_state for copy in self.metadata]
+        return max(
+            *(copy.position[0] for copy in self.metadata),
+            *(state.leader_epoch for state in states if state),
+            0,
+        )
+
+
+def sources_of(paths: Sequence[str]) -> Sources:
+    """Return what is under the paths. Raises LogDirError where no copy of the metadata is there, or
+    copies of several clusters are."""
+    found = find_partitions(paths, strict=False, current_ids=None)
+    tiered = [log.path for log in found if log.tiered_topic_id is not None]
+    if tiered:
+        raise LogDirError(f"{tiered[0]} is in tiered storage: restore reads log directories only")
+    metadata = copies_among(log for log in found if log.is_live)
+    if not metadata:
+        raise LogDirError(
+            f"{', '.join(paths)}: there is no {CLUSTER_METADATA}-0: give the log directories, and "
+            "metadata.log.dir, of the nodes"
+        )
+    clusters = {copy.cluster_id: copy.path for copy in metadata}
+    if len(clusters) > 1:
+        raise LogDirError(f"disks of several clusters: {'; '.join(clusters.values())}")
+    data = [log for log in found if log.topic != CLUSTER_METADATA and log.topic is not None]
+    log_dirs = sorted({log.log_dir.path for log in found})
+    covered = {copy.node_id: copy.walk.last_ms for copy in metadata}
+    by_key: dict[PartitionKey, list[Copy]] = defaultdict(list)
+    unidentified = []
+    for log in [*(log for log in data if log.is_live), *_marked_logs(log_dirs, data)]:
+        identity = topic_id(log)
+        if identity is None or log.partition is None:
+            unidentified.append(log)
+            continue
+        copy = Copy(log, covered.get(log.log_dir.broker_id))
+        by_key[identity, log.partition].append(copy)
+    return Sources(paths, metadata, by_key, unidentified, log_dirs)
+
+
+def _marked_logs(log_dirs: Sequence[str], data: Sequence[PartitionLog]) -> list[PartitionLog]:
+    """Return the logs of directories that a broker has marked: of a topic that was deleted after
+    the moment, they are all that is left."""
+    places = {log.log_dir.path: log.log_dir for log in data}
+    found = []
+    for path in log_dirs:
+        for entry in list_directory(path):
+            name = partition_name(entry.name) if entry.is_directory else None
+            if name is None or name.mark not in ("delete", "stray") or path not in places:
+                continue
+            log_dir = without_checkpoints(places[path])
+            directory = os.path.join(path, entry.name)
+            log = listed_log(directory, list_directory(directory), log_dir, path)
+            found.append(replace(log, topic=name.topic, partition=name.partition))
+    return found

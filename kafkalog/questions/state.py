@@ -1,0 +1,119 @@
+"""What is the latest committed value of each key?
+
+Rules: docs/format.md F270 to F275; reasons: docs/decisions/0007 and 0031.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.keys.key_hashes import SECRET_BYTES
+from kafkalog.lake.file_rows import file_rows
+from kafkalog.lake.layout import TableOutput
+from kafkalog.lake.output_directory import OutputDirectory
+from kafkalog.lake.state.partition_rows import partition_rows
+from kafkalog.lake.state.state_plan import plan_state
+from kafkalog.lake.state.state_rows import STATE
+from kafkalog.lake.state.state_task import StateFiles, StateTask
+from kafkalog.lake.written_file import OnReport, WrittenFile, no_report
+from kafkalog.questions.state_files import written_state
+from kafkalog.views.engine import Rows, RowsInMemory, Views
+from kafkalog.views.options.state_options import StateRequest
+from kafkalog.views.planning.state_positions import StateRun, StateSettings, StateSource, full_run
+from kafkalog.words import counted
+
+
+class StateTotals(NamedTuple):
+    """How many rows of a state are keys with a value, and deletes."""
+
+    keys: int
+    deletes: int
+
+
+class State:
+    """The state of partitions from their beginnings: rows of table `state`, which tasks have still
+    to make, and of `state_partitions`. `totals` and `keyless` count rows and records without a key
+    once tasks have made the rows."""
+
+    def __init__(
+        self, views: Views, request: StateRequest, mode: str, sources: Sequence[StateSource]
+    ) -> None:
+        settings = StateSettings(request.isolation_level, request.keep_tombstones)
+        self.run: StateRun = full_run(None, settings, sources)
+        self._views, self._mode, self._sources = views, mode, sources
+        self.keyless = 0
+        self.totals = StateTotals(0, 0)
+
+    def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
+        """Run the tasks, which write the rows to files and report these; return the files."""
+        paths = self._views.log_dirs
+        plan = plan_state(paths, self._mode, self.run, self._sources, processes=self._views.cores)
+        secret = secrets.token_bytes(SECRET_BYTES)
+        keeps = self.run.positions.settings.keep_tombstones
+        task = StateTask(plan.options, output, keeps, secret)
+        done: StateFiles = written_state(self._views, task, plan, report)
+        self.keyless = done.keyless
+        self.totals = _totals(output.path, done.files, has_deletes=keeps)
+        return done.files
+
+    def rows(self) -> Rows:
+        """Return the rows, which tasks make now."""
+        with TemporaryDirectory(prefix="kafkalog-state-") as directory:
+            files = self.written(TableOutput(directory, ingest_run=0), no_report)
+            return RowsInMemory(_read(directory, files))
+
+    @property
+    def partitions(self) -> Rows:
+        """Rows of table `state_partitions`."""
+        return RowsInMemory(pa.Table.from_batches([partition_rows(self._sources)]))
+
+    def words(self) -> list[str]:
+        """Return lines: how many keys there are, what was left out, and what is doubtful."""
+        return [state_words(self.totals, self.run, self.keyless), *state_doubts(self._sources)]
+
+
+def state_words(totals: StateTotals, run: StateRun, keyless: int) -> str:
+    """Return how many keys there are, what was new and left out."""
+    read = f"read {counted(run.offsets_to_read, 'offset')}"
+    if keyless:
+        read += f", left out {counted(keyless, 'record')} without a key"
+    deleted = f" and {counted(totals.deletes, 'delete')}" if totals.deletes else ""
+    keys = f"{counted(totals.keys, 'key')}{deleted} in the table"
+    return f"{keys}; {read if run.has_work else 'nothing is new'}"
+
+
+def state_doubts(sources: Sequence[StateSource]) -> list[str]:
+    """Return which partitions lack values, and which records have a time in the future."""
+    doubts = [source.doubt for source in sources if not source.is_exact]
+    return doubts + [
+        f"FUTURE TIME: {source.name}: {wrong}; the state includes it"
+        for source in sources
+        if (wrong := source.wrong_times)
+    ]
+
+
+def _totals(path: str, files: Sequence[WrittenFile], *, has_deletes: bool) -> StateTotals:
+    rows = sum(file.rows for file in files)
+    deletes = 0
+    if has_deletes:
+        batches = _batches(path, files)
+        deletes = sum(batch.column("is_deleted").true_count for batch in batches)
+    return StateTotals(rows - deletes, deletes)
+
+
+def _read(path: str, files: Sequence[WrittenFile]) -> pa.Table:
+    schema = arrow_schema(STATE)
+    batches = (batch.select(schema.names).cast(schema) for batch in _batches(path, files))
+    return pa.Table.from_batches(batches, schema)
+
+
+def _batches(path: str, files: Sequence[WrittenFile]) -> Iterator[pa.RecordBatch]:
+    directory = OutputDirectory(path)
+    for file in files:
+        yield from file_rows(directory, file)

@@ -1,0 +1,1 @@
+"""Questions about clusters that keep their state in ZooKeeper."""

@@ -1,0 +1,81 @@
+"""What `server.properties` says of a node: its roles, its id, its directories, its quorum.
+
+Rule: docs/format.md F960.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kafkalog.format.side_files.properties import read_properties
+
+_VOTER = re.compile(r"\s*([0-9]+)@")
+_DEFAULT_LOG_DIR = "/tmp/kafka-logs"
+_TIER = "remote.log.storage.manager.class"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProperties:
+    """The file at `path`, and its settings by name."""
+
+    path: str
+    values: Mapping[str, str]
+
+    @classmethod
+    def of(cls, path: str, text: str) -> ServerProperties:
+        """Return the settings of a file with this text."""
+        return cls(path, read_properties(text).values)
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """What `process.roles` names; empty for a broker with ZooKeeper."""
+        return frozenset(_words(self.values.get("process.roles", "")))
+
+    @property
+    def node_id(self) -> int | None:
+        """The node's id, None where the file has none."""
+        text = self.values.get("node.id", self.values.get("broker.id", "")).strip()
+        return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else None
+
+    @property
+    def log_dirs(self) -> list[str]:
+        """The log directories in their order; relative ones begin where the file is."""
+        named = self.values.get("log.dirs", self.values.get("log.dir", _DEFAULT_LOG_DIR))
+        return [self._absolute(each) for each in _words(named)]
+
+    @property
+    def metadata_dir(self) -> str:
+        """The directory of `__cluster_metadata`: the first of all where nothing names it."""
+        named = self.values.get("metadata.log.dir", "").strip()
+        return self._absolute(named) if named else self.log_dirs[0]
+
+    @property
+    def voters(self) -> frozenset[int]:
+        """The ids in `controller.quorum.voters`."""
+        found = map(_VOTER.match, self.values.get("controller.quorum.voters", "").split(","))
+        return frozenset(int(match[1]) for match in found if match)
+
+    @property
+    def bootstrap_controllers(self) -> int:
+        """How many addresses `controller.quorum.bootstrap.servers` has."""
+        return len(_words(self.values.get("controller.quorum.bootstrap.servers", "")))
+
+    @property
+    def plugin_without_path(self) -> str | None:
+        """The class of tiered storage that is not Kafka's and has no class path of its own; None
+        without one."""
+        is_on = self.values.get("remote.log.storage.system.enable", "").strip().lower() == "true"
+        name = self.values.get(f"{_TIER}.name", "").strip()
+        has_path = self.values.get(f"{_TIER}.path", "").strip()
+        is_own = name.startswith("org.apache.kafka.")
+        return name if is_on and name and not has_path and not is_own else None
+
+    def _absolute(self, path: str) -> str:
+        return os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(self.path)), path))
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

@@ -1,0 +1,163 @@
+"""`kafkalog.sql`: views and the tables of questions in a DuckDB connection, each under its own
+name."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kafkalog.errors import RefusedOptionError
+from kafkalog.extras import missing_extras_named
+from kafkalog.tables.scan import TABLES, Scan, scan_of
+from kafkalog.views.options.call_options import (
+    OptionValue,
+    Paths,
+    TimeValue,
+    Topics,
+    options_of_call,
+    path_texts,
+)
+from kafkalog.views.options.offset_options import TIME_OPTIONS
+from kafkalog.views.options.options import (
+    ISOLATED_VIEWS,
+    METADATA_VIEWS,
+    PLAN_VIEWS,
+    RECORD_VIEWS,
+    SPLIT_VIEWS,
+    View,
+)
+from kafkalog.views.options.topics import ALL_TOPICS, TOPIC_OPTIONS
+from kafkalog.views.options.view_columns import columns_of_table
+from kafkalog.words import in_a_line
+
+if TYPE_CHECKING:
+    import duckdb
+
+RECORDS = View.RECORDS.value
+# `count(*)` takes the first column, and people read these first.
+_FIRST = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
+_OFFSET = re.compile(r'(?i)(?<![\w."])offset(?![\w"])')
+
+
+@dataclass(slots=True)
+class Database:
+    """A connection with a view for each table, and what reading raised since the last query."""
+
+    connection: duckdb.DuckDBPyConnection
+    errors: list[Exception] = field(default_factory=list)
+
+    @contextmanager
+    def reader(self, query: str, rows: int) -> Iterator[pa.RecordBatchReader]:
+        """Read what a query gives, in batches of so many rows; nothing, of a statement without
+        rows. Raises OptionError for a query that DuckDB does not take, and what reading raises."""
+        import duckdb
+
+        self.errors.clear()
+        try:
+            found: duckdb.DuckDBPyRelation | None = self.connection.sql(query)
+            if found is None:
+                yield pa.RecordBatchReader.from_batches(pa.schema([]), [])
+                return
+            # Versions below 2 have another name for it.
+            read = getattr(found, "to_arrow_reader", None) or found.fetch_record_batch
+            yield read(rows)
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
+            if self.errors:  # DuckDB and Arrow pass on the text of an error only
+                raise self.errors[0] from None
+            if not isinstance(error, duckdb.Error):
+                raise
+            raise RefusedOptionError("QUERY", _words(error, query)) from None
+
+
+def _words(error: Exception, query: str) -> str:
+    words = in_a_line(str(error))
+    if "Parser Error" in words and _OFFSET.search(query):
+        words += '; offset is a word of SQL: write "offset" in quotes, or records.offset'
+    return words
+
+
+def sql(
+    path: Paths,
+    *,
+    topics: Topics | None = None,
+    as_of: TimeValue | None = None,
+    from_time: TimeValue | None = None,
+    until_time: TimeValue | None = None,
+    value_format: str | None = None,
+    processes: int | None = None,
+    **options: OptionValue,
+) -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB connection with a view for each view and question's table of log directories:
+    `kafkalog.sql(path).sql("select topic, count(*) from records group by 1")`.
+
+    Nothing is read before a query needs it, and then only the columns, partitions, offsets and
+    times that it asks for. Internal topics are among the rows. Plans are as of now, or of `as_of`.
+    With `value_format="json"` table records has column value_decoded. Other arguments are those of
+    `kafkalog.scan`. Raises OptionError and LogDirError.
+    """
+    given = options_of_call(
+        columns=None,
+        topics=topics,
+        offsets=None,
+        from_time=from_time,
+        until_time=until_time,
+        as_of=as_of,
+        **options,
+    )
+    return opened_database(path_texts(path), given, value_format, processes).connection
+
+
+def opened_database(
+    paths: Sequence[str],
+    given: Mapping[str, str],
+    value_format: str | None = None,
+    processes: int | None = None,
+) -> Database:
+    """Return the database of the logs under paths, with the source's options. Raises as `sql`
+    does."""
+    with missing_extras_named():
+        import duckdb
+    connection = duckdb.connect(":memory:")
+    # A time without a zone is in UTC, as everywhere in kafkalog.
+    connection.execute("SET TimeZone = 'UTC'")
+    database = Database(connection)
+    for table in TABLES:
+        source = scan_of(paths, table, _options(table, given), processes, value_format)
+        if table == RECORDS:
+            source.refuse_early()
+        dataset = Scan(table, source).to_dataset(database.errors.append)
+        connection.register(table, dataset)
+    return database
+
+
+def _options(table: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return those of the given options that a table has, and the defaults of others."""
+    texts = dict(given)
+    if table in _INTERNAL or not set(TOPIC_OPTIONS) & texts.keys():
+        texts = {name: text for name, text in texts.items() if name not in TOPIC_OPTIONS}
+        texts["subscribe"] = ALL_TOPICS
+    absent = [*([] if table in _ISOLATED else _ISOLATION), *([] if table in _TIMED else _TIMES)]
+    texts = {name: text for name, text in texts.items() if name not in absent}
+    if table in _PLANS:
+        texts.setdefault("asOf", str(time.time_ns() // 1_000_000))
+    if table == RECORDS:
+        columns = dict.fromkeys((*_FIRST, *columns_of_table(RECORDS)))
+        texts.setdefault("columns", ",".join(columns))
+    return texts
+
+
+def _names(views: Iterable[View]) -> frozenset[str]:
+    return frozenset(view.value for view in views)
+
+
+_PLANS, _TIMED = _names(PLAN_VIEWS), _names(SPLIT_VIEWS)
+_ISOLATED = _names(ISOLATED_VIEWS) | {"consumer_lag", "lag_history"}
+# Tables about internal topics, whatever topics are chosen.
+_INTERNAL = _names((*RECORD_VIEWS, *METADATA_VIEWS)) - {RECORDS}
+_ISOLATION, _TIMES = ("isolationLevel", "kafka.isolation.level"), TIME_OPTIONS

@@ -1,0 +1,184 @@
+"""`kafkalog.scan`: a view, or the table of a question, as Arrow, which is read when its rows are
+requested."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalog.errors import OptionError, RefusedOptionError
+from kafkalog.extras import missing_extras_named
+from kafkalog.tables.dataset import TableDataset
+from kafkalog.tables.decoded_source import DecodedSource
+from kafkalog.tables.filters import Filter
+from kafkalog.tables.question_source import QUESTION_TABLES, QuestionSource
+from kafkalog.tables.view_source import ViewSource
+from kafkalog.views.options.call_options import (
+    OffsetsGiven,
+    OptionValue,
+    Paths,
+    TimeValue,
+    Topics,
+    options_of_call,
+    path_texts,
+)
+from kafkalog.views.options.options import View, read_options
+from kafkalog.words import name_suggestions
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
+TABLES = tuple(sorted({*(view.value for view in View), *QUESTION_TABLES}))
+
+
+class Source(Protocol):
+    """What a table is read from."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the table."""
+        ...
+
+    def refuse_early(self) -> None:
+        """Raise what options and names of files show: OptionError, LogDirError."""
+        ...
+
+    def batches(self, columns: Sequence[str], given: Filter) -> Iterator[pa.RecordBatch]:
+        """Return these columns of the rows that pass a filter."""
+        ...
+
+
+class Scan:
+    """A table that is read when its rows are requested, again each time: by all cores, and in
+    bounded memory, for a batch is read when the one before is taken, some ahead."""
+
+    def __init__(self, table: str, source: Source) -> None:
+        self.table = table
+        self._source = source
+        self.schema: pa.Schema = source.schema
+
+    def __repr__(self) -> str:
+        return f"kafkalog.scan of {self.table}: {', '.join(self.schema.names)}"
+
+    def to_reader(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+    ) -> pa.RecordBatchReader:
+        """Return the rows as a reader of record batches: these columns, all without, of the rows
+        that pass the filter. Of view `records` and others about logs only those partitions,
+        offsets and times are read that the filter leaves. Raises OptionError for an unknown
+        column."""
+        names = self.schema.names if columns is None else list(columns)
+        unknown = [name for name in names if name not in self.schema.names]
+        if unknown:
+            allowed = f"columns of {self.table}: {name_suggestions(unknown, self.schema.names)}"
+            raise OptionError("columns", ", ".join(unknown), allowed)
+        schema = pa.schema([self.schema.field(name) for name in names])
+        batches = self._source.batches(names, Filter(filter, self.schema))
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def to_table(self) -> pa.Table:
+        """Return all rows as a pyarrow Table."""
+        return self.to_reader().read_all()
+
+    def to_dataset(
+        self, on_error: Callable[[Exception], None] = lambda error: None
+    ) -> TableDataset:
+        """Return a pyarrow Dataset, for libraries that ask for columns and rows themselves, such as
+        `polars.scan_pyarrow_dataset`."""
+        return TableDataset(self.schema, self.to_reader, on_error)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all rows as a DataFrame of pandas."""
+        with missing_extras_named():
+            frame: pd.DataFrame = self.to_table().to_pandas(maps_as_pydicts="strict")
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return all rows as a DataFrame of polars."""
+        with missing_extras_named():
+            import polars as pl
+        frame = pl.from_arrow(self.to_table())
+        if not isinstance(frame, pl.DataFrame):
+            raise TypeError(f"{type(frame)} is not a DataFrame")
+        return frame
+
+    def to_duckdb(
+        self, name: str, connection: duckdb.DuckDBPyConnection | None = None
+    ) -> duckdb.DuckDBPyRelation:
+        """Make it a view `name` of a DuckDB connection, the module's own one without, and return
+        it. A query reads only the columns and rows that it needs."""
+        with missing_extras_named():
+            import duckdb
+        connection = connection or duckdb.default_connection()
+        connection.register(name, self.to_dataset())
+        return connection.table(name)
+
+
+def scan(
+    path: Paths,
+    view: str = View.RECORDS.value,
+    *,
+    columns: str | Sequence[str] | None = None,
+    topics: Topics | None = None,
+    offsets: OffsetsGiven | None = None,
+    from_time: TimeValue | None = None,
+    until_time: TimeValue | None = None,
+    as_of: TimeValue | None = None,
+    value_format: str | None = None,
+    processes: int | None = None,
+    **options: OptionValue,
+) -> Scan:
+    """Return a view of Kafka's log directories, or the table of a question, to be read as Arrow
+    without Spark and Java.
+
+    `view` is a view of `kafkalog.read`, or a table of a question: checksum_report,
+    compaction_findings, consumer_lag, group_generations, lag_history, schema_ids or
+    transaction_report. The other arguments are those of `kafkalog.read`; `processes` is how many
+    processes read, all cores without it. With `value_format="json"` view records has column
+    value_decoded, whose fields are those that a sample of the values shows, and value_error; with
+    "text" it is the text.
+
+    Raises OptionError, and LogDirError for a path without Kafka's files; errors that depend on the
+    files' contents are raised when it is read.
+    """
+    given = options_of_call(
+        columns=columns,
+        topics=topics,
+        offsets=offsets,
+        from_time=from_time,
+        until_time=until_time,
+        as_of=as_of,
+        **options,
+    )
+    if value_format is not None and view != View.RECORDS.value:
+        raise RefusedOptionError("value_format", "only view records has values to decode")
+    found = scan_of(path_texts(path), view, given, processes, value_format)
+    found.refuse_early()
+    return Scan(view, found)
+
+
+def scan_of(
+    paths: Sequence[str],
+    view: str,
+    given: Mapping[str, Any],
+    processes: int | None,
+    value_format: str | None = None,
+) -> Source:
+    """Return the source of a view or table; records have their values decoded if a format is
+    given. Raises OptionError."""
+    if view not in TABLES:
+        raise OptionError("view", view, f"a view or table: {name_suggestions([view], TABLES)}")
+    texts = {**given, "paths": json.dumps(list(paths))}
+    if view in QUESTION_TABLES:
+        return QuestionSource(view, read_options(texts), processes)
+    source = ViewSource(read_options({**texts, "view": view}), processes)
+    is_decoded = value_format is not None and view == View.RECORDS.value
+    return DecodedSource(source, str(value_format)) if is_decoded else source

@@ -1,0 +1,135 @@
+"""The rows of a view as Arrow, read by processes of this machine: only the columns, partitions,
+offsets and times that are requested."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.inspection.metadata.current_topics import find_logs, without_former
+from kafkalog.storage.files.file_access import use_file_access
+from kafkalog.storage.partition_log import PartitionLog, segment_sizes
+from kafkalog.storage.reading.offset_ranges import (
+    SpecificOffsets,
+    SpecificTimestamps,
+    TimeRule,
+    TimestampRange,
+)
+from kafkalog.tables.decoded_values import VALUE, DecodedType
+from kafkalog.tables.filters import Filter
+from kafkalog.views.options.options import ISOLATED_VIEWS, Mode, ReadOptions, View
+from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
+from kafkalog.views.options.view_columns import VIEW_TABLES, view_columns
+from kafkalog.views.parallel import in_order, processes_for
+from kafkalog.views.planning.planning import Read, chosen_logs, planned_groups
+from kafkalog.views.view_reading import read_view
+
+# Views whose rows are about the log that they are read from, and about no other one.
+_OF_LOGS = (
+    *ISOLATED_VIEWS,
+    *(View.BATCHES, View.BYTE_RANGES, View.FAULTS, View.SEGMENTS, View.REPLICAS),
+    *(View.TRANSACTIONS, View.STABLE_OFFSETS, View.PRODUCER_SEQUENCES),
+)
+_EVERY_TOPIC = TopicChoice(subscribe=(ALL_TOPICS,))
+_PER_PARTITION = SpecificOffsets, SpecificTimestamps
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSource:
+    """A view of the logs under paths, with the source's options; how many processes read, None for
+    all cores."""
+
+    options: ReadOptions
+    processes: int | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that a read gives. Raises OptionError for one that the view does not have."""
+        return arrow_schema(VIEW_TABLES[self.options.view], view_columns(self.options))
+
+    def refuse_early(self) -> None:
+        """Raise what options and names of files show: OptionError, LogDirError."""
+        view_columns(self.options)
+        use_file_access(self.options.file_access)
+        self._logs()
+
+    @property
+    def whole_schema(self) -> pa.Schema:
+        """All columns of the view."""
+        return arrow_schema(VIEW_TABLES[self.options.view])
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        given: Filter,
+        decoded: DecodedType | None = None,
+        *,
+        processes: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Return an iterator of the rows that pass the filter, in the order of the logs, with the
+        values `decoded` if that is given. Processes start now, in the thread that calls."""
+        use_file_access(self.options.file_access)
+        options = self.options.by_time_rule(TimeRule(time.time_ns() // 1_000_000))
+        options, logs = _narrowed(options, self._logs(), given)
+        if not logs:
+            return iter(())
+        groups = planned_groups(options, logs)
+        added = () if decoded is None else [field.name for field in decoded.fields]
+        wanted = dict.fromkeys((*columns, *given.columns, *([VALUE] if added else [])))
+        read_columns = tuple(name for name in wanted if name not in added)
+
+        def read(group: Sequence[Read]) -> Iterator[pa.RecordBatch]:
+            for batch in read_view(group, options, read_columns):
+                rows = batch if decoded is None else decoded.with_decoded(batch)
+                yield from given.rows(rows, columns)
+
+        size = sum(each.size for group in groups for each in group)
+        return in_order(read, groups, processes=processes_for(size, processes or self.processes))
+
+    def topics(self) -> list[str]:
+        """Return the names of the topics that are read."""
+        return sorted({log.topic for log in self._logs() if log.topic is not None})
+
+    def _logs(self) -> list[PartitionLog]:
+        found = find_logs(self.options.paths, strict=self.options.mode is Mode.FAILFAST)
+        if self.options.topics == _EVERY_TOPIC:
+            found = without_former(found)
+        if self.options.view in _OF_LOGS:
+            return chosen_logs(self.options, found)
+        chosen_logs(self.options, found)  # for its errors: plans go by settings of all logs
+        return found
+
+
+def _narrowed(
+    options: ReadOptions, logs: list[PartitionLog], given: Filter
+) -> tuple[ReadOptions, list[PartitionLog]]:
+    """Return what is left to read for rows that pass a filter."""
+    limits = options.offsets
+    is_fixed = any(isinstance(each, _PER_PARTITION) for each in (limits.starting, limits.ending))
+    if options.view not in _OF_LOGS:
+        return options, logs
+    if not is_fixed:  # such offsets have to name each partition that is read
+        logs = given.logs(logs)
+        options = replace(options, topics=_EVERY_TOPIC)
+    if options.view not in ISOLATED_VIEWS:
+        return options, logs
+    within = given.offsets("offset", logs)
+    options = replace(options, offsets=replace(limits, within=within))
+    times = given.times("timestamp")
+    return replace(options, timestamps=_both(options.timestamps, times)), logs
+
+
+def _both(one: TimestampRange | None, other: TimestampRange | None) -> TimestampRange | None:
+    if one is None or other is None:
+        return one or other
+    first = max(one.first_ms, other.first_ms)
+    return TimestampRange(first, max(first, min(one.end_ms, other.end_ms)))
+
+
+def bytes_of(logs: Sequence[PartitionLog]) -> int:
+    """Return the size of all log files of the logs."""
+    return sum(sum(segment_sizes(log.segments)) for log in logs)

@@ -1,0 +1,1 @@
+"""Options about data directories of ZooKeeper, and about moving away from it."""

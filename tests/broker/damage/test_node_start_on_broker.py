@@ -1,0 +1,56 @@
+"""What `kafkalog recover` says of a node's directories is what a real broker makes of them.
+
+Kinds of damage beside those of tests/golden/commands/test_node_starts.py. Rules: docs/format.md
+F960 to F973.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+from tests.support.broker.node_starts.started_node import started_node
+from tests.support.broker.node_starts.startup_damages import DAMAGES
+from tests.support.golden.startup_cases import startup_cases
+from tests.support.repository import Unpack
+
+pytestmark = pytest.mark.deep
+
+
+@pytest.fixture(scope="module")
+def stopped_node(unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directories of a node that was stopped cleanly."""
+    control = startup_cases(unpacked)["00-control"]
+    return control.made_in(tmp_path_factory.mktemp("node") / "control")
+
+
+def answers(folder: Path, by: str) -> list[dict[str, Any]]:
+    given = ["recover", folder / "d1", folder / "d2", "--by", by, "--all", "--format", "json"]
+    given += ["--server-properties", folder / "server.properties", "--kafka", "4.4.0"]
+    result = CliRunner().invoke(kafkalog, [*map(str, given), "--processes", "1"])
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_broker_does_what_the_plan_says(damage: str, stopped_node: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "node"
+    shutil.copytree(stopped_node, folder)
+    DAMAGES[damage](folder)
+    (node,) = answers(folder, "node")
+    directories = answers(folder, "directory")
+    rows = answers(folder, "partition")
+    found = started_node(folder)
+    assert node["broker_starts"] == found.started, found.log[-3000:]
+    offline = {Path(row["log_dir"]).name for row in directories if not row["is_online"]}
+    assert offline == found.offline
+    if found.started:
+        aside = {f"{row['topic']}-{row['partition']}" for row in rows if row["is_set_aside"]}
+        assert aside == found.set_aside
+        starts = {row["directory"]: row["log_start_offset"] for row in rows}
+        plain = starts.get(str(folder / "d2/orders-0"))
+        if plain is not None and "orders-0" in found.segments:
+            assert min(found.segments["orders-0"]) <= plain

@@ -1,0 +1,91 @@
+"""`kafkalog ls` about a period: what came, how fast, from whom. Rules: F1161 and F1162."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
+from kafkalog.testing import LogDirectory, ProducerRecord
+
+SECOND = 1_800_000_000_000
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(kafkalog, ["ls", *map(str, arguments), "--processes", "1"])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def rows(*arguments: object) -> list[dict[str, Any]]:
+    code, out, error = run(*arguments, "--format", "json")
+    assert code == 0, error
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_all_times_together_have_what_ls_counts(unpacked: Callable[[str], Path]) -> None:
+    # F1161: the same records of a real broker, counted by the segments' headers.
+    log_dir = next(unpacked("kafka44.logs").rglob("meta.properties")).parent
+    counted = {row["topic"]: row["records"] for row in rows(log_dir) if row["records"]}
+    found: Counter[str] = Counter()
+    for row in rows(log_dir, "--by", "producer"):
+        found[row["topic"]] += row["records"]
+    counted.pop("__cluster_metadata")
+    assert {topic: count for topic, count in found.items() if count} == counted
+
+
+def test_a_real_producer_has_the_transactional_id_of_its_coordinator(
+    unpacked: Callable[[str], Path],
+) -> None:
+    # F1162: docs/questions.md shows the same producer, by `kafkalog groups --why`.
+    log_dir = next(unpacked("kafka44.logs").rglob("meta.properties")).parent
+    found = rows(log_dir, "--by", "producer", "--topic", "__consumer_offsets")
+    ids = {row["producer_id"]: row["transactional_id"] for row in found}
+    assert ids[1032] == "shop.tid-pendoff"
+
+
+ALWAYS = ("--from-time", "1970-01-01T00:00:00Z")
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> LogDirectory:
+    made = LogDirectory(tmp_path / "logs")
+    orders = made.topic("orders")
+    orders.records([ProducerRecord("a", "1", timestamp_ms=SECOND)])
+    orders.records([ProducerRecord("b", "2", timestamp_ms=SECOND + 5000)])
+    orders.records([ProducerRecord("c", "3" * 200, timestamp_ms=SECOND + 5999)])
+    orders.records([ProducerRecord("d", "4", timestamp_ms=SECOND + 6000)])
+    return made
+
+
+def test_a_batch_counts_in_the_period_of_its_largest_timestamp(log_dir: LogDirectory) -> None:
+    # F1161
+    (row,) = rows(log_dir.write(), "--from-time", SECOND + 1, "--until-time", SECOND + 6000)
+    assert (row["records"], row["batches"], row["clock"]) == (2, 2, "producer")
+    assert (row["first_timestamp_ms"], row["last_timestamp_ms"]) == (SECOND + 5000, SECOND + 5999)
+    assert (row["peak_bytes_per_second"], row["peak_ms"]) == (row["bytes"], SECOND + 5000)
+    assert rows(log_dir.write(), "--from-time", SECOND + 7000) == []
+
+
+def test_markers_are_neither_records_nor_batches(log_dir: LogDirectory) -> None:
+    # F1161
+    shop = log_dir.transactional_producer("shop")
+    orders = log_dir.topic("paid")
+    shop.records(orders, [("a", "1"), ("b", "2"), ("c", "3")])
+    shop.commit()
+    found = rows(log_dir.write(), "--by", "producer", "--topic", "paid")
+    (row,) = found
+    assert (row["records"], row["batches"]) == (3, 1)
+    assert row["records_per_batch"] == 3.0
+
+
+def test_options_that_mean_nothing_for_a_period_are_refused(log_dir: LogDirectory) -> None:
+    for option in ("--quick", "--deep", "--savings"):
+        code, _, error = run(log_dir.write(), "--from-time", "-7d", option)
+        assert code == ExitCode.WRONG_ARGUMENTS
+        assert option in error
+    assert run(log_dir.write(), *ALWAYS, "--by", "kind")[0] == ExitCode.WRONG_ARGUMENTS

@@ -1,0 +1,137 @@
+"""`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
+start. Rules: docs/format.md F960 to F973 and F1000 to F1018."""
+
+import json
+import os
+import pwd
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+from tests.support.golden.startup_cases import (
+    OTHER_USER,
+    STARTED_AT,
+    StartupCase,
+    startup_case_names,
+    startup_cases,
+)
+from tests.support.repository import Unpack
+
+Row = dict[str, Any]
+# A future copy that takes the place of a replica has all of its records; a swap has those of the
+# segments that it replaces.
+_LOSES_NOTHING = ("04b-future-copy", "58-swap")
+# The broker starts as if nothing was wrong: records had gone before.
+_LOST_BEFORE = (
+    *("12a-metadata-torn", "34b-middle-segment-missing", "42-segments-gone"),
+    # A hole in the offsets that no broker fills.
+    "11a-overflow-unclean",
+)
+# What a broker says while it stops.
+_WHILE_STOPPING = "Stopped loading"
+
+
+@pytest.fixture(scope="module")
+def cases(unpacked: Unpack) -> dict[str, StartupCase]:
+    return startup_cases(unpacked)
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest, cases: dict[str, StartupCase]) -> StartupCase:
+    return cases[request.param]
+
+
+def answers(case: StartupCase, folder: Path, by: str) -> tuple[int, list[Row]]:
+    user = OTHER_USER if case.runs_as_other else os.getuid()
+    given = ["recover", folder / "d1", folder / "d2", "--by", by, "--all", "--format", "json"]
+    given += ["--server-properties", folder / "server.properties", "--user", user]
+    given += ["--kafka", case.kafka_version, "--as-of", STARTED_AT, "--processes", "1"]
+    result = CliRunner().invoke(kafkalog, list(map(str, given)))
+    return result.exit_code, [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("case", startup_case_names(), indirect=True)
+def test_a_node_becomes_what_a_broker_made_of_it(case: StartupCase, tmp_path: Path) -> None:
+    said, folder = case.outcome, case.made_in(tmp_path)
+    _, (node,) = answers(case, folder, "node")
+    assert node["broker_starts"] == said["started"]
+    assert all(reason["what_to_do"] for reason in node["reasons"])
+    assert bool(node["reasons"]) != said["started"]
+    _, directories = answers(case, folder, "directory")
+    offline = {Path(row["log_dir"]).name for row in directories if not row["is_online"]}
+    assert offline == set(said["offline_dirs"])
+    code, rows = answers(case, folder, "partition")
+    if said["started"]:
+        assert_partitions(said, {name_of(row): row for row in rows})
+    assert bool(code) == has_findings(case)
+
+
+def name_of(row: Row) -> str:
+    return f"{row['topic']}-{row['partition']}"
+
+
+def assert_partitions(said: Row, rows: dict[str, Row]) -> None:
+    aside = {name.partition(".")[0] for name in said["set_aside"]}
+    assert {name for name, row in rows.items() if row["is_set_aside"]} == aside
+    leaderless = {name for name, row in rows.items() if row["has_leader"] is False}
+    assert leaderless == set(said["no_leader"])
+    # The broker's list has the partitions that it serves.
+    starts = {name: rows[name]["log_start_offset"] for name in said["log_start_offsets"]}
+    assert starts == said["log_start_offsets"]
+    ends = {name: rows[name]["log_end_offset"] for name in said["log_end_offsets"]}
+    assert ends == said["log_end_offsets"]
+    assert deleted(rows) == {path for path in said["deleted_segments"] if "-future" not in path}
+    refused = [error for error in said["group_load_errors"] if _WHILE_STOPPING not in error]
+    assert any(row["coordinator_error"] for row in rows.values()) == bool(refused)
+
+
+def deleted(rows: dict[str, Row]) -> set[str]:
+    """The segments that go at the start or soon after, as the broker's list names them."""
+    return {
+        f"{Path(row['directory']).parent.name}/{name}/{offset:020d}.log"
+        for name, row in rows.items()
+        for offset in (*row["deleted_segments"], *(row["deleted_soon"] or {}).get("segments", ()))
+        if row["topic"] != "__cluster_metadata"
+    }
+
+
+def has_findings(case: StartupCase) -> bool:
+    said = case.outcome
+    if case.name in _LOSES_NOTHING:
+        return False
+    refused = [error for error in said["group_load_errors"] if _WHILE_STOPPING not in error]
+    lost = (*said["set_aside"], *said["truncated"], *said["deleted_segments"], *refused)
+    kept = (*said["offline_dirs"], *(said["no_leader"] or ()))
+    return not said["started"] or bool(lost or kept) or case.name in _LOST_BEFORE
+
+
+@pytest.mark.parametrize("case", ["02a-meta-missing-d2"], indirect=True)
+def test_the_line_to_type_writes_the_file_that_is_missing(
+    case: StartupCase, cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F963: the directory's id is the one that the metadata assigns the partitions in it to.
+    folder = case.made_in(tmp_path / "damaged")
+    sound = cases["00-control"].made_in(tmp_path / "sound")
+    _, (node,) = answers(case, folder, "node")
+    (reason,) = node["reasons"]
+    line = reason["what_to_do"].removesuffix(f" > {folder}/d2/meta.properties")
+    text = line.removeprefix("printf ").strip("'").replace("\\n", "\n")
+    expected = (sound / "d2/meta.properties").read_text().splitlines()
+    assert set(text.splitlines()) == {each for each in expected if not each.startswith("#")}
+    assert reason["file"] == f"{folder}/d2/meta.properties"
+
+
+@pytest.mark.parametrize("case", ["18a-partition-of-root"], indirect=True)
+def test_text_begins_with_the_node_and_the_line_to_type(case: StartupCase, tmp_path: Path) -> None:
+    # F965.
+    folder = case.made_in(tmp_path)
+    given = ["recover", folder / "d1", folder / "d2", "--user", OTHER_USER, "--as-of", STARTED_AT]
+    lines = CliRunner().invoke(kafkalog, list(map(str, given))).stdout.splitlines()
+    name = pwd.getpwuid(OTHER_USER).pw_name
+    assert lines[0] == f"Node 1 starts with Kafka 4.4, WITHOUT {folder}/d2"
+    assert lines[1].startswith(f"  offline: {folder}/d2/orders-0: user {name} may not use it")
+    assert lines[2].strip().startswith(f"chown {name} {folder}/d2/orders-0")
+    assert lines[-1].endswith("NO LEADER: 3 partitions")

@@ -1,0 +1,101 @@
+"""A command with --output-dir writes the tables that the job of its question writes: the same
+names, columns, comments and rows."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from kafkalog.command_line.main import kafkalog
+from tests.support.jobs.job_runs import table
+from tests.support.repository import EXAMPLES, Unpack
+
+AS_OF = ("--as-of", "2026-12-01T00:00:00Z")
+QUESTIONS = {
+    "check": ("validate_checksums", ()),
+    "compaction": ("verify_compaction", AS_OF),
+    "groups": ("consumer_lag", AS_OF),
+    "lag-history": ("lag_history", ("--until-time", "2026-12-01T00:00:00Z")),
+    "recover": ("plan_recovery", ("--shutdown", "unclean")),
+    "retention": ("plan_retention", AS_OF),
+    "schemas": ("schema_ids", ()),
+    "state": ("reconstruct_state", ("--topic", "*", "--mode", "PERMISSIVE")),
+    "txns": ("report_transactions", AS_OF),
+}
+TABLES = {
+    "check": ("checksum_report", "faults"),
+    "compaction": ("compaction_report", "compaction_findings"),
+    "groups": ("consumer_lag",),
+    "lag-history": ("lag_history", "group_generations"),
+    "recover": ("recovery_plan", "node_starts", "log_dir_starts", "producer_sequences"),
+    "retention": ("retention_plan",),
+    "schemas": ("schema_ids",),
+    "state": ("state", "state_partitions"),
+    "txns": ("transaction_report", "stable_offsets"),
+    "audit-consumers": ("partition_ownership", "consumer_findings", "ownership_history"),
+    "migrate-offsets": ("offset_migration", "migration_phases"),
+}
+# The present, which the two runs do not share.
+TIMES = ("at_ms", "as_of_ms")
+
+
+def run_command(*arguments: object) -> int:
+    has_findings = arguments[0] != "groups"
+    given = [*map(str, arguments), *(["--no-fail-on-findings"] if has_findings else [])]
+    return CliRunner().invoke(kafkalog, given).exit_code
+
+
+def rows_of(spark: SparkSession, output: Path, name: str, table_format: str) -> list[str]:
+    if table_format == "json":
+        schema = table(spark, output.parent / "job", name).schema
+        frame = spark.read.format("json").schema(schema).load(str(output / name))
+    else:
+        frame = table(spark, output, name, table_format)
+    kept = [each for each in frame.columns if each not in TIMES]
+    return sorted(str(row) for row in frame.select(kept).collect())
+
+
+def assert_the_same(
+    spark: SparkSession, question: str, job: str, arguments: Sequence[Any], tmp_path: Path
+) -> None:
+    given = [*map(str, arguments), "--output-dir"]
+    main = import_module(f"jobs.{job}").main
+    code = main([*given, str(tmp_path / "job"), "--format", "parquet"])
+    assert run_command(question, *given, tmp_path / "parquet") == code
+    assert run_command(question, *given, tmp_path / "json", "--format", "json") == code
+    for name in TABLES[question]:
+        wanted = rows_of(spark, tmp_path / "job", name, "parquet")
+        assert rows_of(spark, tmp_path / "parquet", name, "parquet") == wanted
+        assert rows_of(spark, tmp_path / "json", name, "json") == wanted
+        found, schema = (
+            table(spark, tmp_path / each, name).schema.jsonValue() for each in ("parquet", "job")
+        )
+        assert found == schema
+
+
+@pytest.mark.parametrize("question", list(QUESTIONS))
+@pytest.mark.parametrize("log_dir", ["kafka-4.4", "damaged"])
+def test_command_and_job_write_the_same(
+    spark: SparkSession, question: str, log_dir: str, tmp_path: Path
+) -> None:
+    job, options = QUESTIONS[question]
+    if question in ("groups", "lag-history") and log_dir == "damaged":
+        log_dir = "../shop-week"
+    path = EXAMPLES / log_dir
+    if log_dir == "damaged":
+        path = next(each for each in sorted(path.iterdir()) if each.is_dir())
+    assert_the_same(spark, question, job, [path, *options], tmp_path)
+
+
+def test_answers_about_zookeeper_are_the_same(
+    spark: SparkSession, unpacked: Unpack, tmp_path: Path
+) -> None:
+    (offsets,) = unpacked("kafka010.logs").rglob("__consumer_offsets-1")
+    data_dir = unpacked("kafka010.zookeeper") / "zookeeper-live"
+    given = [offsets.parent, "--zookeeper", data_dir, "--allow-unknown-cluster"]
+    assert_the_same(spark, "migrate-offsets", "migrate_offsets", given, tmp_path / "migration")
+    assert_the_same(spark, "audit-consumers", "audit_consumers", [data_dir], tmp_path / "audit")
