@@ -16,7 +16,7 @@ from kafkalog.spark.jobs.job import ExitCode, JobSettings
 from kafkalog.spark.jobs.tables import state_by_tasks
 from kafkalog.spark.jobs.tables.state_table import write_rows
 from kafkalog.views.options.state_options import StateRequest
-from kafkalog.views.planning.state_positions import StatePositions, incremental_run
+from kafkalog.views.planning.state_positions import StatePositions, StateSettings, incremental_run
 from kafkalog.views.planning.state_sources import found_sources
 from tests.support.jobs.job_runs import needs_delta, written_schema
 from tests.support.jobs.state_runs import State, run_state, state_in
@@ -203,7 +203,8 @@ def test_a_range_that_was_read_before_changes_nothing(
         full_refresh=False,
     )
     sources = found_sources(request.options(job.paths, job.mode, now_ms=1_795_000_000_000))
-    planned = incremental_run(StatePositions(request.settings), request.settings, sources)
+    settings = StateSettings(request.isolation_level, request.keep_tombstones)
+    planned = incremental_run(StatePositions(settings), settings, sources)
     write_rows(build(spark, job, planned, sources), job, [str(again)], planned)
     assert len(history(spark, output)) == 2
     assert state_in(spark, output, "delta") == expected
