@@ -15,7 +15,7 @@ from kafkalog.errors import LogDirError
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.partition_metadata import write_topic_id
-from kafkalog.questions.node_start import NodeRequest, node_answers
+from kafkalog.questions.node_start import FoundNodes, NodeRequest, node_answers
 from kafkalog.questions.recovery import Recovery, RecoveryRequest, recovery_plan
 from kafkalog.questions.restore.groups import (
     Entry,
@@ -197,7 +197,9 @@ def judged(found: Restored, target: str, processes: int) -> Recovery:
                 f"the directory that was written is not sound, and is not kept: "
                 f"{result.totals.words()}"
             )
-        nodes = node_answers([path], views.logs, NodeRequest(), [*result.plan])
+        started = NodeRequest()
+        judged_node = FoundNodes.of([path], views.logs, started)
+        nodes = node_answers(judged_node, views.logs, started, [*result.plan])
         if nodes.has_findings:
             raise LogDirError(
                 f"the node that was written does not start, and is not kept: "
