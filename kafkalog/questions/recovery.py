@@ -224,7 +224,7 @@ class RecoveryTotals(RowTotals):
 
     def _start_words(self, ended: Sequence[str]) -> str:
         if ended:
-            return f"NO START of {first_names(ended, _MOST_STOPS)}: see above"
+            return f"NO START of {first_names(ended, _MOST_STOPS)}"
         if self.start_errors:
             return (
                 f"NO START: {counted(self.start_errors, 'partition')} of {self.partitions} "

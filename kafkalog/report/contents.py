@@ -131,6 +131,19 @@ class RetentionSection:
 
 
 @dataclass(frozen=True, slots=True)
+class StartSection:
+    """What a broker would do at its next start: the nodes; lines about them; the first partitions
+    with findings, and how many there are; and all of it in a sentence."""
+
+    nodes: Rows
+    lines: Sequence[str]
+    partitions: Rows
+    all_partitions: int
+    words: str
+    has_findings: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSection:
     """The cluster's metadata as of the time of its last record: some topics, those with most
     partitions without a leader first, and how many there are; brokers with replicas; some settings
@@ -161,4 +174,5 @@ class Report:
     transactions: TransactionsSection
     retention: RetentionSection
     cluster: ClusterSection | None = None
+    start: StartSection | None = None
     absent: Sequence[str] = ()

@@ -36,6 +36,8 @@ def report_findings(report: Report) -> list[Finding]:
     found += [Finding(text, "transactions") for text in _transactions(report.transactions)]
     if report.groups is not None:
         found += _groups(report.groups)
+    if report.start is not None and report.start.has_findings:
+        found.append(Finding(f"at the next start: {report.start.words}", "start"))
     for row in report.retention.blocked[:_MOST]:
         topic = visible(row.topic or "?")
         words = f"a timestamp in the future keeps retention from segments of {topic}"

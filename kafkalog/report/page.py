@@ -16,6 +16,7 @@ from kafkalog.report.key_section import key_section
 from kafkalog.report.markup import Markup, element, joined, name, paragraph, section
 from kafkalog.report.plot import time_label
 from kafkalog.report.retention_section import retention_section
+from kafkalog.report.start_section import start_section
 from kafkalog.report.storage_sections import compression_section, rate_section, storage_section
 
 _NAVIGATION = (
@@ -27,6 +28,7 @@ _NAVIGATION = (
     ("groups", "Groups"),
     ("transactions", "Transactions"),
     ("retention", "Retention"),
+    ("start", "Next start"),
     ("cluster", "Metadata"),
 )
 _MOST_INPUTS = 8
@@ -43,6 +45,7 @@ def page(report: Report) -> str:
         group_section(report.groups),
         transaction_section(report.transactions),
         retention_section(report.retention),
+        start_section(report.start),
         cluster_section(report.cluster),
     )
     figures = {key: figure for each in sections for key, figure in each.figures.items()}

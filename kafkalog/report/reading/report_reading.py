@@ -14,6 +14,7 @@ from kafkalog.report.reading.damage_reading import read_damage
 from kafkalog.report.reading.group_reading import read_groups
 from kafkalog.report.reading.key_reading import read_keys
 from kafkalog.report.reading.retention_reading import read_retention
+from kafkalog.report.reading.start_reading import read_start
 from kafkalog.report.reading.storage_reading import longest_copies, read_segments, storage_section
 from kafkalog.report.reading.transaction_reading import read_transactions
 from kafkalog.storage.partition_log import PartitionLog
@@ -67,5 +68,6 @@ def read_report(views: Views, request: ReportRequest) -> Report:
         read_transactions(views, topics, at, most=HOLDERS),
         read_retention(views, topics, at_ms=at_ms, config=request.config, most=TOPICS),
         read_cluster(views, request.logs),
+        read_start(views, at_ms=at_ms, config=request.config, most=HOLDERS),
         request.absent,
     )

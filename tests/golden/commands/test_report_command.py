@@ -17,6 +17,7 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.engine import LocalViews
 from tests.support.golden.described_groups import printed_lags
 from tests.support.golden.fixture_sets import CONSUMERS, consumed
+from tests.support.golden.startup_cases import STARTED_AT, startup_cases
 from tests.support.jobs.job_runs import DAMAGED, DAMAGED_BYTES, DAMAGED_FAULTS
 from tests.support.repository import Unpack
 
@@ -123,3 +124,18 @@ def test_the_page_denies_no_group_while_records_about_groups_are_missing(
     html = (output / "report.html").read_text()
     assert "No group has committed" not in html
     assert "Nothing is damaged, blocked or lagging." not in html
+
+
+def test_the_page_says_what_the_next_start_does(unpacked: Unpack, tmp_path: Path) -> None:
+    # F962, as the real broker of these directories did.
+    case = startup_cases(unpacked)["02f-directory-id-twice"]
+    case.made_in(tmp_path / "node")
+    assert not case.outcome["started"]
+    log_dirs = [str(tmp_path / "node" / name) for name in ("d1", "d2")]
+    arguments = ["report", *log_dirs, "--output-dir", str(tmp_path / "new")]
+    said = CliRunner().invoke(kafkalog, [*arguments, "--as-of", STARTED_AT]).stdout
+    assert "at the next start: NO START of node 1" in said
+    page = (tmp_path / "new" / "report.html").read_text()
+    section = page[page.index('id="start"') :]
+    assert "Node 1 does NOT start with Kafka 4.4" in section
+    assert "directory.id" in section
