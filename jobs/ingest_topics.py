@@ -55,6 +55,7 @@ def main(
     """Write the records of topics to a table, each exactly once; a run adds what is new.
     Findings are records that were deleted before they were read, logs other than those that were
     read before, and records with a time in the future."""
+    from kafkalog.inspection.erasure.suppression import Suppression
     from kafkalog.lake.export_plan import starting_offsets
     from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
     from kafkalog.lake.formats.targets import requested_place
@@ -66,6 +67,8 @@ def main(
 
     if topics_file is not None:
         return _each_topic(topics_file)
+    if request.suppress is not None:
+        Suppression.of_file("--suppress", request.suppress)
     place = requested_place(job.table_format, job.output_dir or None, tables)
     inputs, logs = announced_logs(job)
     now_ms = time.time_ns() // 1_000_000

@@ -49,13 +49,13 @@ def main(
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import show_rows
 
+    node, config = node_request(configs, kafka, user), configs.options()
     inputs, logs = announced_logs(job)
     with job_session(
         "kafkalog plan-recovery", with_delta=job.is_delta, compiles_less=True
     ) as spark:
         now_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
-        node = node_request(configs, kafka, user)
-        settings = RecoveryRequest(shutdown, index_interval_bytes, now_ms, node, configs.options())
+        settings = RecoveryRequest(shutdown, index_interval_bytes, now_ms, node, config)
         views = SparkViews(spark, inputs, logs, {"mode": job.mode})
         found, sequences = recovery(views, settings)
         paths = [

@@ -8,7 +8,7 @@ producers. Rules: docs/format.md F113 to F124 and F960 to F973, docs/recovery.md
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from kafkalog.questions.node_start import (
     NodeRequest,
     node_answers,
 )
+from kafkalog.storage.partition_log import is_selected
 from kafkalog.views.engine import AskedView, Options, Rows, RowsInMemory, Views
 from kafkalog.words import counted, first_names
 
@@ -34,14 +35,16 @@ _MOST_STOPS = 5
 @dataclass(frozen=True, slots=True)
 class RecoveryRequest:
     """How the broker stopped (`shutdown`, as the source's option), `index.interval.bytes` of the
-    topics, and the present; which node is judged for which version; and options with the settings
-    of topics, for retention."""
+    topics, and the present; which node is judged for which version; options with the settings of
+    topics, for retention; and the topics and partitions that rows are requested of, all without."""
 
     shutdown: str
     index_interval_bytes: int
     now_ms: int
     node: NodeRequest = field(default_factory=NodeRequest)
     config: Mapping[str, str] = field(default_factory=dict)
+    topics: Sequence[str] = ()
+    partitions: Sequence[int] = ()
 
     def asked(self, table: str) -> AskedView:
         """Return the view with the rows of a table."""
@@ -117,7 +120,13 @@ def _with_nodes(views: Views, settings: RecoveryRequest, plan: Rows) -> Recovery
     found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
     of_version = settings.node.coordinators(found.nodes)
     loads = [] if of_version is None else coordinators(views, of_version)
-    return Recovery.of(node_answers(found, views.logs, settings.node, [*plan], loads))
+    answers = node_answers(found, views.logs, settings.node, [*plan], loads)
+    rows = [
+        row
+        for row in answers.rows
+        if is_selected(row["topic"], row["partition"], settings.topics, settings.partitions)
+    ]
+    return Recovery.of(replace(answers, rows=rows))
 
 
 def sequence_words(sequences: Rows) -> str:

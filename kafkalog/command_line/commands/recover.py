@@ -135,7 +135,11 @@ def recover(
     found = logs_with_doubles(given)
     logs = logs_of_topics(given, topics, partitions, found)
     now_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
-    settings = RecoveryRequest(shutdown, index_interval_bytes, now_ms, request, configs.options())
+    settings = RecoveryRequest(
+        *(shutdown, index_interval_bytes, now_ms, request, configs.options()),
+        topics=topics,
+        partitions=partitions,
+    )
     place = output.tables_of_logs([*_TABLES.values(), _SEQUENCES], given, logs)
     lines: list[str] = []
     saved: dict[str, Rows] = {}

@@ -57,7 +57,7 @@ def of_checks(views: Views) -> dict[str, Any]:
 
 def of_recovery(views: Views) -> dict[str, Any]:
     found, sequences = recovery(views, RecoveryRequest("unclean", 4096, AT_MS))
-    assert not found.plan.is_empty
+    assert found.plan
     plan = in_order(found.plan)
     return {"plan": plan, "sequences": in_order(sequences), "words": found.totals.words()}
 

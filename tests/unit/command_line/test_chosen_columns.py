@@ -12,6 +12,7 @@ from kafkalog.exit_codes import ExitCode
 from tests.support.repository import SHOP
 
 _REQUIRED = {
+    "diff": ("/nowhere/later",),
     "find": ("--key", "k"),
     "migrate-offsets": ("--zookeeper", "/nowhere"),
     "quorum rebuild": ("--voter", "1@localhost:9093"),

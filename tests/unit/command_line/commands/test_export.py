@@ -173,12 +173,6 @@ def test_damage_stops_a_run_which_leaves_no_file(
     assert 0 < rows(output / "ingested_records") < 35
 
 
-def test_delta_is_left_to_the_job(logs: LogDirectory, tmp_path: Path) -> None:
-    code, _, err = run(logs.write(), "--output-dir", tmp_path / "tables", "--format", "delta")
-    assert code == 2
-    assert "needs Java, as `kafkalog job ingest-topics` does" in err
-
-
 def test_nothing_is_written_where_logs_are(logs: LogDirectory, tmp_path: Path) -> None:
     path = Path(logs.write())
     for output in (path, path / "orders-0", path / "lake"):
@@ -208,7 +202,7 @@ def test_nothing_is_written_where_logs_are(logs: LogDirectory, tmp_path: Path) -
         (("--output-dir", "a", "--compression-level", "99"), "a level of zstd"),
         (("--output-dir", "a", "--target-file-size", "much"), "is not a size"),
         (("--output-dir", "a", "--full-refresh", "--offsets", "3:"), "cannot be used with"),
-        (("--output-dir", "a", "--topic", "orderz"), "hold: orders, users"),
+        (("--output-dir", "a", "--topic", "orderz"), "did you mean orders? There are orders"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(

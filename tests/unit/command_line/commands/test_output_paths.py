@@ -19,7 +19,11 @@ from tests.support.zookeeper.zookeeper_files import ROOT, snapshot_bytes, write_
 
 JOBS = sorted(name.replace("-", "_") for name in job_titles())
 # What jobs need beside PATH and --output-dir.
-NEEDED = {"migrate_offsets": ["--zookeeper", "z"], "salvage": ["--to", "new"]}
+NEEDED = {
+    "diff": ["--before", "logs"],
+    "migrate_offsets": ["--zookeeper", "z"],
+    "salvage": ["--to", "new"],
+}
 
 
 def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str | None]:
@@ -35,8 +39,8 @@ def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[in
     return main(["logs", *NEEDED.get(name, []), *arguments]), found[0] if found else None
 
 
-def test_there_are_thirteen_jobs() -> None:
-    assert len(JOBS) == 13
+def test_there_are_fifteen_jobs() -> None:
+    assert len(JOBS) == 15
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -97,9 +101,11 @@ def refused(
     given = {
         "": "zookeeper" if name == "audit_consumers" else "logs",
         "--output-dir": "out",
-        **{"migrate_offsets": {"--zookeeper": "zookeeper"}, "salvage": {"--to": "new"}}.get(
-            name, {}
-        ),
+        **{
+            "diff": {"--before": "logs"},
+            "migrate_offsets": {"--zookeeper": "zookeeper"},
+            "salvage": {"--to": "new"},
+        }.get(name, {}),
         **arguments,
     }
     before = sorted(place.rglob("*"))
