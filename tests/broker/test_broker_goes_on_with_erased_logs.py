@@ -20,6 +20,8 @@ from tests.support.broker.kafka_server import KafkaServer
 from tests.support.broker.prepared_cluster import complaints
 from tests.support.free_ports import free_ports
 
+pytestmark = pytest.mark.deep
+
 PERSON = b"person-7"
 NAME = b"Ada Person"
 _LEVELS = ("read_uncommitted", "read_committed")

@@ -216,6 +216,7 @@ def test_a_broker_serves_what_was_there_at_the_moment(
         assert "due to log retention" not in node.said
 
 
+@pytest.mark.deep
 def test_without_a_raised_epoch_new_batches_have_an_epoch_that_old_ones_had(
     disks: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +249,7 @@ def test_without_a_raised_epoch_new_batches_have_an_epoch_that_old_ones_had(
         assert (after > before) is not is_lowered
 
 
+@pytest.mark.deep
 def test_a_padded_time_index_is_taken_for_1970(disks: list[str], tmp_path: Path) -> None:
     """F1044: with ten years of retention a broker deletes nothing but such a segment."""
     restore(disks, tmp_path / "restored")
@@ -271,6 +273,7 @@ def set_config(admin: AdminClient, topic: str, name: str, value: str) -> None:
         future.result()
 
 
+@pytest.mark.deep
 def test_offsets_are_used_twice_where_that_is_asked_for(disks: list[str], tmp_path: Path) -> None:
     """F1045: a sink that has stored an offset of the old cluster would skip the new records."""
     manifest = restore(disks, tmp_path / "restored", "--reuse-offsets")
@@ -280,6 +283,7 @@ def test_offsets_are_used_twice_where_that_is_asked_for(disks: list[str], tmp_pa
             assert rows[place]["cut_offset"] <= offset < rows[place]["old_end_offset"]
 
 
+@pytest.mark.deep
 def test_retention_deletes_what_is_restored_unless_it_is_off(
     disks: list[str], tmp_path: Path
 ) -> None:
@@ -292,6 +296,7 @@ def test_retention_deletes_what_is_restored_unless_it_is_off(
             time.sleep(0.5)
 
 
+@pytest.mark.deep
 def test_a_producer_with_an_id_of_the_log_is_acknowledged_and_not_written(
     disks: list[str], tmp_path: Path
 ) -> None:
@@ -321,6 +326,7 @@ def give_id(partition: Path, producer_id: int) -> None:
         snapshot.unlink()
 
 
+@pytest.mark.deep
 def test_a_coordinator_does_not_know_groups_of_another_partition(
     disks: list[str], tmp_path: Path
 ) -> None:
