@@ -38,6 +38,16 @@ class RowTotals:
             setattr(self, name, getattr(self, name) + (row[name] or 0))
 
 
+def grouped(tables: Iterable[pa.Table], schema: pa.Schema, sums: Mapping[str, str]) -> pa.Table:
+    """Return the rows of tables with this schema, those as one that agree in all columns but those
+    of `sums`, which says what becomes of each: sum, min or max."""
+    keys = [name for name in schema.names if name not in sums]
+    every = pa.concat_tables([schema.empty_table(), *tables])
+    found = every.group_by(keys).aggregate(list(sums.items()))
+    names = [f"{name}_{sums[name]}" if name in sums else name for name in schema.names]
+    return found.select(names).rename_columns(schema.names).cast(schema)
+
+
 def table_batch(
     table: str,
     rows: Sequence[TableRow],

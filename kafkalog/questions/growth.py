@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkalog.columns.table_rows import grouped
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.questions.transactions import transactional_ids
 from kafkalog.storage.names import CLUSTER_METADATA
@@ -26,7 +27,6 @@ _COLUMNS = (
     *("topic", "partition", "size", "records", "max_timestamp_ms", "timestamp_type"),
     *("producer_id", "producer_epoch", "is_control", "fault"),
 )
-_NAMED = ("topic", "partition", "producer_id", "producer_epoch", "clock", "second")
 _SUMS = {
     "batches": "sum",
     "bytes": "sum",
@@ -70,7 +70,7 @@ def growth(views: Views, request: GrowthRequest) -> Growth:
     logs = [log for log in best_logs(given) if log.topic != CLUSTER_METADATA]
     reduce = _Summed(request.from_ms, request.until_ms)
     (found,) = views.rows(AskedView("batches", _COLUMNS, reduce, _FOUND, logs=logs))
-    every = _summed([found.table])
+    every = grouped([found.table], _FOUND, _SUMS)
     is_total = pc.is_null(every["second"])
     totals = every.filter(is_total)
     by_producer = {
@@ -100,7 +100,7 @@ class _Summed:
         kept = _FOUND.empty_table()
         for batch in batches:
             found = self._found(pa.Table.from_batches([batch]))
-            kept = _summed([kept, found, _seconds(found)])
+            kept = grouped([kept, found, _seconds(found)], _FOUND, _SUMS)
         yield from kept.to_batches()
 
     def _found(self, rows: pa.Table) -> pa.Table:
@@ -142,12 +142,6 @@ def _seconds(found: pa.Table) -> pa.Table:
         found = found.set_column(found.schema.get_field_index(name), name, column)
     has_time = pc.greater_equal(found["last_timestamp_ms"], 0)
     return found.filter(has_time).cast(_FOUND)
-
-
-def _summed(tables: Sequence[pa.Table]) -> pa.Table:
-    sums = pa.concat_tables(tables).group_by(list(_NAMED)).aggregate(list(_SUMS.items()))
-    names = [name if name in _NAMED else f"{name}_{_SUMS[name]}" for name in _FOUND.names]
-    return sums.select(names).rename_columns(_FOUND.names).cast(_FOUND)
 
 
 def _peaks(seconds: pa.Table) -> dict[str, tuple[int, int]]:

@@ -7,7 +7,7 @@ docs/format.md F285 to F291, docs/command-line.md F1159 and F1160.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import binaries
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
-from kafkalog.columns.table_rows import table_batch
+from kafkalog.columns.table_rows import grouped, table_batch
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.messages.schema_registry import (
     SCHEMAS_TOPIC,
@@ -169,7 +169,7 @@ def schema_ids(views: Views, request: SchemaIdsRequest) -> SchemaIds:
     if of_registry:
         in_order = sorted((row["offset"], row["key"], row["value"]) for row in records)
         registry = read_schema_registry(in_order)
-    return SchemaIds(_rows(_summed([found.table]), registry), registry)
+    return SchemaIds(_rows(grouped([found.table], _FOUND, _SUMS), registry), registry)
 
 
 def _rows(found: pa.Table, registry: SchemaRegistry | None) -> Rows:
@@ -201,8 +201,8 @@ def _named_schemas(batches: Batches) -> Batches:
     for batch in batches:
         kept += _of_batch(batch)
         if len(kept) > _MOST_IDS:
-            kept = [_limited(_summed(kept))]
-    yield from _limited(_summed(kept)).to_batches()
+            kept = [_limited(grouped(kept, _FOUND, _SUMS))]
+    yield from _limited(grouped(kept, _FOUND, _SUMS)).to_batches()
 
 
 def _of_batch(batch: pa.RecordBatch) -> Iterator[pa.Table]:
@@ -274,15 +274,7 @@ def _found(
         pa.repeat(pa.scalar(1, pa.int64()), count),
         *(offsets, offsets, times, times),
     ]
-    return _summed([pa.Table.from_arrays(columns, schema=_FOUND)])
-
-
-def _summed(tables: Iterable[pa.Table]) -> pa.Table:
-    """Return the rows that name the same as one."""
-    every = [*tables] or [_FOUND.empty_table()]
-    sums = pa.concat_tables(every).group_by(list(_NAMED)).aggregate(list(_SUMS.items()))
-    names = [name if name in _NAMED else f"{name}_{_SUMS[name]}" for name in _FOUND.names]
-    return sums.select(names).rename_columns(_FOUND.names).cast(_FOUND)
+    return grouped([pa.Table.from_arrays(columns, schema=_FOUND)], _FOUND, _SUMS)
 
 
 def _limited(found: pa.Table) -> pa.Table:
@@ -303,4 +295,4 @@ def _limited(found: pa.Table) -> pa.Table:
         if tuple(row[name] for name in _NAMED[:4]) in many:
             row["schema_id"] = row["guid"] = None
     columns = [pa.array([row[each.name] for row in rows], each.type) for each in _FOUND]
-    return _summed([pa.Table.from_arrays(columns, schema=_FOUND)])
+    return grouped([pa.Table.from_arrays(columns, schema=_FOUND)], _FOUND, _SUMS)
