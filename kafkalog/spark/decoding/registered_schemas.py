@@ -28,6 +28,7 @@ from kafkalog.messages.payload_formats import (
     SchemaUse,
 )
 from kafkalog.messages.proto_files import message_place
+from kafkalog.messages.registry_sources import registry_at
 from kafkalog.messages.schema_registry import (
     SCHEMAS_TOPIC,
     RegisteredSchema,
@@ -37,7 +38,6 @@ from kafkalog.messages.schema_registry import (
 )
 from kafkalog.spark.decoding.decoding_requests import DecodingRequest, PayloadKind
 from kafkalog.spark.decoding.given_schemas import check_avro
-from kafkalog.spark.decoding.registry_sources import registry_at
 
 _logger = logger(__name__)
 _Read = TypeVar("_Read")
