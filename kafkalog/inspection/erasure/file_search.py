@@ -29,6 +29,7 @@ from kafkalog.inspection.erasure.identifiers import Identifier
 from kafkalog.inspection.erasure.input_files import InputEntry
 from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
 from kafkalog.inspection.erasure.record_matching import Decoder, RecordMatcher, everywhere
+from kafkalog.inspection.erasure.sealed_identifiers import SealedIdentifiers, SealedMatcher
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import REMOTE_LOG_METADATA
@@ -42,11 +43,26 @@ _NONE: BoolArray = np.zeros(0, dtype=np.bool_)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is searched for: identifiers, those of legal holds, and decoders of values."""
+    """What is searched for: identifiers, those of legal holds, and decoders of values. A proof has
+    both `sealed`, by their HMACs."""
 
     identifiers: Sequence[Identifier]
     held: Sequence[Identifier] = ()
     decoders: Sequence[Decoder] = ()
+    sealed: SealedIdentifiers | None = None
+    sealed_holds: SealedIdentifiers | None = None
+
+    def matcher(self) -> RecordMatcher | SealedMatcher:
+        """Return what finds the records."""
+        if self.sealed is not None:
+            return SealedMatcher(self.sealed, self.decoders)
+        return RecordMatcher(self.identifiers, self.decoders)
+
+    def holds(self) -> RecordMatcher | SealedMatcher | None:
+        """Return what finds the records on legal hold; None if nothing is held."""
+        if self.sealed_holds is not None:
+            return SealedMatcher(self.sealed_holds, self.decoders)
+        return RecordMatcher(self.held, self.decoders) if self.held else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +158,10 @@ def search_file(entry: InputEntry, wanted: Wanted) -> FileSearch:
 
 def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
     internal = entry.is_internal
-    sought = everywhere(wanted.identifiers) if internal else wanted.identifiers
-    matcher = RecordMatcher(sought, () if internal else wanted.decoders)
-    holds = RecordMatcher(wanted.held, wanted.decoders)
+    matcher = RecordMatcher(everywhere(wanted.identifiers)) if internal else wanted.matcher()
+    holds = None if internal else wanted.holds()
     options = SegmentOptions(entry.base_offset, entry.next_base_offset)
-    names = dict.fromkeys((*_PLACES, *matcher.columns, *(holds.columns if wanted.held else ())))
+    names = dict.fromkeys((*_PLACES, *matcher.columns, *(holds.columns if holds else ())))
     records = RecordColumns(options, tuple(names), {})
     search = SegmentSearch(size=file.size)
     parts: list[Hits] = []
@@ -162,7 +177,7 @@ def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
         mask = matcher.matches(batch)
         if mask.any():
             found = batch.filter(pa.array(mask))
-            parts.append(_hits(found, table, holds if wanted.held else None))
+            parts.append(_hits(found, table, holds))
             if internal:
                 names_found.update(dict.fromkeys(_names(entry.topic or "", found)))
     hits = Hits.joined(parts)
@@ -180,7 +195,9 @@ def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
     )
 
 
-def _hits(found: pa.RecordBatch, table: LongArray, holds: RecordMatcher | None) -> Hits:
+def _hits(
+    found: pa.RecordBatch, table: LongArray, holds: RecordMatcher | SealedMatcher | None
+) -> Hits:
     positions = integers(found.column("position")).copy()
     rows = table[np.searchsorted(table[:, column.POSITION], positions)]
     has_horizon = (rows[:, column.ATTRIBUTES] & DELETE_HORIZON_BIT != 0) & (

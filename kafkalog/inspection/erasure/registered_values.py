@@ -6,17 +6,34 @@ Rule: docs/erasure.md F1262.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache, cached_property
 from typing import Any
 
-from kafkalog.errors import CorruptDataError, SchemaError
+from kafkalog.columns.batches.segment_batches import SegmentBatches
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.records.record_columns import RecordColumns
+from kafkalog.errors import CorruptDataError, SchemaError, UnsupportedFormatError
+from kafkalog.inspection.erasure.input_files import InputEntry, Part
 from kafkalog.messages.avro_schemas import standalone_avro_schema
-from kafkalog.messages.avro_values import AvroValues
 from kafkalog.messages.confluent_wire import read_schema_prefix
-from kafkalog.messages.protobuf_values import ProtobufValues
-from kafkalog.messages.schema_registry import AVRO, JSON, RegisteredSchema, SchemaRegistry
+from kafkalog.messages.decoding.avro_values import AvroValues
+from kafkalog.messages.decoding.protobuf_values import ProtobufValues
+from kafkalog.messages.schema_registry import (
+    AVRO,
+    JSON,
+    SCHEMAS_TOPIC,
+    RegisteredSchema,
+    SchemaRegistry,
+    read_schema_registry,
+)
+from kafkalog.storage.files.files import InputFile
 
+_COLUMNS = ("offset", "key", "value")
 _Decoder = Callable[[bytes], Any]
 
 
@@ -26,6 +43,7 @@ class RegisteredValues:
     def __init__(self, registry: SchemaRegistry) -> None:
         self._registry = registry
         self._of_id = cache(self._decoder)
+        self._is_plain = cache(self._has_no_symbols)
 
     def __call__(self, data: bytes) -> Any:
         """Return a payload's value. Raises ValueError for one that cannot be decoded."""
@@ -36,6 +54,22 @@ class RegisteredValues:
             return self._of_id(prefix.schema_id)(data)
         except (CorruptDataError, SchemaError) as error:
             raise ValueError(str(error)) from error
+
+    def has_plain_texts(self, data: bytes) -> bool:
+        """Return whether the schema of a payload is known, and texts are in it as they are: not so
+        the symbols of enumerations."""
+        try:
+            schema_id = read_schema_prefix(data).schema_id
+            return schema_id is not None and self._is_plain(schema_id)
+        except (CorruptDataError, SchemaError, ValueError):
+            return False
+
+    def _has_no_symbols(self, schema_id: int) -> bool:
+        self._of_id(schema_id)
+        schema = self._registry.by_id[schema_id]
+        used = self._registry.references(schema).values()
+        texts = [schema.text, *(each.text for each in used)]
+        return schema.schema_type != JSON and not any('"enum"' in each for each in texts)
 
     def _decoder(self, schema_id: int) -> _Decoder:
         schema = self._registry.by_id.get(schema_id)
@@ -70,3 +104,27 @@ class _Avro:
 def _message(messages: ProtobufValues, data: bytes) -> Any:
     prefix = read_schema_prefix(data, with_message_indexes=True)
     return messages.decoded(data, prefix.size, prefix.message_indexes or (0,))
+
+
+def registry_in(entries: Iterable[InputEntry]) -> SchemaRegistry | None:
+    """Return the registry whose topic `_schemas` is among the files of inputs, of the replica that
+    goes on furthest; None without one, or where nothing in it can be read."""
+    by_directory: defaultdict[str, list[InputEntry]] = defaultdict(list)
+    for entry in entries:
+        is_live = not (entry.directory_mark or entry.file_mark or entry.is_tiered)
+        if entry.part is Part.LOG and entry.topic == SCHEMAS_TOPIC and is_live:
+            by_directory[os.path.dirname(entry.path)].append(entry)
+    replicas = [[*_records(logs)] for _, logs in sorted(by_directory.items())]
+    best = max(replicas, key=lambda records: records[-1][0] if records else -1, default=[])
+    return read_schema_registry(best) if best else None
+
+
+def _records(logs: Sequence[InputEntry]) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+    for entry in sorted(logs, key=lambda each: each.base_offset or 0):
+        options = SegmentOptions(entry.base_offset, entry.next_base_offset)
+        columns = RecordColumns(options, _COLUMNS, {})
+        with suppress(UnsupportedFormatError, CorruptDataError), InputFile(entry.path) as file:
+            for chunk in SegmentBatches(FileWindow(file), options).chunks():
+                for batch in columns.batches(chunk):
+                    lists = (batch.column(name).to_pylist() for name in _COLUMNS)
+                    yield from zip(*lists, strict=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from kafkalog.inspection.erasure.erased_files import (
 from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file
 from kafkalog.inspection.erasure.input_files import InputEntry, Part, input_files
 from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
+from kafkalog.inspection.erasure.registered_values import RegisteredValues, registry_in
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import flush_directory, make_directories
 from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
@@ -140,6 +141,11 @@ class Erasure:
     def notes(self) -> Iterator[str]:
         """Yield lines about what is not erased, or was not searched."""
         yield from (each.words() for each in self.tombstones())
+        if self.request.wanted.sealed and any(each.entry.is_internal for each in self.searches):
+            yield (
+                "not searched: internal topics for names, and other files for plain bytes: both "
+                "need --identifiers"
+            )
         for row in self.topic_rows():
             if row["mentions"]:
                 yield _mention_words(row)
@@ -283,6 +289,7 @@ def search_files(
     """Search those of the files that are logs."""
     logs = [entry for entry in entries if entry.part is Part.LOG]
     chosen = [entry for entry in logs if request.has_topic(entry.topic)]
+    request = _with_decoders(request, entries)
 
     def searched(entry: InputEntry) -> Iterator[FileSearch]:
         yield search_file(entry, request.wanted)
@@ -302,6 +309,18 @@ def search_files(
         [entry for entry in entries if entry.part is Part.LEFT_OUT],
         _traces(request, entries, processes),
     )
+
+
+def _with_decoders(request: ErasureRequest, entries: Sequence[InputEntry]) -> ErasureRequest:
+    """Return a request that also decodes what the registry in the inputs knows, unless another one
+    is given. Rule: F1262."""
+    if request.wanted.decoders:
+        return request
+    registry = registry_in(entries)
+    if registry is None:
+        return request
+    decoders = (RegisteredValues(registry),)
+    return replace(request, wanted=replace(request.wanted, decoders=decoders))
 
 
 def _traces(

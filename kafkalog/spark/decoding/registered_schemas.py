@@ -18,6 +18,7 @@ from kafkalog.messages.avro_schemas import (
     standalone_avro_schema,
 )
 from kafkalog.messages.confluent_wire import write_message_indexes
+from kafkalog.messages.decoding.registry_sources import registry_at
 from kafkalog.messages.json_schemas import json_schema_type
 from kafkalog.messages.payload_formats import (
     AvroFormat,
@@ -28,7 +29,6 @@ from kafkalog.messages.payload_formats import (
     SchemaUse,
 )
 from kafkalog.messages.proto_files import message_place
-from kafkalog.messages.registry_sources import registry_at
 from kafkalog.messages.schema_registry import (
     SCHEMAS_TOPIC,
     RegisteredSchema,

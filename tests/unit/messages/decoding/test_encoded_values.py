@@ -8,8 +8,8 @@ import json
 import pytest
 
 from kafkalog.errors import SchemaError
-from kafkalog.messages.avro_values import AvroValues
-from kafkalog.messages.protobuf_values import ProtobufValues
+from kafkalog.messages.decoding.avro_values import AvroValues
+from kafkalog.messages.decoding.protobuf_values import ProtobufValues
 
 _CUSTOMER = {
     "type": "record",
