@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import integers
 from kafkalog.columns.jit.compiled import BoolArray
+from kafkalog.inspection.erasure.byte_search import ByteColumn
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
 from kafkalog.inspection.erasure.plain_bytes import spellings
 from kafkalog.inspection.erasure.value_paths import ValuePath, is_value, number_of
@@ -72,8 +73,8 @@ class RecordMatcher:
             found |= _bools(pc.is_in(records.column("key"), value_set=self._keys))
         if self._headers:
             found |= self._with_headers(records.column("headers"))
-        for text in self._spellings:
-            found |= _with_text(records, text)
+        if self._spellings:
+            found |= _with_texts(records, self._spellings)
         if self._value_paths:
             found |= self._at_paths(records.column("value"), self._value_paths)
         if self._key_paths:
@@ -101,9 +102,10 @@ class RecordMatcher:
 
     def _at_paths(self, column: pa.Array, paths: _Paths) -> BoolArray:
         found = np.zeros(len(column), dtype=np.bool_)
-        is_json = _like_json(column)
+        in_bytes = ByteColumn(column)
+        is_json = _like_json(column, in_bytes)
         is_given = _bools(pc.is_valid(column))
-        possible = _possible(column, paths)
+        possible = _possible(column, in_bytes, paths)
         candidates = is_given & is_json & possible
         others = is_given & ~is_json
         if self._decoders:
@@ -161,7 +163,7 @@ def _is_encoded(text: str) -> bool:
     return number_of(text) is not None or text in ("true", "false", "null")
 
 
-def _possible(column: pa.Array, paths: _Paths) -> BoolArray:
+def _possible(column: pa.Array, in_bytes: ByteColumn, paths: _Paths) -> BoolArray:
     """Return which JSON values can have one of the texts somewhere: as it is, with escapes, or as a
     number that is written with an exponent."""
     possible = np.zeros(len(column), dtype=np.bool_)
@@ -169,7 +171,7 @@ def _possible(column: pa.Array, paths: _Paths) -> BoolArray:
     numbers = {text for text in texts if number_of(text) is not None}
     plain = (texts - numbers) | {_digits(text) for text in numbers}
     for text in {_BACKSLASH, *(each.encode() for each in plain)}:
-        possible |= _bools(pc.match_substring(column, text))
+        possible |= in_bytes.with_text(text)
     if numbers:
         possible |= _bools(pc.match_substring_regex(column, _EXPONENT))
     return possible
@@ -189,11 +191,11 @@ def _bools(mask: pa.Array) -> BoolArray:
     return filled
 
 
-def _like_json(column: pa.Array) -> BoolArray:
+def _like_json(column: pa.Array, in_bytes: ByteColumn) -> BoolArray:
     """Return which values can be JSON in UTF-8: by how they begin, and as they are text. What is
     compressed or encoded otherwise may begin like JSON by chance."""
     like = _bools(pc.is_in(pc.binary_slice(column, 0, 1), value_set=_JSON_STARTS))
-    like &= ~_bools(pc.match_substring(column, b"\0"))
+    like &= ~in_bytes.with_text(b"\0")
     try:
         column.cast(pa.string())
     except pa.ArrowInvalid:
@@ -215,17 +217,21 @@ def _digits(number: str) -> str:
     return format(Decimal(number).normalize().copy_abs(), "f")
 
 
-def _with_text(records: pa.RecordBatch, text: bytes) -> BoolArray:
-    """Return which records have the text in the key, the value or a header."""
-    found = _bools(pc.match_substring(records.column("key"), text))
-    found |= _bools(pc.match_substring(records.column("value"), text))
+def _with_texts(records: pa.RecordBatch, texts: Iterable[bytes]) -> BoolArray:
+    """Return which records have one of the texts in the key, the value or a header."""
     headers = records.column("headers")
     inner = pc.list_flatten(headers)
-    if len(inner):
-        is_in = _bools(pc.match_substring(pc.struct_field(inner, "key").cast(pa.binary()), text))
-        is_in |= _bools(pc.match_substring(pc.struct_field(inner, "value"), text))
+    key, value = ByteColumn(records.column("key")), ByteColumn(records.column("value"))
+    parts = [ByteColumn(pc.struct_field(inner, each)) for each in ("key", "value")]
+    found = np.zeros(len(records), dtype=np.bool_)
+    in_headers = np.zeros(len(inner), dtype=np.bool_)
+    for text in texts:
+        found |= key.with_text(text) | value.with_text(text)
+        for part in parts:
+            in_headers |= part.with_text(text)
+    if in_headers.any():
         rows = integers(pc.list_parent_indices(headers).cast(pa.int64()))
-        found[rows[is_in]] = True
+        found[rows[in_headers]] = True
     return found
 
 
