@@ -17,7 +17,7 @@ from kafkalog.columns.arrays import integers
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.batches.window import FileWindow, Source
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.columns.records.record_metadata import IS_CONTROL
@@ -148,15 +148,16 @@ def search_file(entry: InputEntry, wanted: Wanted) -> FileSearch:
     """Search a log file. One that cannot be read at all is not searched as a whole."""
     try:
         with InputFile(entry.path) as file:
-            return _searched(entry, file, wanted)
+            return search_source(entry, file, wanted)
     except (CorruptDataError, UnsupportedFormatError) as error:
         whole = Unsearched(0, entry.size, str(error))
-        return FileSearch(
-            entry, entry.size, unsearched=tuple(_with_traces(entry.path, [whole], wanted))
-        )
+        found = first_position(entry.path, plain_needles(wanted.identifiers))
+        return FileSearch(entry, entry.size, unsearched=(_with_trace(whole, found),))
 
 
-def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
+def search_source(entry: InputEntry, file: Source, wanted: Wanted) -> FileSearch:
+    """Search the bytes of a log file, or of some of its batches. Raises CorruptDataError,
+    UnsupportedFormatError for what cannot be read at all."""
     internal = entry.is_internal
     matcher = RecordMatcher(everywhere(wanted.identifiers)) if internal else wanted.matcher()
     holds = None if internal else wanted.holds()
@@ -249,12 +250,15 @@ def _with_traces(path: str, places: Sequence[Unsearched], wanted: Wanted) -> Ite
     are in them."""
     needles = plain_needles(wanted.identifiers) if places else []
     for each in places:
-        found = first_position(path, needles, [(each.position, each.position + each.size)])
-        if found is None:
-            yield each
-        else:
-            why = f"{each.why}; the bytes of an identifier are at position {found}"
-            yield replace(each, why=why)
+        span = each.position, each.position + each.size
+        yield _with_trace(each, first_position(path, needles, [span]))
+
+
+def _with_trace(place: Unsearched, found: int | None) -> Unsearched:
+    if found is None:
+        return place
+    why = f"{place.why}; the bytes of an identifier are at position {found}"
+    return replace(place, why=why)
 
 
 def _unread_payloads(table: LongArray) -> Iterator[Unsearched]:

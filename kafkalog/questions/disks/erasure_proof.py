@@ -258,7 +258,7 @@ def compared(
 def sha256_of(path: str) -> str:
     """Return the SHA-256 of a file."""
     digest = hashlib.sha256()
-    with InputFile(path) as file:
+    with InputFile(path, as_stored=True) as file:
         for position in range(0, file.size, _PIECE_BYTES):
             digest.update(file.read_around(position, _PIECE_BYTES))
     return digest.hexdigest()

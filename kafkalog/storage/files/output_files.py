@@ -114,6 +114,17 @@ class OutputFile:
             raise
         self.size += len(data)
 
+    def append_range(self, source: int, position: int, size: int) -> None:
+        """Write bytes of another open file at the end, as cp does: a file system that can shares
+        their blocks. Raises EOFError where that file has become shorter."""
+        left = size
+        while left:
+            copied = os.copy_file_range(source, self._descriptor, left, position)
+            if copied == 0:
+                raise EOFError(self.path)
+            position, left = position + copied, left - copied
+            self.size += copied
+
     def flush(self, flush: Flush) -> None:
         """Force what was written to disk. Raises OSError with the file's path."""
         flush_file(self._descriptor, self.path, flush)
