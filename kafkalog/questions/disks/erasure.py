@@ -28,7 +28,7 @@ from kafkalog.inspection.erasure.file_spans import FileSpans, first_difference
 from kafkalog.inspection.erasure.input_files import InputEntry, Part, input_files
 from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
 from kafkalog.inspection.erasure.registered_values import RegisteredValues, registry_in
-from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.files.files import InputFile, read_text
 from kafkalog.storage.files.output_files import flush_directory, make_directories
 from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
 from kafkalog.storage.log_dir.running_broker import refuse_running
@@ -442,7 +442,7 @@ def _refuse_remains(search: FileSearch, written: WrittenFile, wanted: Wanted) ->
 def _refuse_chunked(searches: Iterable[FileSearch]) -> None:
     for each in searches:
         manifest = tiered_manifest_path(each.entry.path)
-        if manifest is not None and each.hits.erased.any() and os.path.exists(manifest):
+        if manifest and each.hits.erased.any() and read_text(manifest) is not None:
             raise UnsupportedFormatError(
                 f"{each.entry.path} has {counted(int(each.hits.erased.sum()), 'record')} to erase, "
                 "and objects with a manifest of Aiven's plug-in are not written again: give the "

@@ -451,3 +451,23 @@ def test_a_run_that_is_killed_leaves_nothing_half_done(
     assert not target.exists()
     assert run("erase", *given)[0] == 0
     assert sorted(path.name for path in folder.iterdir()) == ["new", "proof.json"]
+
+
+def test_remote_directories_are_searched_and_verified(person: Path, tmp_path: Path) -> None:
+    # F1110, F1121: the same rows as of local files.
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    target, proof_file, _ = _erased(person, tmp_path)
+    memory.put(str(SHOP), "/erase/old", recursive=True)
+    memory.put(str(target), "/erase/new", recursive=True)
+    try:
+        given = ("--identifiers", person)
+        local = rows(SHOP, *given, "--check", "--by", "record")
+        remote = rows("memory://erase/old", *given, "--check", "--by", "record")
+        assert [{**row, "file": ""} for row in remote] == [{**row, "file": ""} for row in local]
+        code, out, _ = run("erase", "--verify", proof_file, *given, "memory://erase/new")
+        assert (code, "14 log files as the proof has them; no record found" in out) == (0, True)
+        code, _, err = run("erase", "--verify", proof_file, *given, "memory://erase/old")
+        assert code == 1
+        assert "not in the proof: memory://erase/old/customers-0/" in err
+    finally:
+        memory.rm("/erase", recursive=True)
