@@ -126,7 +126,8 @@ class Unsearched:
 class FileSearch:
     """What was searched in a file, and what was found. `undecoded` values could not be decoded,
     and a path was looked for in them; `mentions` are records of an internal topic in which an
-    identifier is found, `names` the groups and transactional ids that they are about."""
+    identifier is found, `names` the groups and transactional ids that they are about; `elsewhere`
+    are records that are not found, and have the bytes of a key in a longer key or in the value."""
 
     entry: InputEntry
     size: int
@@ -138,6 +139,7 @@ class FileSearch:
     mentions: int = 0
     names: tuple[str, ...] = ()
     unsearched: tuple[Unsearched, ...] = ()
+    elsewhere: int = 0
 
     @property
     def searched_bytes(self) -> int:
@@ -193,6 +195,7 @@ def search_source(entry: InputEntry, file: Source, wanted: Wanted) -> FileSearch
         len(hits) if internal else 0,
         tuple(names_found)[:_MOST_NAMES],
         tuple(_with_traces(entry.path, [*_unsearched(search), *unread], wanted)),
+        0 if internal else matcher.elsewhere,
     )
 
 

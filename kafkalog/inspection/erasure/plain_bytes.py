@@ -11,14 +11,14 @@ from kafkalog.inspection.erasure.identifiers import Identifier
 from kafkalog.storage.files.files import InputFile
 
 # Fewer bytes are anywhere by chance.
-_LEAST_BYTES = 4
+LEAST_BYTES = 4
 _PIECE_BYTES = 4 * 1024 * 1024
 
 
 def plain_needles(identifiers: Sequence[Identifier]) -> list[bytes]:
     """Return the bytes to look for: the values of identifiers, without the shortest."""
     values = {spelling for each in identifiers for spelling in spellings(each.value)}
-    return sorted(value for value in values if len(value) >= _LEAST_BYTES)
+    return sorted(value for value in values if len(value) >= LEAST_BYTES)
 
 
 def spellings(value: bytes) -> list[bytes]:

@@ -15,7 +15,7 @@ from kafkalog.columns.arrays import integers
 from kafkalog.columns.jit.compiled import BoolArray
 from kafkalog.inspection.erasure.byte_search import ByteColumn
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
-from kafkalog.inspection.erasure.plain_bytes import spellings
+from kafkalog.inspection.erasure.plain_bytes import LEAST_BYTES, spellings
 from kafkalog.inspection.erasure.value_paths import ValuePath, is_value, number_of
 
 
@@ -33,6 +33,8 @@ class Decoder(Protocol):
 # How a JSON value, or white space before one, begins.
 _JSON_STARTS = pa.array([bytes([each]) for each in b'{["-0123456789tfn \t\r\n'], pa.binary())
 _BACKSLASH = b"\\"
+# Each of so many keys is also looked for in longer keys, and in values.
+_MOST_PARTS = 500
 # The texts that are looked for at each path.
 _Paths = Mapping[str, set[str]]
 # Of a number that is not written as a plain one, such as 1.7e1.
@@ -44,7 +46,8 @@ class RecordMatcher:
     one that can decode a value counts.
 
     `undecoded` counts the values in which something is looked for at a path and that nothing
-    decodes.
+    decodes, `elsewhere` the records that are not found although the bytes of a key are in a longer
+    key, or in the value.
     """
 
     def __init__(self, identifiers: Sequence[Identifier], decoders: Sequence[Decoder] = ()) -> None:
@@ -57,7 +60,10 @@ class RecordMatcher:
         # Serializers of a registry put the schema's id before a key.
         self._whole_keys = {"$": _texts(_values(identifiers, Kind.KEY))} if decoders else {}
         self._decoders = decoders
+        whole = [each for each in _values(identifiers, Kind.KEY) if len(each) >= LEAST_BYTES]
+        self._parts = sorted(whole) if len(whole) <= _MOST_PARTS else []
         self.undecoded = 0
+        self.elsewhere = 0
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -84,7 +90,17 @@ class RecordMatcher:
             found |= self._at_paths(records.column("key"), self._whole_keys)
             # Keys may be encoded in any way, as long as nothing is looked for inside them.
             self.undecoded = undecoded
+        if self._parts:
+            self.elsewhere += self._parts_elsewhere(records, found)
         return found
+
+    def _parts_elsewhere(self, records: pa.RecordBatch, found: BoolArray) -> int:
+        columns = [ByteColumn(records.column(name)) for name in ("key", "value")]
+        named = np.zeros(len(records), dtype=np.bool_)
+        for part in self._parts:
+            for column in columns:
+                named |= column.with_text(part)
+        return int((named & ~found).sum())
 
     def _with_headers(self, column: pa.Array) -> BoolArray:
         found = np.zeros(len(column), dtype=np.bool_)

@@ -70,6 +70,8 @@ class SealedMatcher:
             )
         )
         self.undecoded = 0
+        # Parts of a key have other HMACs.
+        self.elsewhere = 0
 
     @property
     def columns(self) -> tuple[str, ...]:

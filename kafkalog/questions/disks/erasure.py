@@ -149,10 +149,7 @@ class Erasure:
                 "need --identifiers"
             )
         for row in self.topic_rows():
-            if row["mentions"]:
-                yield _mention_words(row)
-            elif row["derived"] and row["matches"]:
-                yield f"{row['topic']}: {row['derived']}, what wrote it may write it again"
+            yield from _topic_notes(row)
         if self.skipped:
             topics = sorted({each.topic or "?" for each in self.skipped})
             yield f"not searched, as not asked for: {first_names(topics, _MOST_NAMED)}"
@@ -186,6 +183,7 @@ class ErasureTotals:
     tombstones: int = 0
     mentions: int = 0
     undecoded: int = 0
+    elsewhere: int = 0
     unsearched_bytes: int = 0
     topics: set[str] = field(default_factory=set)
 
@@ -202,6 +200,7 @@ class ErasureTotals:
             totals.tombstones += int(each.hits.tombstones.sum())
             totals.mentions += each.mentions
             totals.undecoded += each.undecoded
+            totals.elsewhere += each.elsewhere
             totals.unsearched_bytes += each.size - each.searched_bytes
             if len(each.hits):
                 totals.topics.add(each.entry.topic or "?")
@@ -494,9 +493,24 @@ def _topic_row(topic: str, searches: Sequence[FileSearch]) -> Row:
         "mentions": totals.mentions,
         "names": [*names],
         "undecoded": totals.undecoded,
+        "elsewhere": totals.elsewhere,
         "unsearched_bytes": totals.unsearched_bytes,
         "derived": derived_words(topic),
     }
+
+
+def _topic_notes(row: Row) -> Iterator[str]:
+    """Yield what is to be known of a topic beside its numbers."""
+    if row["mentions"]:
+        yield _mention_words(row)
+    elif row["derived"] and row["matches"]:
+        yield f"{row['topic']}: {row['derived']}, what wrote it may write it again"
+    if row["elsewhere"]:
+        yield (
+            f"{row['topic']}: {counted(row['elsewhere'], 'record')} with the bytes of a key in a "
+            "longer key or in the value stay; if they are the person's, give a line with "
+            '"text", "key-path" or "value-path"'
+        )
 
 
 def _mention_words(row: Row) -> str:

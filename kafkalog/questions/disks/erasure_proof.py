@@ -115,7 +115,7 @@ def _totals(erasure: Erasure) -> dict[str, int]:
     totals = erasure.totals
     names = (
         *("files", "bytes", "records", "matches", "erased", "held", "tombstones", "mentions"),
-        *("undecoded", "unsearched_bytes"),
+        *("undecoded", "elsewhere", "unsearched_bytes"),
     )
     found = {name: getattr(totals, name) for name in names}
     return {**found, "unsearched_files": len(erasure.unknown)}
@@ -143,6 +143,7 @@ def _log_file(search: FileSearch, written: WrittenFile, target: tuple[str, str])
         "batches_written_again": written.batches,
         "mentions": search.mentions,
         "undecoded": search.undecoded,
+        "elsewhere": search.elsewhere,
         "searched_bytes": search.searched_bytes,
         "not_searched": [
             {

@@ -107,3 +107,20 @@ def test_internal_topics_are_searched_for_the_values_anywhere() -> None:
     # F1109.
     given = [Identifier(Kind.KEY, b"a"), Identifier(Kind.HEADER, b"a", "user")]
     assert everywhere(given) == [Identifier(Kind.TEXT, b"a")]
+
+
+def test_keys_in_longer_keys_and_in_values_are_counted_and_not_found() -> None:
+    # F1265: a key of a window of Kafka Streams, one with a schema's id, one in a value.
+    records = _records(
+        (b"cust-17", b"cust-17", []),
+        (b"cust-17" + bytes(12), b"v", []),
+        (b"\0\0\0\0\1\x0ecust-17", b"v", []),
+        (b"order", b'{"customer": "cust-17"}', []),
+        (b"order", b"v", []),
+        (None, None, []),
+    )
+    matcher = RecordMatcher([Identifier(Kind.KEY, b"cust-17")])
+    assert matcher.matches(records).tolist() == [True, False, False, False, False, False]
+    assert matcher.elsewhere == 3
+    few = RecordMatcher([Identifier(Kind.KEY, b"17")])
+    assert (few.matches(records).any(), few.elsewhere) == (False, 0)
