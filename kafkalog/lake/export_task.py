@@ -109,13 +109,22 @@ class ExportTask:
                 "ingest_run": self.outputs[topic].ingest_run,
             }
         )
-        suppressed = 0
+        suppressed = undecoded = 0
         for records in read_segment(read, self.options, RECORD_COLUMNS):
-            kept = records if self.suppression is None else self.suppression.kept(records)
+            kept, unknown = (
+                (records, 0) if self.suppression is None else self.suppression.kept(records)
+            )
             suppressed += len(records) - len(kept)
+            undecoded += unknown
             yield rows.of(kept)
         if suppressed:
             on_suppressed(topic, suppressed)
+        if undecoded:
+            _logger.warning(
+                "%s: %s not decoded, in which --suppress looks at a path: they are kept",
+                topic,
+                counted(undecoded, "value"),
+            )
 
 
 def _log_suppressed(topic: str, records: int) -> None:
