@@ -9,6 +9,8 @@ from functools import partial
 from heapq import merge
 from itertools import islice
 
+import pyarrow as pa
+
 from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.terminal import print_note, progress_bar
@@ -22,6 +24,8 @@ from kafkalog.inspection.dump.record_search import (
     search_segment,
     wanted_records,
 )
+from kafkalog.inspection.erasure.identifiers import Identifier
+from kafkalog.inspection.erasure.record_matching import Decoder, RecordMatcher
 from kafkalog.inspection.logs.replica_facts import replica_sets
 from kafkalog.inspection.metadata.current_topics import without_former
 from kafkalog.storage.log_dir.other_entries import absent_lines
@@ -41,16 +45,26 @@ _Match = tuple[PartitionLog, MatchedRecord]
 
 @dataclass(frozen=True)
 class FindRequest:
-    """The command's arguments: a key, bytes in the value, times, or several of these."""
+    """The command's arguments: a key, bytes in the value, a header, a value at a path, times, or
+    several of these. `decoders` are for values that are not JSON."""
 
     topics: tuple[str, ...]
     partitions: tuple[int, ...] = ()
     key: bytes | None = None
     contained: bytes | None = None
+    header: Identifier | None = None
+    at_path: Identifier | None = None
+    decoders: tuple[Decoder, ...] = ()
     timestamps: TimestampRange | None = None
     by_partitioner: bool = False
     partition_count: int | None = None
     limit: int = 1000
+
+    @property
+    def names_records(self) -> bool:
+        """Whether something is looked for in records, and not their times only."""
+        asked = (self.key, self.contained, self.header, self.at_path)
+        return any(each is not None for each in asked)
 
 
 @dataclass
@@ -169,13 +183,25 @@ def search(logs: Sequence[PartitionLog], request: FindRequest, *, processes: int
 def _searched(place: _Place, request: FindRequest) -> Iterator[SegmentSearch]:
     log, segment = place
     wanted = wanted_records(request.key, request.contained)
+    given = (each for each in (request.header, request.at_path) if each is not None)
+    matchers = [RecordMatcher([each], request.decoders) for each in given]
+
+    def kept(records: pa.RecordBatch) -> pa.RecordBatch:
+        records = wanted(records)
+        for matcher in matchers:
+            records = records.filter(pa.array(matcher.matches(records)))
+        return records
+
     with opened_segment(segment) as file:
-        yield search_segment(
-            *(log, segment, file, wanted, request.limit),
+        searched = search_segment(
+            *(log, segment, file, kept, request.limit),
             timestamps=request.timestamps,
             # Their keys and values are Kafka's own: they are found by time alone.
-            with_control_records=request.key is None and request.contained is None,
+            with_control_records=not request.names_records,
+            with_headers=request.header is not None,
         )
+    searched.undecoded = sum(matcher.undecoded for matcher in matchers)
+    yield searched
 
 
 def _newest(accounts: Iterable[_Account], most: int) -> list[_Match]:
@@ -247,6 +273,7 @@ def _searched_row(account: _Account) -> FoundRow:
         *(len(account.segments), account.total("size"), account.total("records")),
         *(account.total("matches"), len(account.damages)),
         *(sum(damage.length for _, damage in account.damages), account.is_compacted),
+        account.total("undecoded"),
     )
 
 
@@ -260,6 +287,7 @@ def _damage_rows(account: _Account) -> list[FoundRow]:
 
 def _tell(result: Found, accounts: Iterable[_Account]) -> None:
     """The verdict, and what it rests on, on stderr."""
+    undecoded = 0
     for account in accounts:
         log, first, end = account.log, account.first_offset, account.end_offset
         offsets = "no offset" if first is None else f"offsets {first} to {(end or 0) - 1}"
@@ -272,6 +300,10 @@ def _tell(result: Found, accounts: Iterable[_Account]) -> None:
             print_note(f"  offsets below {first} are in no file here")
         if account.is_compacted:
             print_note("  the log is compacted: of a key, older records may have been removed")
+        if account.total("undecoded"):
+            undecoded += account.total("undecoded")
+            count = counted(account.total("undecoded"), "value")
+            print_note(f"  {count} not decoded, which may hide what is at the path")
         for _, _, path, position, length, fault, offset in _damage_rows(account):
             print_note(
                 f"  {path}: position {position}, {counted(int(str(length)), 'byte')}: {fault}, "
@@ -283,5 +315,7 @@ def _tell(result: Found, accounts: Iterable[_Account]) -> None:
         print_note(f"found {counted(result.matches, 'record')}{shown}")
     elif result.damages:
         print_note("not found, and damage may hide it")
+    elif undecoded:
+        print_note("not found, and values that are not decoded may hide it")
     else:
         print_note("not found")

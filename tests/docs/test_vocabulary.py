@@ -25,7 +25,10 @@ OWN = {
     "diff": {"--all"},
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
     "export": {"--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"},
-    "find": {"--key", "--partition-count", "--partitioner", "--value-contains"},
+    "find": {
+        *("--header", "--key", "--partition-count", "--partitioner", "--schema-registry"),
+        *("--value-contains", "--value-path"),
+    },
     "free": {"--need", "--replicas"},
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
     "groups": {

@@ -22,6 +22,7 @@ _FOUND = (
 _SEARCHED = (
     *("topic", "partition", "first_offset", "end_offset", "log_start", "segments", "bytes"),
     *("records", "matches", "damaged_ranges", "damaged_bytes", "is_compacted"),
+    "undecoded",
 )
 _DAMAGED = ("topic", "partition", "file", "position", "size", "fault", "first_offset")
 _TEXTS: dict[str, Callable[[Any], str]] = {"timestamp_ms": time_text}
@@ -60,6 +61,18 @@ Examples:
     metavar="BYTES",
     help="Find records whose value contains these bytes: text, hex:… or base64:….",
 )
+@click.option("--header", metavar="NAME=VALUE", help="Find records with this header.")
+@click.option(
+    "--value-path",
+    metavar="PATH=VALUE",
+    help="Find records whose value, decoded, has this at a path: '$.customer.id=cust-17'.",
+)
+@click.option(
+    "--schema-registry",
+    metavar="URL|DIR",
+    help="With --value-path: decode what a registry's serializers have written by the schemas of "
+    "the registry at this URL, or of files named by their ids, such as DIR/7.avsc.",
+)
 @click.option(
     "--partitioner",
     type=click.Choice(("java",)),
@@ -91,6 +104,9 @@ def find(
     until_ms: int | None,
     key: str | None,
     contained: str | None,
+    header: str | None,
+    value_path: str | None,
+    schema_registry: str | None,
     partitioner: str | None,
     partition_count: int | None,
     limit: int,
@@ -100,6 +116,8 @@ def find(
     """Find records by key, value or time, and show what was searched."""
     from kafkalog.command_line.dump.request import bytes_given, timestamps_given
     from kafkalog.command_line.find_search import FindRequest, logs_to_search, search
+    from kafkalog.inspection.erasure.identifiers import Kind, of_option
+    from kafkalog.inspection.erasure.registered_values import registered_values
 
     every = ("type", *_FOUND, *_SEARCHED, *_DAMAGED) if table_format == "json" else _FOUND
     printed_columns(tuple(dict.fromkeys(every)))
@@ -109,15 +127,23 @@ def find(
         partitions=tuple(partitions),
         key=bytes_given("--key", key),
         contained=bytes_given("--value-contains", contained),
+        header=None if header is None else of_option("--header", Kind.HEADER, header),
+        at_path=(
+            None if value_path is None else of_option("--value-path", Kind.VALUE_PATH, value_path)
+        ),
+        decoders=() if schema_registry is None else (registered_values(schema_registry),),
         timestamps=timestamps_given(from_ms, until_ms),
         by_partitioner=partitioner is not None,
         partition_count=partition_count,
         limit=limit,
     )
-    if {request.key, request.contained, request.timestamps} == {None}:
+    if not request.names_records and request.timestamps is None:
         raise click.UsageError(
-            "Missing option '--key', '--value-contains', '--from-time' or '--until-time'."
+            "Missing option '--key', '--value-contains', '--header', '--value-path', '--from-time' "
+            "or '--until-time'."
         )
+    if schema_registry is not None and value_path is None:
+        raise RefusedOptionError("--schema-registry", "only with --value-path")
     if request.by_partitioner and request.key is None:
         raise RefusedOptionError("--partitioner", "only with --key")
     if partition_count is not None and (len(set(topics)) != 1 or not request.by_partitioner):

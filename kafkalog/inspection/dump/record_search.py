@@ -75,7 +75,8 @@ class MatchedRecord:
 @dataclass
 class SegmentSearch:
     """What was looked through; `records` are not control records. `found` are the newest matches,
-    `matches` is how many there are; offsets are from `first_offset` up to, not including,
+    `matches` is how many there are; `undecoded` values could
+    not be looked into; offsets are from `first_offset` up to, not including,
     `end_offset`, of sound batches. `endings` are what a broker leaves at the end of its last file
     when it stops while writing: no damage, and no records either."""
 
@@ -84,6 +85,7 @@ class SegmentSearch:
     end_offset: int | None = None
     records: int = 0
     matches: int = 0
+    undecoded: int = 0
     found: list[MatchedRecord] = field(default_factory=list)
     damages: list[FaultyRange] = field(default_factory=list)
     endings: list[FaultyRange] = field(default_factory=list)
@@ -112,12 +114,14 @@ def search_segment(
     *,
     timestamps: TimestampRange | None = None,
     with_control_records: bool = False,
+    with_headers: bool = False,
 ) -> SegmentSearch:
     """Look through a segment, its checksums checked; of the matches, which have `timestamps` if any
     are given, the newest `most` are kept."""
     search = SegmentSearch(size=file.size)
     options = replace(SegmentOptions.of(segment), timestamps=timestamps)
-    records = RecordColumns(options, _COLUMNS, {}, with_control_records=with_control_records)
+    columns = (*_COLUMNS, "headers") if with_headers else _COLUMNS
+    records = RecordColumns(options, columns, {}, with_control_records=with_control_records)
     newest: deque[MatchedRecord] = deque(maxlen=most)
     batches = SegmentBatches(FileWindow(file), options)
     is_last = segment.next_base_offset is None

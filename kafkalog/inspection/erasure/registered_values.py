@@ -17,12 +17,18 @@ from kafkalog.columns.batches.segment_batches import SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.record_columns import RecordColumns
-from kafkalog.errors import CorruptDataError, SchemaError, UnsupportedFormatError
+from kafkalog.errors import (
+    CorruptDataError,
+    RefusedOptionError,
+    SchemaError,
+    UnsupportedFormatError,
+)
 from kafkalog.inspection.erasure.input_files import InputEntry, Part
 from kafkalog.messages.avro_schemas import standalone_avro_schema
 from kafkalog.messages.confluent_wire import read_schema_prefix
 from kafkalog.messages.decoding.avro_values import AvroValues
 from kafkalog.messages.decoding.protobuf_values import ProtobufValues
+from kafkalog.messages.decoding.registry_sources import registry_at
 from kafkalog.messages.schema_registry import (
     AVRO,
     JSON,
@@ -104,6 +110,15 @@ class _Avro:
 def _message(messages: ProtobufValues, data: bytes) -> Any:
     prefix = read_schema_prefix(data, with_message_indexes=True)
     return messages.decoded(data, prefix.size, prefix.message_indexes or (0,))
+
+
+def registered_values(place: str) -> RegisteredValues:
+    """Return what decodes by the registry that `--schema-registry` names, a URL or a directory.
+    Raises RefusedOptionError for one that cannot be read."""
+    try:
+        return RegisteredValues(registry_at(place))
+    except SchemaError as error:
+        raise RefusedOptionError("--schema-registry", str(error)) from error
 
 
 def registry_in(entries: Iterable[InputEntry]) -> SchemaRegistry | None:

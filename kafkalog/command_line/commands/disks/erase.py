@@ -20,7 +20,7 @@ from kafkalog.command_line.terminal import (
     progress_bar,
     table_format_option,
 )
-from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError, SchemaError
+from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.parameter_types import GivenPath
@@ -29,7 +29,6 @@ from kafkalog.words import counted, time_text
 if TYPE_CHECKING:
     from kafkalog.inspection.erasure.identifiers import Identifier
     from kafkalog.inspection.erasure.input_files import InputEntry
-    from kafkalog.inspection.erasure.registered_values import RegisteredValues
     from kafkalog.questions.disks.erasure import Erasure, ErasureRequest
     from kafkalog.questions.disks.erasure_proof import ProofRequest
 
@@ -329,20 +328,12 @@ def _request(
     topic_pattern: str | None,
 ) -> ErasureRequest:
     from kafkalog.inspection.erasure.file_search import Wanted
+    from kafkalog.inspection.erasure.registered_values import registered_values
     from kafkalog.questions.disks.erasure import ErasureRequest
 
-    wanted = Wanted(sought, held, () if registry is None else (_registered(registry),))
+    decoders = () if registry is None else (registered_values(registry),)
+    wanted = Wanted(sought, held, decoders)
     return ErasureRequest(paths, wanted, topics, topic_pattern)
-
-
-def _registered(place: str) -> RegisteredValues:
-    from kafkalog.inspection.erasure.registered_values import RegisteredValues
-    from kafkalog.messages.decoding.registry_sources import registry_at
-
-    try:
-        return RegisteredValues(registry_at(place))
-    except SchemaError as error:
-        raise RefusedOptionError("--schema-registry", str(error)) from error
 
 
 def _proof_request(files: _Files, hmac_key: bytes | None) -> ProofRequest:
