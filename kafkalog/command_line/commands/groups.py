@@ -194,11 +194,10 @@ def _save_lag(
 ) -> None:
     """Write the table of job consumer-lag."""
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
-    from kafkalog.questions.lag import LagRows, facts_of_logs
+    from kafkalog.questions.lag import ConsumerLag, LagSettings
 
-    chosen = ChosenNames(frozenset(groups))
-    rows = LagRows(views, facts_of_logs(views, question.as_of_ms), question, chosen)
-    name_tables([place.replace(_TABLE, rows)])
+    settings = LagSettings(question, ChosenNames(frozenset(groups)))
+    name_tables([place.replace(_TABLE, ConsumerLag(views, settings).rows)])
 
 
 def _why(

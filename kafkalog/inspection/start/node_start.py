@@ -192,7 +192,7 @@ def _doubles(node: NodeFiles, rows: Sequence[Row], image: MetadataImage | None) 
         *others, (_, kept) = found
         for directory, path in others:
             detail = f"{kept} is of the same partition, and a broker ends at the second one"
-            if name.mark is None:
+            if name.mark is None and path in ends and kept in ends:
                 detail += (
                     f": this one ends at offset {ends.get(path, 0):,}, the other at "
                     f"{ends.get(kept, 0):,}; kafkalog replicas {os.path.dirname(kept)} "

@@ -6,15 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-from kafkalog.analysis.lag.group_generations import group_generations
-from tests.support.jobs.job_runs import written_schema
-from tests.support.messages.group_records import frame, group_record
+from kafkalog import scan
+from kafkalog.coordination.groups.group_generations import GroupGenerations
 from tests.support.messages.printed_messages import LINE
 from tests.support.repository import Unpack
-from tests.support.spark.kafka_logs import kafkalog_read
 
 # Numbers of record types: classic generation; epoch, member, assignment and member's assignment
 # of consumer and of share groups.
@@ -129,16 +125,14 @@ def replayed(dumped: Path) -> list[Told]:
 
 
 @pytest.fixture(scope="module")
-def rows(spark: SparkSession, unpacked: Unpack) -> list[Any]:
-    records = kafkalog_read(spark, unpacked("kafka44.logs") / "log-dirs", view="group_metadata")
-    found = group_generations(records)
-    written = written_schema("group_generations")
-    assert [(f.name, f.dataType) for f in found.schema] == [(f.name, f.dataType) for f in written]
-    return found.orderBy("internal_partition", "record_offset").collect()
+def rows(unpacked: Unpack) -> list[dict[str, Any]]:
+    found = scan(unpacked("kafka44.logs") / "log-dirs", "group_generations").to_table()
+    order = [(name, "ascending") for name in ("internal_partition", "record_offset")]
+    return found.sort_by(order).to_pylist()
 
 
 def test_generations_are_those_of_a_replay_of_the_printed_records(
-    rows: list[Any], unpacked: Unpack
+    rows: list[dict[str, Any]], unpacked: Unpack
 ) -> None:
     # F339
     found = [
@@ -159,49 +153,32 @@ def test_generations_are_those_of_a_replay_of_the_printed_records(
 
 @pytest.mark.deep
 def test_the_newest_state_is_the_one_that_the_admin_client_received(
-    rows: list[Any], unpacked: Unpack
+    rows: list[dict[str, Any]], unpacked: Unpack
 ) -> None:
     # F339
     groups = json.loads((unpacked("kafka44.golden") / "admin.json").read_text())["groups"]
-    states = {row.group_id: row.state for row in rows}
+    states = {row["group_id"]: row["state"] for row in rows}
     told = {name: facts["state"] for name, facts in groups.items() if name in states}
     assert {name: states[name] for name in told} == told
     assert sorted(told.values()) == ["Empty"] * 5 + ["Stable"] * 4
 
 
 @pytest.mark.deep
-def test_nothing_is_compared_with_a_generation_that_was_compacted_away(
-    spark: SparkSession, unpacked: Unpack
-) -> None:
+def test_nothing_is_compared_with_a_generation_that_was_compacted_away(unpacked: Unpack) -> None:
     # F339: as the cleaner would leave the records below 100, the last of each key.
-    records = kafkalog_read(spark, unpacked("kafka44.logs") / "log-dirs", view="group_metadata")
-    group = records.where("group_id = 'shop.g-consumer-empty'")
-    older, newer = group.where("record_offset < 100"), group.where("record_offset >= 100")
-    key = ("record_type", "member_id")
-    rest = F.struct(*(name for name in group.columns if name not in key)).alias("last")
-    kept = older.groupBy(*key).agg(F.max_by(rest, "record_offset").alias("last"))
-    compacted = kept.select(*key, "last.*").select(*group.columns).unionByName(newer)
-    rows = group_generations(compacted).orderBy("record_offset").collect()
-    found = [
-        (row.generation, row.previous_generation, row.members, row.partitions_moved) for row in rows
-    ]
+    records = scan(unpacked("kafka44.logs") / "log-dirs", "group_metadata").to_table()
+    group = [row for row in records.to_pylist() if row["group_id"] == "shop.g-consumer-empty"]
+    group.sort(key=lambda row: row["record_offset"])
+    older = {
+        (row["record_type"], row["member_id"]): row for row in group if row["record_offset"] < 100
+    }
+    kept = [*older.values(), *(row for row in group if row["record_offset"] >= 100)]
+    generations = GroupGenerations()
+    for row in sorted(kept, key=lambda row: row["record_offset"]):
+        generations.add(row)
+    rows = sorted(generations.rows(), key=lambda row: row["record_offset"])
+    names = ("generation", "previous_generation", "members", "partitions_moved")
+    found = [tuple(row.get(name) for name in names) for row in rows]
     assert found[:3] == [(4, None, 1, None), (5, 4, 0, 4), (6, 5, 1, 4)]
-    assert (rows[0].members_joined, rows[1].members_joined) == (None, [])
-    assert len(rows[1].members_left) == 1
-
-
-@pytest.mark.deep
-def test_a_record_that_cannot_be_read_is_compared_with_nothing(spark: SparkSession) -> None:
-    unread = {"reason": "malformed", "record_name": "ConsumerGroupMetadata"}
-    records = frame(
-        spark,
-        "group_metadata",
-        group_record(5, 1, member_id="m", record_name="ConsumerGroupMemberMetadata"),
-        group_record(3, 2, epoch=1, record_name="ConsumerGroupMetadata"),
-        group_record(3, 3, **unread),
-        group_record(3, 4, epoch=3, record_name="ConsumerGroupMetadata"),
-    )
-    rows = group_generations(records).orderBy("record_offset").collect()
-    found = [(row.generation, row.previous_generation, row.state, row.members) for row in rows]
-    assert found == [(1, None, "Assigning", 1), (None, 1, None, 1), (3, None, "Assigning", 1)]
-    assert [row.members_joined for row in rows] == [None, None, None]
+    assert (rows[0].get("members_joined"), rows[1]["members_joined"]) == (None, [])
+    assert len(rows[1]["members_left"]) == 1

@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from kafkalog.errors import OptionError
-from kafkalog.questions.zookeeper.zookeeper_cluster import zookeeper_input
-from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
+from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, zookeeper_input
+from kafkalog.questions.zookeeper.zookeeper_groups import zookeeper_commits
 from kafkalog.storage.log_dir.read_directories import refuse_inside
 from kafkalog.zookeeper.transactions import SetData
 from tests.support.zookeeper.ensembles import write_ensemble
@@ -16,7 +15,7 @@ from tests.support.zookeeper.zookeeper_files import log_bytes, transaction, writ
 OFFSET = "/consumers/g/offsets/t/0"
 
 
-def test_a_data_log_dir_is_read_with_its_data_dir(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_data_log_dir_is_read_with_its_data_dir(tmp_path: Path) -> None:
     # F403: dataLogDir, where the snapshot says 7 and the log 8
     data = write_ensemble(tmp_path / "data", {OFFSET: "7"})
     later = transaction(0x101, SetData(OFFSET.encode(), b"8", 1))
@@ -25,23 +24,19 @@ def test_a_data_log_dir_is_read_with_its_data_dir(spark: SparkSession, tmp_path:
     assert given.inputs == (str(data),)
     with pytest.raises(OptionError):
         refuse_inside("--output-dir", str(logs / "tables"), given.paths)
-    found = ZookeeperLag(spark, given, [None])
+    found = ZookeeperCluster(given, [None])
     assert found.cluster.zxid == 0x101
-    (row,) = found.view("consumer_offsets").collect()
-    assert row.committed_offset == 8
-    assert OFFSET in {row.path for row in found.paths().collect()}
-    assert len(found.complete_from().collect()) == 1
+    (row,) = zookeeper_commits(found, None).to_pylist()
+    assert (row["group_id"], row["topic"], row["partition"]) == ("g", "t", 0)
+    assert (row["committed_offset"], row["group_state"], row["member_count"]) == (8, "Empty", 0)
+    assert OFFSET in found.paths
 
 
 @pytest.mark.deep
-def test_commits_of_other_clusters_in_the_ensemble_are_not_taken(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_commits_of_other_clusters_in_the_ensemble_are_not_taken(tmp_path: Path) -> None:
     # F431, F467: one at the root, one below it, a group and a topic of the same names.
     data = write_ensemble(tmp_path / "data", {OFFSET: "7", f"/other{OFFSET}": "40"})
     for chroot, committed in (("", 7), ("/other", 40)):
-        found = ZookeeperLag(spark, zookeeper_input([str(data)], "FAILFAST", chroot), [None])
-        (row,) = found.commits().collect()
-        assert row.committed_offset == committed
-        (row,) = found.view("consumer_offsets").collect()
-        assert row.committed_offset == committed
+        found = ZookeeperCluster(zookeeper_input([str(data)], "FAILFAST", chroot), [None])
+        (row,) = zookeeper_commits(found, None).to_pylist()
+        assert row["committed_offset"] == committed
