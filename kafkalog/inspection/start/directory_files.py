@@ -7,11 +7,9 @@ Rules: docs/format.md F964, F966 and F967.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from shlex import quote
 
-from kafkalog.coordination.metadata.codes import MIGRATING
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.checkpoints import refusal
 from kafkalog.inspection.start.node_directories import NodeDirectory
@@ -27,7 +25,6 @@ _WITHOUT = {
     CLEANER_OFFSETS: "the cleaner begins at the log start again without it",
 }
 _WORDS = 3
-_UUID = re.compile(r"[A-Za-z0-9_-]{22}={0,2}")
 
 
 def refused_checkpoints(directory: NodeDirectory) -> Iterator[Reason]:
@@ -52,45 +49,15 @@ def _refusal(path: str) -> str | None:
 
 
 def refused_topic_ids(directory: NodeDirectory, topic_ids: Mapping[str, str]) -> Iterator[Reason]:
-    """Yield the files partition.metadata that a broker cannot read. An empty one ends it, others
-    take the directory offline; where one is missing, the partition is set aside. `topic_ids` are
-    those that the cluster's metadata has."""
+    """Yield the files partition.metadata that a broker cannot read. Without a line, or with an id
+    that is none, it ends, others take the directory offline; where one is missing, the partition is
+    set aside. `topic_ids` are those that the cluster's metadata has."""
     for entry, name in directory.partitions():
-        line = topic_id_line(
-            os.path.join(entry.path, PARTITION_METADATA), topic_ids.get(name.topic, "ID")
-        )
-        path = os.path.join(entry.path, PARTITION_METADATA)
-        try:
-            text = read_bytes(path).decode(errors="replace")
-        except FileNotFoundError:
-            continue
-        except CorruptDataError as error:
-            yield Reason(path, error.detail, line, directory.path, False)
-            continue
-        found = _topic_id_refusal(text)
-        if found is not None:
-            detail, ends = found
-            yield Reason(path, detail, line, directory.path, ends)
-
-
-def _topic_id_refusal(text: str) -> tuple[str, bool] | None:
-    """Return why a broker refuses the text, and whether it ends then."""
-    lines = text.removesuffix("\n").split("\n") if text else []
-    if not lines:
-        return "it is empty, and a broker ends when it reads it", True
-    _, *others = lines[0].split() or [""]
-    if len(others) != 1 or not re.fullmatch(r"\+?[0-9]{1,10}", others[0]):
-        return f"a broker cannot read line 1: {lines[0][:80]!r}", False
-    if len(lines) < 2:
-        return "it has no topic_id, and a broker ends when it reads it", True
-    words = lines[1].split()
-    if len(words) != 2:
-        return f"a broker cannot read line 2: {lines[1][:80]!r}", False
-    if not _UUID.fullmatch(words[1]):
-        return f"a broker ends at line 2: {words[1][:80]!r} is not an id", True
-    if words[1].startswith(MIGRATING):
-        return "a broker refuses the id of zeros", False
-    return None
+        found = directory.topic_ids[entry.path]
+        if found.refusal is not None:
+            path = os.path.join(entry.path, PARTITION_METADATA)
+            line = topic_id_line(path, topic_ids.get(name.topic, "ID"))
+            yield Reason(path, found.refusal, line, directory.path, found.ends_process)
 
 
 def topic_id_line(path: str, topic_id: str) -> str:
