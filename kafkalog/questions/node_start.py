@@ -379,7 +379,8 @@ def _absent_rows(answer: NodeAnswer, logs: Sequence[PartitionLog]) -> Iterator[R
             "log_start_offset": plan.log_start_offset,
             "log_end_offset": end,
             "missing_offsets": None if end is None else max(recorded - end, 0),
-            "is_set_aside": False,
+            "is_set_aside": each.fate.is_set_aside,
+            "set_aside_reason": each.fate.reason,
             "has_leader": each.fate.has_leader,
         }
 

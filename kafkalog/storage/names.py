@@ -9,6 +9,8 @@ CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 SHARE_GROUP_STATE = "__share_group_state"
 CLUSTER_METADATA = "__cluster_metadata"
+# The id of this topic in every cluster: docs/format.md F770.
+METADATA_TOPIC_ID = "A" * 21 + "Q"
 REMOTE_LOG_METADATA = "__remote_log_metadata"
 INTERNAL_TOPICS = frozenset(
     (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, CLUSTER_METADATA)

@@ -28,10 +28,12 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery.recovery import RecoveryPlan
 
 _OLDER = "a broker starts from a newer snapshot and does not read this one"
+_REPEATED = "a broker starts: the log after it has the same"
 _ENDS = "a broker does not start with it"
 _CUT = "a broker takes what is left for the whole state: it ends, or sets partitions aside"
-_NAME = "what ends in .checkpoint here has a name of 20 digits, a dash and 10 digits"
+_NAME = "what ends in .checkpoint here begins with 20 digits, a dash and 10 digits"
 _MOVE = "move it away, and a broker starts from the snapshot before and the log"
+_LAST_EPOCH = 2**31 - 1
 _REPLACE = "copy the directory of another node, or see kafkalog quorum rebuild --help"
 
 
@@ -85,12 +87,20 @@ def snapshot_faults(log: PartitionLog) -> Iterator[SnapshotFault]:
             has_older |= snapshot is not None and _is_before(snapshot, log)
         elif snapshot is None:
             yield SnapshotFault(found, entry.size, True, _ENDS)
-        elif snapshot == newest:
+        elif snapshot == newest and not _is_repeated(snapshot, found, log):
             effect = _CUT if found.fault == "truncated" else _ENDS
             advice = _MOVE if has_older else _REPLACE
             yield SnapshotFault(found, entry.size, True, f"{effect}: {advice}")
         else:
-            yield SnapshotFault(found, entry.size, False, _OLDER)
+            words = _REPEATED if snapshot == newest else _OLDER
+            yield SnapshotFault(found, entry.size, False, words)
+
+
+def _is_repeated(snapshot: MetadataSnapshot, damage: CorruptDataError, log: PartitionLog) -> bool:
+    """Return whether the log repeats what a snapshot has lost: the one that ends at 0 is of
+    formatting (F329), and a broker takes what is left of it."""
+    is_whole = bool(log.segments) and not log.segments[0].base_offset and log.segments[0].size > 0
+    return snapshot.end_offset == 0 and damage.fault == "truncated" and is_whole
 
 
 def _is_before(snapshot: MetadataSnapshot, log: PartitionLog) -> bool:
@@ -145,6 +155,8 @@ def _start_error(log: PartitionLog, plan: RecoveryPlan) -> str | None:
     state = quorum_state_in(log.path)
     if isinstance(state, CorruptDataError):
         errors.append(f"{QUORUM_STATE}: {state.fault}: {state.detail}")
+    elif state is not None and state.leader_epoch >= _LAST_EPOCH:
+        errors.append(f"{QUORUM_STATE}: after the leader epoch {state.leader_epoch} there is none")
     start, newest = plan.log_start_offset, newest_metadata_snapshot(log)
     if start and (newest is None or newest.end_offset < start):
         errors.append(

@@ -23,14 +23,15 @@ WITHOUT_ID = f"{PARTITION_METADATA} is missing, and without it the topic's id is
 @dataclass(frozen=True, slots=True)
 class ReplicaFate:
     """Whether a partition's directory is set aside, and why; whether the partition has a leader
-    once the node runs, None where that is not known; whether it begins empty in its place, and the
-    directory that takes the place at once."""
+    once the node runs, None where that is not known; whether it begins empty in its place, the
+    directory that takes the place at once; and the line to type, where there is one of its own."""
 
     is_set_aside: bool = False
     reason: str | None = None
     has_leader: bool | None = None
     begins_empty: bool = False
     replaced_by: str | None = None
+    what_to_do: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

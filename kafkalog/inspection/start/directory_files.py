@@ -12,10 +12,16 @@ from shlex import quote
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.checkpoints import refusal
-from kafkalog.inspection.start.node_directories import NodeDirectory
+from kafkalog.inspection.start.node_directories import METADATA_DIR, NodeDirectory, TopicIdFile
 from kafkalog.inspection.start.reasons import Reason, move_away
 from kafkalog.storage.files.files import read_bytes
-from kafkalog.storage.names import CLEANER_OFFSETS, LOG_STARTS, RECOVERY_POINTS, REPLICATION_OFFSETS
+from kafkalog.storage.names import (
+    CLEANER_OFFSETS,
+    LOG_STARTS,
+    METADATA_TOPIC_ID,
+    RECOVERY_POINTS,
+    REPLICATION_OFFSETS,
+)
 from kafkalog.storage.partition_log import PARTITION_METADATA
 
 _WITHOUT = {
@@ -58,6 +64,20 @@ def refused_topic_ids(directory: NodeDirectory, topic_ids: Mapping[str, str]) ->
             path = os.path.join(entry.path, PARTITION_METADATA)
             line = topic_id_line(path, topic_ids.get(name.topic, "ID"))
             yield Reason(path, found.refusal, line, directory.path, found.ends_process)
+
+
+def refused_metadata_id(directory: NodeDirectory) -> Iterator[Reason]:
+    """Yield the file partition.metadata of the cluster's metadata, if a broker ends at it."""
+    folder = os.path.join(directory.path, METADATA_DIR)
+    if not directory.has_metadata:
+        return
+    found = TopicIdFile.read(folder)
+    detail = found.refusal
+    if detail is None and found.topic_id not in (None, METADATA_TOPIC_ID):
+        detail = f"it has the id {found.topic_id}, and that of the metadata is {METADATA_TOPIC_ID}"
+    if detail is not None:
+        path = os.path.join(folder, PARTITION_METADATA)
+        yield Reason(path, detail, topic_id_line(path, METADATA_TOPIC_ID), directory.path)
 
 
 def topic_id_line(path: str, topic_id: str) -> str:

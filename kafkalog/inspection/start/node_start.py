@@ -16,6 +16,7 @@ from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.inspection.start.assigned_replicas import Assignments, ReplicaFate
 from kafkalog.inspection.start.directory_files import (
     refused_checkpoints,
+    refused_metadata_id,
     refused_topic_ids,
     topic_id_line,
 )
@@ -94,7 +95,11 @@ def judged_node(
     user = user or most_frequent_owner(paths)
     found = [*meta_reasons(node, image), *more, *_plugin_reasons(node)]
     for each in node.directories:
+        if each.meta_error is not None:
+            # A broker does not look into it.
+            continue
         found += [*refused_directories(each), *refused_checkpoints(each)]
+        found += refused_metadata_id(each) if node.is_of_kraft else ()
         found += files_in_the_way(each, image, node.node_id)
         found += refused_topic_ids(each, _topic_ids(image)) if node.is_of_kraft else ()
         found += refused_files(each, user) if user is not None else ()
@@ -217,15 +222,20 @@ def _other_ids(start: NodeStart, image: MetadataImage) -> Iterator[Reason]:
 def _set_aside(start: NodeStart, image: MetadataImage, *, is_known: bool) -> Iterator[Reason]:
     """Yield the partitions that are set aside, those with the same reason together. Without the
     metadata (`is_known`) the ids of topics are not known."""
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for path, fate in start.fates.items():
+    groups: defaultdict[tuple[str, str | None], list[str]] = defaultdict(list)
+    absent = {
+        os.path.join(each.log_dir, f"{each.topic}-{each.partition}"): each.fate
+        for each in start.absent
+    }
+    for path, fate in (*start.fates.items(), *absent.items()):
         if fate.is_set_aside and fate.reason is not None:
-            groups[fate.reason].append(path)
-    for reason, paths in groups.items():
+            groups[fate.reason, fate.what_to_do].append(path)
+    for (reason, own_line), paths in groups.items():
         first = paths[0]
         verb = "is" if len(paths) == 1 else "are"
         detail = f"{first_names(paths, _MOST_NAMES)} {verb} set aside: {reason}"
-        yield Reason(first, detail, _line_for(first, reason, start, image, is_known), "", False)
+        line = own_line or _line_for(first, reason, start, image, is_known)
+        yield Reason(first, detail, line, "", False)
 
 
 def _line_for(

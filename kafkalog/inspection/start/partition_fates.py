@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any
 
 from kafkalog.inspection.start.assigned_replicas import WITHOUT_ID, Assignments, ReplicaFate
@@ -132,7 +133,7 @@ class LoadedReplicas:
     def fates(self, offline: Collection[str]) -> dict[str, ReplicaFate]:
         """Return what becomes of each directory by its path. `offline` are the log directories that
         go offline."""
-        fates: dict[str, ReplicaFate] = {}
+        fates = self._offline_fates(offline)
         futures = {each.key: each for each in self._futures() if each.directory.path not in offline}
         takeovers = self._takeovers()
         in_use = {
@@ -142,8 +143,6 @@ class LoadedReplicas:
         }
         for each in self.replicas:
             if each.directory.path in offline:
-                if not each.is_future and self.assignments is not None:
-                    fates[each.path] = self.assignments.offline_fate(each.name)
                 continue
             if each.stray_reason is not None:
                 fates[each.path] = self._stray_fate(each, each.key in in_use)
@@ -155,6 +154,17 @@ class LoadedReplicas:
                     fate = _replaced(coming.path, fate.has_leader, is_now=is_now)
                 fates[each.path] = fate
         return fates
+
+    def _offline_fates(self, offline: Collection[str]) -> dict[str, ReplicaFate]:
+        if self.assignments is None:
+            return {}
+        return {
+            entry.path: self.assignments.offline_fate(name)
+            for each in self.node.directories
+            if each.path in offline
+            for entry, name in each.partitions()
+            if name.mark is None
+        }
 
     def _stray_fate(self, replica: Replica, is_elsewhere: bool) -> ReplicaFate:
         if self.assignments is None:
@@ -185,9 +195,12 @@ class LoadedReplicas:
             path = by_id.get(self.assignments.place(topic, number))
             if path is not None:
                 future = futures.get((topic, number))
-                is_here = future is not None and future.directory.path == path
-                own = future.path if is_here and future is not None else None
-                yield AbsentPartition(topic, number, path, fate, own)
+                is_elsewhere = future is not None and future.directory.path != path
+                if is_elsewhere and future is not None:
+                    yield AbsentPartition(topic, number, path, _emptied(future, fate), None)
+                else:
+                    own = None if future is None else future.path
+                    yield AbsentPartition(topic, number, path, fate, own)
 
 
 def _replaced(path: str, has_leader: bool | None, *, is_now: bool) -> ReplicaFate:
@@ -195,6 +208,18 @@ def _replaced(path: str, has_leader: bool | None, *, is_now: bool) -> ReplicaFat
     if is_now:
         reason += " at once, whatever it has: the metadata assigns the partition to its directory"
     return ReplicaFate(True, reason, has_leader, replaced_by=path if is_now else None)
+
+
+def _emptied(future: Replica, fate: ReplicaFate) -> ReplicaFate:
+    """Return what becomes of a partition that has nothing but a copy in another directory than the
+    assigned one: a broker makes it empty, and lets the copy follow that, and replace it."""
+    reason = (
+        f"it begins empty, the copy in {future.path} is emptied as well, and takes its place: all "
+        "records are LOST"
+    )
+    path = os.path.join(future.directory.path, f"{future.name.topic}-{future.name.partition}")
+    line = f"mv {quote(future.path)} {quote(path)}"
+    return replace(fate, is_set_aside=True, reason=reason, what_to_do=line)
 
 
 def _double(other: Replica, kept: str, ends: Mapping[str, int]) -> Reason:
