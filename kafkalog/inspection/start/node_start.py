@@ -13,6 +13,7 @@ from shlex import quote
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.inspection.metadata.metadata_start import bootstrap_damage
 from kafkalog.inspection.start.assigned_replicas import Assignments, ReplicaFate
 from kafkalog.inspection.start.directory_files import (
     refused_checkpoints,
@@ -84,8 +85,10 @@ def judged_node(
     was found; `rows` are those of view `recovery_plan` of the node's partitions, and `more` other
     reasons."""
     assumed = [*node.assumed]
+    found: list[Reason] = []
     if image is None and _begins_without_metadata(node):
         image = MetadataImage()
+        found += _bootstrap_reasons(node)
     elif image is None and node.is_of_kraft:
         assumed.append(
             f"{CLUSTER_METADATA} is in a directory that was not given, or on other controllers; "
@@ -93,7 +96,7 @@ def judged_node(
         )
     paths = [each.path for each in node.directories if each.is_there]
     user = user or most_frequent_owner(paths)
-    found = [*meta_reasons(node, image), *more, *_plugin_reasons(node)]
+    found += [*meta_reasons(node, image), *more, *_plugin_reasons(node)]
     for each in node.directories:
         if each.meta_error is not None:
             # A broker does not look into it.
@@ -149,6 +152,16 @@ def _begins_without_metadata(node: NodeFiles) -> bool:
     is_controller = "controller" in server.roles
     others = server.voters - {node.node_id}
     return is_controller and not others and server.bootstrap_controllers <= 1
+
+
+def _bootstrap_reasons(node: NodeFiles) -> Iterator[Reason]:
+    """Yield damage in the file from which a controller without metadata begins."""
+    main = node.metadata_directory
+    damage = None if main is None else bootstrap_damage(main.path)
+    if damage is not None and main is not None:
+        path = damage.path or main.path
+        detail = f"a broker ends at it: position {damage.position}: {damage.detail}"
+        yield Reason(path, detail, move_away(path, main.path), main.path)
 
 
 def _plugin_reasons(node: NodeFiles) -> Iterator[Reason]:
