@@ -26,7 +26,7 @@ from kafkalog.inspection.metadata.data_facts import is_tiered, log_facts
 from kafkalog.questions.restore.sources import Copy
 from kafkalog.storage.files.files import InputFile, list_directory
 from kafkalog.storage.names import segment_file_name
-from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile, segment_sizes
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
 from kafkalog.storage.reading.replicas import ReplicaFacts, by_lineage, epoch_divergence
 from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame, frames
@@ -157,6 +157,11 @@ class PlanTask:
     as_of_ms: int
     is_compacted: bool = False
     limit: int = LARGEST_OFFSET
+
+    @property
+    def size(self) -> int:
+        """Bytes of all copies."""
+        return sum(sum(segment_sizes(copy.log.segments)) for copy in self.copies)
 
 
 def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
