@@ -16,7 +16,8 @@ from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, co
 from kafkalog.questions.restore.metadata import RestoredMetadata
 from kafkalog.questions.restore.nodes import Node
 from kafkalog.questions.restore.partition_files import Ending
-from kafkalog.questions.restore.partition_plans import PartitionPlan, PlanTask, plan_partition
+from kafkalog.questions.restore.partition_planning import plan_partition
+from kafkalog.questions.restore.partition_plans import PartitionPlan, PlanTask
 from kafkalog.questions.restore.sources import PartitionKey, Sources
 from kafkalog.questions.restore.transactions import (
     EndedTransaction,
