@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from kafkalog.lake.formats.answer_tables import AnswerTables
     from kafkalog.views.engine import LocalViews
 
-_DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY = (
-    *("describe", "list", "state", "members", "lagging", "why"),
+_DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY, _HISTORY = (
+    *("describe", "list", "state", "members", "lagging", "why", "history"),
 )
 _TABLE = "consumer_lag"
 # The default of transaction.max.timeout.ms: younger transactions are not called hanging.
@@ -48,6 +48,7 @@ Examples:
   kafkalog groups /var/lib/kafka/data --lagging
   kafkalog groups /var/lib/kafka/data --lagging --verbose
   kafkalog groups /var/lib/kafka/data --why billing
+  kafkalog groups /var/lib/kafka/data --history billing
   kafkalog groups /var/lib/kafka/data --group billing --verbose
   kafkalog groups /var/lib/kafka/data --as-of 2026-11-17T12:00:00Z --lagging
   kafkalog groups /var/lib/kafka/data --state --format json
@@ -79,6 +80,14 @@ Examples:
     multiple=True,
     help="Show why this group does not read on, since when, and what to do; repeatable.",
 )
+@click.option(
+    "--history",
+    metavar="GROUP",
+    multiple=True,
+    help="Show how this group's commits moved: what they jumped over, what was deleted before they "
+    "came to it, where they went back, and two that commit by turns; repeatable. --verbose shows "
+    "each commit.",
+)
 @shared.group_option
 @click.option("--all-groups", is_flag=True, help="All groups, as without --group.")
 @click.option(
@@ -95,6 +104,7 @@ def groups(
     paths: Sequence[str],
     table: str,
     why: Sequence[str],
+    history: Sequence[str],
     groups: Sequence[str],
     all_groups: bool,
     verbose: bool,
@@ -117,9 +127,17 @@ def groups(
     from kafkalog.inspection.lag.lag_table import LagQuestion
     from kafkalog.views.engine import LocalViews
 
-    table, groups = _chosen_table(table, why, groups, all_groups=all_groups, verbose=verbose)
+    given = {_WHY: why, _HISTORY: history}
+    table, groups = _chosen_table(table, given, groups, all_groups=all_groups, verbose=verbose)
     _refuse_output(output, table)
     table_format = output.table_format
+    if table == _HISTORY:
+        from kafkalog.command_line.groups.history_table import HistoryInput, write_history
+
+        is_committed = isolation_level == Isolation.READ_COMMITTED.value
+        request = HistoryInput(paths, groups, as_of, is_committed, processes)
+        write_history(request, output, verbose=verbose)
+        return
     printed_columns(group_tables.group_columns(table, verbose=verbose))
     # Nothing that is read refers to itself, and to look for it takes a sixth of the time.
     gc.disable()
@@ -170,14 +188,22 @@ def groups(
 
 
 def _chosen_table(
-    table: str, why: Sequence[str], groups: Sequence[str], *, all_groups: bool, verbose: bool
+    table: str,
+    named: Mapping[str, Sequence[str]],
+    groups: Sequence[str],
+    *,
+    all_groups: bool,
+    verbose: bool,
 ) -> tuple[str, Sequence[str]]:
-    """Return which table is printed, and of which groups. Raises ConflictingOptionsError."""
-    given = {"--why": why, "--all-groups": all_groups, "--group": groups}
+    """Return which table is printed, and of which groups; `named` are the groups that an option of
+    a table names. Raises ConflictingOptionsError."""
+    given = {f"--{name}": names for name, names in named.items()}
+    given |= {"--all-groups": all_groups, "--group": groups}
     if len(chosen := [name for name, value in given.items() if value]) > 1:
         raise ConflictingOptionsError(*chosen[:2])
-    if why:
-        table, groups = _WHY, why
+    for name, names in named.items():
+        if names:
+            table, groups = name, names
     if verbose and table in (_LIST, _STATE, _WHY):
         raise ConflictingOptionsError("--verbose", f"--{table}")
     return table, groups
@@ -185,7 +211,7 @@ def _chosen_table(
 
 def _refuse_output(output: AnswerOutput, table: str) -> None:
     """Raise ConflictingOptionsError for --output-dir with a table that no job writes."""
-    if output.output_dir and table not in (_DESCRIBE, _LAGGING):
+    if output.output_dir and table not in (_DESCRIBE, _LAGGING, _HISTORY):
         raise ConflictingOptionsError("--output-dir", f"--{table}")
 
 
