@@ -383,7 +383,8 @@ def _end_row(
         row["finding"] = "ahead"
         ahead = counted(found["ahead_of_log"], "offset")
         row["words"] = (
-            f"the last commit, {last.committed_offset}, is {ahead} beyond the end of the log: the log was truncated, the topic made "
-            "again, or a consumer committed what it had not read"
+            f"the last commit, {last.committed_offset}, is {ahead} beyond the end of the log: the "
+            "log was truncated, the topic was made again, or a consumer committed what it had not "
+            "read"
         )
     return row
