@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
@@ -140,7 +140,9 @@ def _rows_of_replica(
     log: PartitionLog, commits: Sequence[CommitToResume], request: ResumeRequest
 ) -> Iterator[dict[str, Any]]:
     replica = Replica(log, request.now_ms)
-    state = replica.state
+    # A broker answers consumers by its file of epochs, also where the batches have others.
+    epochs = replica.state.epochs if replica.other_epochs is None else replica.other_epochs
+    state = replace(replica.state, epochs=tuple(epochs))
     if not replica.starts:
         for commit in commits:
             yield _row(commit, _Resume(None, Reason.NO_START), request, replica)
@@ -249,9 +251,12 @@ def _words(
         parts.append(f"auto.offset.reset={request.reset}: the consumer ends with an error")
     elif is_reset:
         parts.append(f"auto.offset.reset={request.reset} begins at {resume.offset}")
-    for name, verb in (("records_again", "come again"), ("records_skipped", "are skipped")):
-        if row[name]:
-            parts.append(f"{counted(row[name], 'record')} {verb}")
+    if row["records_again"]:
+        parts.append(f"{counted(row['records_again'], 'record')} come again")
+    if row["records_skipped"]:
+        deleted = max(row["log_start_offset"] - (commit.committed_offset or 0), 0)
+        of_them = f", {deleted:,} of them deleted" if deleted else ""
+        parts.append(f"{counted(row['records_skipped'], 'record')} are skipped{of_them}")
     if commit.has_open_commit:
         parts.append(
             "another commit waits for the end of its transaction, and counts if it ends so"

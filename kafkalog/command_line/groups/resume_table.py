@@ -21,7 +21,8 @@ _POLICIES = ("earliest", "latest", "none")
 _BY_DURATION = "by_duration:"
 _ISO_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 _UNITS_MS = (86_400_000, 3_600_000, 60_000, 1_000)
-_WORDS, _LEADS = "what_happens", "leads_now"
+_WORDS, _AT_COMMIT = "what_happens", "at_commit"
+_MOST_SENTENCES = 20
 
 
 class OffsetResetValue(click.ParamType["OffsetReset"]):
@@ -76,11 +77,14 @@ def write_resume(
     none = sources.by_what_is_here("no group has a commit or an assigned partition")
     values = [[row[name] for name in names] for row in shown]
     write_table(names, values, table_format, without_rows=none)
-    for row in shown:
-        if row["reason"] != "at_commit":
-            where = f"{row['group']} in {row['topic']}-{row['partition']}"
-            leader = "" if row["leader"] is None else f", led by broker {row['leader']}"
-            print_text(f"{where}{leader}: {row[_WORDS]}")
+    elsewhere = [row for row in shown if row["reason"] != _AT_COMMIT]
+    for row in elsewhere[:_MOST_SENTENCES]:
+        where = f"{row['group']} in {row['topic']}-{row['partition']}"
+        leader = "" if row["leader"] is None else f", led by broker {row['leader']}"
+        print_text(f"{where}{leader}: {row[_WORDS]}")
+    if len(elsewhere) > _MOST_SENTENCES:
+        more = counted(len(elsewhere) - _MOST_SENTENCES, "row")
+        print_text(f"{more} more with such a reason: --format json has a sentence for each")
     if len(shown) < len(rows):
         left = len(rows) - len(shown)
         print_text(f"with {counted(left, 'other replica')} as the leader they continue there too")
