@@ -259,7 +259,7 @@ def _judged(
         }
     )
     account = _accounts(log, offsets, request)
-    begin = _log_begin(log)
+    begin = log_begin(log)
     rows = []
     for (group, _), steps in places:
         moves = [step.move for step in steps]
@@ -312,7 +312,7 @@ def _measure(move: Move, account: _Account) -> None:
     move.had_backlog = next_ms is not None and next_ms < (move.previous_ms or 0)
 
 
-def _log_begin(log: PartitionLog | None) -> LogBegin:
+def log_begin(log: PartitionLog | None) -> LogBegin:
     """Return where a log begins, and since when at the latest: a broker writes the epochs of a log
     that lost its beginning, the first of which begins there then (F1230). Raises OSError."""
     epochs = () if log is None else leader_epochs(log)
