@@ -173,7 +173,9 @@ def _kept_in_directories(paths: Sequence[str], topics: Sequence[str]) -> _Kept:
         if commits is None:
             continue
         kept.positions += [*commits.positions, *commits.control_positions(topics)]
-        for writer, (batch, at_ms) in commits.batches.items():
+        # kafkalog's own commits have a writer too.
+        batches = {} if commits.positions else commits.batches
+        for writer, (batch, at_ms) in batches.items():
             _take_batch(kept, commits, writer, by_query.get(writer), batch, at_ms)
         if commits.is_empty:
             kept.lines.append(f"{commits.path}: no commit that is there has positions in topics")
