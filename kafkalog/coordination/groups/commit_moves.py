@@ -115,7 +115,7 @@ def judge_moves(moves: Sequence[Move], begin: LogBegin) -> None:
 
 
 def _judge(move: Move, begin: LogBegin) -> None:
-    """Apply the rules that look at one move."""
+    """Apply the rules that look at one move: F1230 to F1232."""
     jump = move.jump
     if move.committed_offset is None:
         move.finding = Finding.DELETED
@@ -179,7 +179,7 @@ def _passed(move: Move) -> str:
 
 def _leaps(moves: Sequence[Move]) -> Iterator[tuple[Move, int]]:
     """Yield the moves much faster than all others with records to read, and how many times.
-    F1233"""
+    F1234"""
     paces = sorted((move.pace, place) for place, move in enumerate(moves) if _is_paced(move))
     if len(paces) <= _LEAP_OTHERS:
         return
@@ -196,7 +196,7 @@ def _is_paced(move: Move) -> bool:
 
 def _alternations(moves: Sequence[Move]) -> Iterator[list[Move]]:
     """Yield runs of commits that change between two places, each of which only goes forward.
-    F1232"""
+    F1233"""
     run: list[Move] = []
     high: int | None = None
     low: int | None = None
