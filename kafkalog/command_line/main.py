@@ -48,6 +48,7 @@ COMMANDS = {
     "serve": "Serve log directories to Kafka's clients, read-only.",
     "diff": "Show what changed between two copies of log directories.",
     "free": "Show what may be deleted to free space on a disk, least harmful first.",
+    "positions": "Compare positions that Spark, tables, Connect and MirrorMaker keep with logs.",
     "schemas": "Show which schema ids the records of each topic name.",
     "retention": "Show which segments a broker's retention deletes, when, and why.",
     "compaction": "Check whether cleaned logs keep the cleaner's guarantees.",
@@ -66,7 +67,9 @@ COMMANDS = {
     "txns": "List transactions: open, hanging, and what they block.",
 }
 _FOLDERS = {
-    **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
+    **dict.fromkeys(
+        ("metadata", "positions", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."
+    ),
     **dict.fromkeys(("diff", "erase", "free", "restore", "salvage", "undelete"), "disks."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
