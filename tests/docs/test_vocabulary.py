@@ -38,6 +38,7 @@ OWN = {
         *("--burrow-intervals", "--burrow-min-distance", "--burrow-minimum-complete"),
         *("--burrow-offset-refresh", "--every", "--no-progress"),
     },
+    "keys": set[str](),
     "ls": {"--deep", "--quick", "--sample-size", "--savings", "--sort", "--unread"},
     "metadata": {"--commands", "--diff", "--show-secrets"},
     "migrate-offsets": {
@@ -99,6 +100,7 @@ OWN_OF_JOBS = {
         *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
         *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
     },
+    "key-usage": set[str](),
     "lag-history": OWN["lag-history"],
     "migrate-offsets": OWN["migrate-offsets"],
     "diff": {"--before"},
