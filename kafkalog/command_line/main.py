@@ -69,6 +69,7 @@ COMMANDS = {
 _FOLDERS = {
     **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
     **dict.fromkeys(("diff", "erase", "free", "restore", "salvage", "undelete"), "disks."),
+    **dict.fromkeys(("keys", "schemas"), "topics."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
 

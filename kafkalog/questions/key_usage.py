@@ -164,12 +164,15 @@ def _heavy_rows(
 ) -> Iterator[dict[str, Any]]:
     heavy = tally.heavy
     heavy.settle()
-    for number in np.argsort(-heavy.bytes, kind="stable")[:MOST_KEYS].tolist():
+    keys = heavy.keys.to_pylist()
+    # The hashes of keys, and so their order, change from run to run.
+    in_order = sorted(range(len(keys)), key=lambda number: (-heavy.bytes[number], keys[number]))
+    for number in in_order[:MOST_KEYS]:
         size = int(heavy.bytes[number])
         yield {
             "topic": topic,
             "partition": places[int(heavy.hashes[number])][1],
-            "key": heavy.keys[number].as_py(),
+            "key": keys[number],
             "records": int(heavy.records[number]),
             "bytes": size,
             "missed_bytes": heavy.missed,

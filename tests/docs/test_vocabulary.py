@@ -25,7 +25,7 @@ OWN = {
     "diff": {"--all"},
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
     "export": {"--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"},
-    "find": {"--key", "--partition-count", "--partitioner", "--value-contains"},
+    "find": {"--key", "--largest", "--partition-count", "--partitioner", "--value-contains"},
     "free": {"--need", "--replicas"},
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
     "groups": {

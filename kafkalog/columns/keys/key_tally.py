@@ -193,7 +193,7 @@ class KeyTally:
         is_plain = _is_value(columns["producerId"], None) | _is_value(columns["producerId"], -1)
         is_plain &= _is_value(columns["timestampType"], _CREATE_TIME)
         timed = contents + integers(columns["timestampMs"])[rows] * 11
-        # A record of an idempotent producer is no retry; neither does it end the neighbourhood.
+        # Records of idempotent producers are left out: brokers drop their retries.
         timed = np.where(is_plain[rows], timed, -rows - 1)
         is_resent = _is_repeat(self._times, timed) & is_plain[rows]
         self.resent += int(np.count_nonzero(is_resent))
