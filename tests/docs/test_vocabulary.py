@@ -69,7 +69,7 @@ OWN = {
         *("--latest-topics", "--link", "--manifest", "--nodes", "--replication"),
         *("--reuse-offsets", "--strict", "--verify"),
     },
-    "retention": set[str](),
+    "retention": {"--set"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
     "schemas": set[str](),
     "serve": {
@@ -105,7 +105,7 @@ OWN_OF_JOBS = {
     "migrate-offsets": OWN["migrate-offsets"],
     "diff": {"--before"},
     "plan-recovery": {"--index-interval-bytes", "--shutdown"},
-    "plan-retention": set[str](),
+    "plan-retention": {"--set"},
     "reconstruct-state": {*_DECODING, *("--full-refresh", "--keep-tombstones", "--stop-at")},
     "report": OWN["report"],
     "report-transactions": {"--max-transaction-timeout"},
