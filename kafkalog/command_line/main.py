@@ -48,6 +48,7 @@ COMMANDS = {
     "serve": "Serve log directories to Kafka's clients, read-only.",
     "diff": "Show what changed between two copies of log directories.",
     "free": "Show what may be deleted to free space on a disk, least harmful first.",
+    "connect": "Show the connectors of Kafka Connect, their tasks and source offsets.",
     "keys": "Show how many keys topics have, which are heavy, and which records repeat others.",
     "schemas": "Show which schema ids the records of each topic name.",
     "retention": "Show which segments a broker's retention deletes, when, and why.",
@@ -69,7 +70,7 @@ COMMANDS = {
 _FOLDERS = {
     **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
     **dict.fromkeys(("diff", "erase", "free", "restore", "salvage", "undelete"), "disks."),
-    **dict.fromkeys(("keys", "schemas"), "topics."),
+    **dict.fromkeys(("connect", "keys", "schemas"), "topics."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
 
@@ -80,6 +81,7 @@ _OTHER_NAMES = {
     "cleaning": "compaction",
     "compare": "diff",
     "configs": "metadata --configs",
+    "connectors": "connect",
     "consume": "dump --deep",
     "consumer-groups": "groups",
     "delete": "free",

@@ -31,7 +31,8 @@ _EPILOG = f"""\
 {PATHS_MEANING}
 The command checks checksums, framing, offsets from batch to batch and from segment to segment, and
 every record; then the indexes, producer snapshots, leader epochs and ids beside the logs.
-docs/format.md explains the kinds of findings. It names times that cannot be right, which are not findings.
+docs/format.md explains the kinds of findings. Times that cannot be right are named and are not
+findings.
 
 \b
 Examples:
