@@ -1,4 +1,4 @@
-"""`kafkalog positions` against what Spark's Kafka source and MirrorMaker had read of a broker 4.4.0:
+"""`kafkalog positions` against what Spark's source and MirrorMaker had read of a broker 4.4.0:
 F1238 to F1243."""
 
 import json
