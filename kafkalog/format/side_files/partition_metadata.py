@@ -16,7 +16,6 @@ ENDING_FAULTS = (MISSING_LINE, NO_ID)
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}(==)?")
 _NUMBER = re.compile(r"\+?[0-9]{1,10}")
 _ID_CHARACTERS = 22
-_ZEROS = "A" * _ID_CHARACTERS
 
 
 def read_topic_id(text: str) -> str:
@@ -32,10 +31,7 @@ def read_topic_id(text: str) -> str:
     topic_id = _second_word(text, 2)
     if not _UUID.fullmatch(topic_id):
         raise CorruptDataError(NO_ID, f"{topic_id[:80]!r} is not an id", position=2)
-    found = topic_id[:_ID_CHARACTERS]
-    if found == _ZEROS:
-        raise CorruptDataError(MALFORMED, "a broker refuses the id of zeros", position=2)
-    return found
+    return topic_id[:_ID_CHARACTERS]
 
 
 def _second_word(text: str, number: int) -> str:
