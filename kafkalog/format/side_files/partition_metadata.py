@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from kafkalog.errors import CorruptDataError
+from kafkalog.format.side_files.checkpoints import java_words
 
 MALFORMED, VERSION = "malformed", "version"
 # A broker ends where a line is missing or an id is none; of the other faults it loses the
@@ -39,7 +40,7 @@ def _second_word(text: str, number: int) -> str:
     if not text or len(lines) < number:
         raise CorruptDataError(MISSING_LINE, f"it has no line {number}", position=number)
     line = lines[number - 1]
-    words = re.split(r"[ \t\n\x0b\f\r]+", line.rstrip(" \t\x0b\f"))
+    words = java_words(line)
     if len(words) != 2:
         detail = f"line {number} is not two words: {line[:80]!r}"
         raise CorruptDataError(MALFORMED, detail, position=number)
