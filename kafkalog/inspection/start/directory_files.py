@@ -58,7 +58,9 @@ def ignored_checkpoints(directory: NodeDirectory) -> Iterator[Reason]:
 
 
 def _refusals(directory: NodeDirectory) -> Iterator[tuple[str, str, CheckpointRefusal]]:
-    for name in _WITHOUT:
+    # A directory of the name ends the process (F960).
+    folders = {entry.name for entry in directory.folders}
+    for name in (each for each in _WITHOUT if each not in folders):
         path = os.path.join(directory.path, name)
         found = _refusal(path)
         if found is not None:
