@@ -36,7 +36,7 @@ def answers(folder: Path, by: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("damage", (*DAMAGES, *READ_DAMAGES))
+@pytest.mark.parametrize("damage", [*DAMAGES, *READ_DAMAGES])
 def test_a_broker_does_what_the_plan_says(damage: str, stopped_node: Path, tmp_path: Path) -> None:
     folder = tmp_path / "node"
     shutil.copytree(stopped_node, folder)

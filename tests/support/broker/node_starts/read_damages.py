@@ -26,6 +26,9 @@ _FORMATTED = "00000000000000000000-0000000000.checkpoint"
 _FUTURE = f"orders-0.{7:032x}-future"
 _ID = "AAAAAAAAAAAAAAAAAAAAZQ"
 _OF_D2 = frozenset(("__consumer_offsets-0", "comp-0", "orders-0"))
+_TOPIC = "__cluster_metadata"
+# A record's type and version, and its values or their bytes.
+_Record = tuple[int, int, dict[str, object] | bytes]
 _NOW_MS = 1_795_632_060_000
 
 
@@ -97,18 +100,14 @@ def _moved(source: str, target: str) -> Damage:
     return lambda folder: (folder / source).rename(folder / target)
 
 
-def metadata(
-    records: Callable[[Path], Sequence[tuple[int, int, dict[str, object] | bytes]]],
-) -> Damage:
-    """Return what appends records to the metadata: type, version and values, or the value's bytes.
-    The control's copy ends at offset 85 in epoch 2."""
+def metadata(records: Callable[[Path], Sequence[_Record]]) -> Damage:
+    """Return what appends records to the metadata. The control's copy ends at offset 85 in epoch
+    2."""
 
     def append(folder: Path) -> None:
         values = [
-            each
-            if isinstance(each, bytes)
-            else write_record_value("__cluster_metadata", *kind, each)
-            for *kind, each in records(folder)
+            each if isinstance(each, bytes) else write_record_value(_TOPIC, number, version, each)
+            for number, version, each in records(folder)
         ]
         batch = [Record(85 + i, _NOW_MS, 0, None, value) for i, value in enumerate(values)]
         with (folder / _METADATA / f"{0:020d}.log").open("ab") as log:
@@ -135,9 +134,7 @@ READ_DAMAGES: dict[str, ReadDamage] = {
     "meta-node-space": _offline(changed("d2/meta.properties", "node.id=1", "node.id=1 ")),
     "meta-node-word": _offline(changed("d2/meta.properties", "node.id=1", "node.id=one")),
     "meta-node-negative": _ends(changed("d2/meta.properties", "node.id=1", "node.id=-1")),
-    "meta-escape": _offline(
-        written("d2/meta.properties", "version=1\nnode.id=1\ncluster.id=\\uZ\n")
-    ),
+    "meta-escape": _offline(changed("d2/meta.properties", "cluster.id=", "cluster.id=\\uZ")),
     "meta-is-directory": _offline(_in_place_of("d2/meta.properties")),
     "meta-of-metadata-unreadable": _ends(changed("d1/meta.properties", "version=1", "version=2")),
     "meta-version-0-with-broker-id": ReadDamage(
