@@ -1,6 +1,6 @@
 """Whether a node starts, which of its directories it uses, and what becomes of its partitions.
 
-Rules: docs/format.md F960 to F973.
+Rules: docs/format.md F960 to F973 and F1180 to F1184.
 """
 
 from __future__ import annotations
