@@ -50,7 +50,8 @@ OWN = {
     },
     "erase": {
         *("--check", "--header", "--hmac-key", "--identifiers", "--keep", "--key", "--page"),
-        *("--proof", "--sign-key", "--text", "--value-path", "--verify"),
+        *("--key-path", "--proof", "--schema-registry", "--sign-key", "--text", "--value-path"),
+        "--verify",
     },
     "optimize": set[str](),
     "quorum": set[str](),

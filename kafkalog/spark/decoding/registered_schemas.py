@@ -18,6 +18,7 @@ from kafkalog.messages.avro_schemas import (
     standalone_avro_schema,
 )
 from kafkalog.messages.confluent_wire import write_message_indexes
+from kafkalog.messages.decoding.registry_sources import registry_at
 from kafkalog.messages.json_schemas import json_schema_type
 from kafkalog.messages.payload_formats import (
     AvroFormat,
@@ -37,7 +38,6 @@ from kafkalog.messages.schema_registry import (
 )
 from kafkalog.spark.decoding.decoding_requests import DecodingRequest, PayloadKind
 from kafkalog.spark.decoding.given_schemas import check_avro
-from kafkalog.spark.decoding.registry_sources import registry_at
 
 _logger = logger(__name__)
 _Read = TypeVar("_Read")
