@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import pyarrow as pa
@@ -39,10 +39,6 @@ from kafkalog.inspection.lag.lag_table import (
     summed,
 )
 from kafkalog.inspection.logs.replica_facts import best_logs
-from kafkalog.lake.file_schemas import file_metadata
-from kafkalog.lake.layout import TableOutput
-from kafkalog.lake.table_writer import TableWriter, removed_on_error
-from kafkalog.lake.written_file import OnReport, Report, WrittenFile
 from kafkalog.questions.cluster_facts import ClusterFacts
 from kafkalog.questions.group_parts import GroupsPart, RowsSummary, group_parts, placed_part
 from kafkalog.storage.files.file_access import use_file_access
@@ -51,6 +47,10 @@ from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.engine import Rows, Step, Views
 from kafkalog.views.local_views import view_options
 from kafkalog.views.reading.work_log import READ, reported_work
+
+if TYPE_CHECKING:
+    from kafkalog.lake.layout import TableOutput
+    from kafkalog.lake.written_file import OnReport, WrittenFile
 
 _ROWS_PER_BATCH = 65_536
 # A commit takes 80 bytes of `__consumer_offsets` at least: a bucket has 400,000 rows at most, fewer
@@ -75,13 +75,14 @@ class _GroupCounts(NamedTuple):
 
 class CommitsRead(NamedTuple):
     """What tasks know that have read commits: the digests of groups that have rows, the given names
-    that rows have, how far back commits go, the groups of which a commit waits, and where they are
-    wanted all groups with their members."""
+    that rows have, how far back commits go, the groups of which a commit waits, the topics that
+    groups read, and where they are wanted all groups with their members."""
 
     digests: bytes = b""
     names: FoundNames = FoundNames()
     reaches: tuple[LogReach, ...] = ()
     waiting: frozenset[GroupKey] = frozenset()
+    topics: frozenset[str] = frozenset()
     groups: tuple[Group, ...] = ()
     members: tuple[GroupMember, ...] = ()
 
@@ -94,6 +95,7 @@ class CommitsRead(NamedTuple):
             all_names(each.names for each in summaries),
             tuple(reach for each in summaries for reach in each.reaches),
             frozenset().union(*(each.waiting for each in summaries)),
+            frozenset().union(*(each.topics for each in summaries)),
             tuple(group for each in wanted for group in each.groups.values()),
             tuple(member for each in wanted for member in each.members),
         )
@@ -106,6 +108,7 @@ class CommitsRead(NamedTuple):
             all_names(each.names for each in reads),
             tuple(reach for each in reads for reach in each.reaches),
             frozenset().union(*(each.waiting for each in reads)),
+            frozenset().union(*(each.topics for each in reads)),
             tuple(group for each in reads for group in each.groups),
             tuple(member for each in reads for member in each.members),
         )
@@ -157,6 +160,10 @@ class LagRows:
 
     def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
         """Run the tasks, which write the rows to files and report these; return the files."""
+        from kafkalog.lake.file_schemas import file_metadata
+        from kafkalog.lake.table_writer import TableWriter, removed_on_error
+        from kafkalog.lake.written_file import Report
+
         make = self._making()
 
         def write(

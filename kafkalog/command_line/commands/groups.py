@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, name_tables
-from kafkalog.command_line.inputs import bytes_in
-from kafkalog.command_line.terminal import printed_columns, progress_bar
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
+from kafkalog.command_line.terminal import printed_columns
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.options import Isolation
-from kafkalog.views.parallel import processes_for
 from kafkalog.words import name_suggestions
 
 if TYPE_CHECKING:
-    from kafkalog.command_line.groups.group_sources import GroupSources
-    from kafkalog.command_line.groups.lag_rows import LagRow
     from kafkalog.coordination.groups.group_records import GroupKey
-    from kafkalog.inspection.lag.lag_table import LagQuestion
-    from kafkalog.lake.formats.answer_tables import AnswerTables
-    from kafkalog.views.engine import LocalViews
+    from kafkalog.questions.lag import ConsumerLag
 
 _DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY = (
     *("describe", "list", "state", "members", "lagging", "why"),
 )
 _TABLE = "consumer_lag"
-# The default of transaction.max.timeout.ms: younger transactions are not called hanging.
-_LONGEST_MS = 15 * 60_000
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -106,16 +99,13 @@ def groups(
 ) -> None:
     """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
-    from kafkalog.command_line.groups.group_sources import (
-        Reading,
-        bytes_to_read,
-        deleted_topics,
-        group_sources,
-        logs_with_groups,
-    )
-    from kafkalog.command_line.groups.lag_rows import lag_rows
-    from kafkalog.inspection.lag.lag_table import LagQuestion
-    from kafkalog.views.engine import LocalViews
+    from kafkalog.inspection.lag.chosen_rows import ChosenNames
+    from kafkalog.questions.cluster_facts import cluster_facts
+    from kafkalog.questions.group_parts import refuse_without_commits
+    from kafkalog.questions.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.lag_row import lag_rows_of
+    from kafkalog.questions.why import why_rows
+    from kafkalog.storage.names import CONSUMER_OFFSETS
 
     table, groups = _chosen_table(table, why, groups, all_groups=all_groups, verbose=verbose)
     _refuse_output(output, table)
@@ -124,49 +114,55 @@ def groups(
     # Nothing that is read refers to itself, and to look for it takes a sixth of the time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
-    logs = logs_with_groups(paths)
+    logs = logs_of_topics(paths)
+    refuse_without_commits(paths, logs)
     place = output.tables_of_logs((_TABLE,), paths, logs)
-    size = bytes_to_read(logs)
-    with progress_bar(size, "reading") as bar:
-        reading = Reading(paths, processes_for(size, processes), bar.update)
-        sources = group_sources(reading, logs, at_ms=as_of, retention_ms=offsets_retention * 60_000)
     now_ms = time.time_ns() // 1_000_000
-    group_notes.note_reach(sources, as_of, now_ms)
-    if not sources.groups:
-        group_notes.note_nothing_known(sources, as_of)
-    requested = _requested(sources, groups)
+    settings = LagSettings.at(
+        *(now_ms, as_of),
+        read_committed=isolation_level == Isolation.READ_COMMITTED.value or table == _WHY,
+        retention_ms=offsets_retention * 60_000,
+        chosen=ChosenNames(frozenset(groups)),
+    )
+    commits = [log for log in logs if log.topic == CONSUMER_OFFSETS]
+    has_lag = table in (_DESCRIBE, _LAGGING, _WHY)
+    reasons: list[tuple[object, ...]] = []
+    with views_with_progress(paths, logs, processes, selected=commits) as views:
+        lag = ConsumerLag(views, settings, with_groups=True)
+        if has_lag:
+            found = lag.rows.rows().table
+            rows = lag_rows_of(found)
+        else:
+            lag.rows.groups_alone()
+        group_notes.note_reach(lag, as_of, now_ms)
+        if not lag.groups:
+            group_notes.note_nothing_known(lag, logs, as_of)
+        requested = _requested(lag, groups)
+        if table == _WHY:
+            reasons = list(why_rows(views, lag, requested, rows))
     if not groups:
         group_notes.note_zookeeper(logs)
-    is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
     if table == _LIST:
-        group_tables.write_names(sources, requested, table_format)
+        group_tables.write_names(lag, requested, table_format)
     elif table == _STATE:
-        group_tables.write_states(sources, requested, table_format)
+        group_tables.write_states(lag, requested, table_format)
     elif table == _MEMBERS:
-        group_tables.write_members(sources, requested, table_format, verbose=verbose)
+        group_tables.write_members(lag, requested, table_format, verbose=verbose)
+    elif table == _WHY:
+        group_tables.write_why(reasons, table_format)
+    elif table == _LAGGING:
+        group_tables.write_lagging(lag, rows, table_format, verbose=verbose)
     else:
-        rows = lag_rows(
-            sources,
-            [place for place in sources.commits.keys() | sources.assigned if place[0] in requested],
-            as_of=as_of,
-            now_ms=now_ms,
-            read_committed=is_committed,
-            processes=processes_for(bytes_in(logs), processes),
-        )
-        found = sorted(rows, key=lambda row: (row.group.group_id, row.topic, row.partition))
-        if table == _WHY:
-            reasons = _why(paths, sources, requested, found, processes_for(size, processes))
-            group_tables.write_why(reasons, table_format)
-        elif table == _LAGGING:
-            group_tables.write_lagging(sources, found, table_format, verbose=verbose)
-        else:
-            group_tables.write_offsets(sources, requested, found, table_format, verbose=verbose)
+        group_tables.write_offsets(lag, requested, rows, table_format, verbose=verbose)
+    if has_lag:
         group_notes.note_rows(
-            found, lambda: deleted_topics(paths, logs), as_of, clocks=verbose or table == _LAGGING
+            rows,
+            lambda: (lag.facts if as_of is None else cluster_facts(views, None)).deleted_topics(),
+            as_of,
+            clocks=verbose or table == _LAGGING,
         )
     if place is not None:
-        question = LagQuestion(now_ms, as_of, is_committed, offsets_retention * 60_000)
-        _save_lag(place, LocalViews(paths, logs, reading.processes), question, groups)
+        name_tables([place.replace(_TABLE, found)])
 
 
 def _chosen_table(
@@ -189,56 +185,16 @@ def _refuse_output(output: AnswerOutput, table: str) -> None:
         raise ConflictingOptionsError("--output-dir", f"--{table}")
 
 
-def _save_lag(
-    place: AnswerTables, views: LocalViews, question: LagQuestion, groups: Sequence[str]
-) -> None:
-    """Write the table of job consumer-lag."""
-    from kafkalog.inspection.lag.chosen_rows import ChosenNames
-    from kafkalog.questions.lag import ConsumerLag, LagSettings
-
-    settings = LagSettings(question, ChosenNames(frozenset(groups)))
-    name_tables([place.replace(_TABLE, ConsumerLag(views, settings).rows)])
-
-
-def _why(
-    paths: Sequence[str],
-    sources: GroupSources,
-    groups: Collection[GroupKey],
-    rows: Sequence[LagRow],
-    processes: int,
-) -> list[tuple[object, ...]]:
-    """Return why these groups do not read on, by their lag."""
-    from kafkalog.command_line.groups.why_rows import commit_histories, open_transactions, why_rows
-    from kafkalog.storage.names import CONSUMER_OFFSETS
-
-    at_ms = rows[0].at_ms if rows else 0
-    histories = commit_histories(paths, sources, groups, at_ms=at_ms, processes=processes)
-    places = {(row.topic, row.partition) for row in rows if row.account["beyond_last_stable"]}
-    places |= {
-        (CONSUMER_OFFSETS, key.internal_partition or 0)
-        for (key, _), history in histories.items()
-        if history.pending is not None
-    }
-    transactions = (
-        open_transactions(
-            paths, sources, places, at_ms=at_ms, longest_ms=_LONGEST_MS, processes=processes
-        )
-        if places
-        else []
-    )
-    return list(why_rows(sources, groups, rows, histories, transactions))
-
-
-def _requested(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
+def _requested(lag: ConsumerLag, names: Sequence[str]) -> set[GroupKey]:
     """Return the groups with these names, or all groups if no name is given. Raises LogDirError for
     an unknown one where records are missing that may be about it, and else OptionError."""
-    from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER
     from kafkalog.inspection.logs.missing_records import unknown_name
+    from kafkalog.questions.group_parts import IN_ZOOKEEPER
 
-    known = {key: group for key, group in sources.groups.items() if group.state != "Dead"}
+    known = {key: group for key, group in lag.groups.items() if group.state != "Dead"}
     missing = set(names) - {key.group_id for key in known}
-    if missing and sources.missing:
-        raise unknown_name(f"group {', '.join(sorted(missing))}", sources.missing)
+    if missing and lag.missing:
+        raise unknown_name(f"group {', '.join(sorted(missing))}", lag.missing)
     if missing:
         shown = name_suggestions(missing, {key.group_id for key in known})
         raise OptionError(
