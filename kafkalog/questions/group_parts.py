@@ -127,9 +127,8 @@ def refuse_without_commits(log_dirs: Sequence[str], logs: Sequence[PartitionLog]
     """Raise LogDirError where none of the logs has commits of consumer groups."""
     if all(log.topic != CONSUMER_OFFSETS for log in logs):
         raise LogDirError(
-            f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
-            "groups commit to; give the log directories of all brokers, or with --zookeeper what "
-            f"the oldest groups commit to ({IN_ZOOKEEPER})"
+            f"{', '.join(log_dirs)}: there is no partition of {CONSUMER_OFFSETS}, to which "
+            f"consumer groups commit: give the log directories of all brokers ({IN_ZOOKEEPER})"
         )
 
 

@@ -15,12 +15,18 @@ from zlib import crc32
 
 import pyarrow as pa
 
+from kafkalog.columns.arrays import no_rows
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupPartition
 from kafkalog.coordination.groups.offsets_partitions import is_confirmed
 from kafkalog.coordination.groups.share_states import SharePartition, ShareState
 from kafkalog.inspection.groups.commit_reach import LogReach
-from kafkalog.inspection.groups.placed_commits import PlacedShares, of_placed_schema
+from kafkalog.inspection.groups.placed_commits import (
+    PLACED_SCHEMA,
+    PlacedShares,
+    of_placed_schema,
+    with_statuses,
+)
 from kafkalog.inspection.lag.chosen_rows import (
     ChosenNames,
     FoundNames,
@@ -221,6 +227,28 @@ class LagRows:
         self.known = CommitsRead.of_all([*self._views.tasks(known, self._items())])
         return self.known
 
+    def commits_alone(self) -> pa.Table:
+        """Return the commits and the assigned partitions with PLACED_SCHEMA and their statuses: no
+        log of another topic is read, and none is beyond a log's end."""
+        read = self._reading()
+
+        def passed(item: Sequence[_NumberedPart] | pa.Table) -> Iterator[_Passed]:
+            # What all places get counts once.
+            yield from (
+                each
+                for place, each in read(item)
+                if place == 0 or not isinstance(each, _GroupCounts)
+            )
+
+        rows, confirmed, reads = _sorted_out(self._views.tasks(passed, self._items()))
+        self.known = CommitsRead.of_all(reads)
+        return with_statuses(
+            rows.append_column("high_watermark", pa.nulls(len(rows), pa.int64())),
+            *(self._facts.topics_by_name(), confirmed),
+            at_ms=self._question.at_ms,
+            retention_ms=self._question.retention_ms,
+        )
+
     def _take(self, found: Sequence[_Made]) -> None:
         self.summary = summed([each.summary for each in found], self._show)
         self.known = CommitsRead.of_all([read for each in found for read in each.reads])
@@ -281,22 +309,11 @@ class LagRows:
         places = [pickle.dumps(each) for each in self._log_places()]
 
         def make(bucket: int, received: Iterator[_Passed]) -> tuple[pa.Table, _Made]:
-            tables: list[pa.Table] = []
-            reads: list[CommitsRead] = []
-            counts: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
-            for each in received:
-                if isinstance(each, bytes):
-                    tables.append(pa.ipc.open_stream(each).read_all())
-                elif isinstance(each, _GroupCounts):
-                    counts[each.cluster_id][0] += each.in_place
-                    counts[each.cluster_id][1] += each.groups
-                else:
-                    reads.append(each)
-            confirmed = frozenset(key for key, numbers in counts.items() if is_confirmed(*numbers))
+            commits, confirmed, reads = _sorted_out(received)
             own = pickle.loads(places[bucket])
             rows = (
-                lag_table(pa.concat_tables(tables), own, KnownTopics(topics, confirmed), question)
-                if tables
+                lag_table(commits, own, KnownTopics(topics, confirmed), question)
+                if len(commits)
                 else arrow_schema(TABLE).empty_table()
             )
             return rows, _Made(LagSummary.of(rows, show), tuple(reads))
@@ -311,6 +328,26 @@ class LagRows:
                 key = log.topic, log.partition
                 found[_bucket(key, self._buckets)][key] = LogPlace(log.path, log.log_dir.broker_id)
         return found
+
+
+def _sorted_out(
+    received: Iterable[_Passed],
+) -> tuple[pa.Table, frozenset[str | None], list[CommitsRead]]:
+    """Return what a place has received: rows with PLACED_SCHEMA, the clusters whose number of
+    partitions of `__consumer_offsets` `is_confirmed`, and what tasks know."""
+    tables = [no_rows(PLACED_SCHEMA)]
+    reads: list[CommitsRead] = []
+    counts: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
+    for each in received:
+        if isinstance(each, bytes):
+            tables.append(pa.ipc.open_stream(each).read_all())
+        elif isinstance(each, _GroupCounts):
+            counts[each.cluster_id][0] += each.in_place
+            counts[each.cluster_id][1] += each.groups
+        else:
+            reads.append(each)
+    confirmed = frozenset(key for key, numbers in counts.items() if is_confirmed(*numbers))
+    return pa.concat_tables(tables), confirmed, reads
 
 
 class _NumberedPart(NamedTuple):

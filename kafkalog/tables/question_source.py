@@ -125,11 +125,25 @@ def _schema_ids(asked: _Asked) -> pa.Table:
     return schema_ids(asked.views, SchemaIdsRequest(asked.logs)).rows.table
 
 
+def _key_usage(asked: _Asked) -> pa.Table:
+    from kafkalog.questions.key_usage import KeyUsageRequest, key_usage
+
+    return key_usage(asked.views, KeyUsageRequest(asked.logs)).partitions.table
+
+
+def _heavy_keys(asked: _Asked) -> pa.Table:
+    from kafkalog.questions.key_usage import KeyUsageRequest, key_usage
+
+    return key_usage(asked.views, KeyUsageRequest(asked.logs)).heavy.table
+
+
 _QUESTIONS: Mapping[str, Callable[[_Asked], pa.Table]] = {
     "checksum_report": _checksum_report,
     "compaction_findings": _compaction_findings,
     "consumer_lag": _consumer_lag,
     "group_generations": _group_generations,
+    "heavy_keys": _heavy_keys,
+    "key_usage": _key_usage,
     "lag_history": _lag_history,
     "schema_ids": _schema_ids,
     "transaction_report": _transaction_report,
