@@ -15,7 +15,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from kafkalog.columns.arrays import no_rows
+from kafkalog.columns.arrays import no_rows, of_values
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupPartition
 from kafkalog.coordination.groups.offsets_partitions import is_confirmed
@@ -202,7 +202,7 @@ class LagRows:
                 structs = pa.StructArray.from_arrays(batch.columns, fields=list(struct))
                 nothing = pa.nulls(len(batch), pa.binary())
                 yield pa.RecordBatch.from_arrays([structs, nothing], schema=schema)
-            known = pa.array([pickle.dumps(made)], pa.binary())
+            known = of_values([pickle.dumps(made)], pa.binary())
             yield pa.RecordBatch.from_arrays([pa.nulls(1, struct), known], schema=schema)
 
         step = Step(rows_and_summary, self._buckets)
