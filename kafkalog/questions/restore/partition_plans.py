@@ -105,7 +105,8 @@ class PartitionPlan:
     are not used again. `is_by_producers` says that producers' times made the cut; `is_united` that
     batches of several copies make the log, `is_cleaned_beyond` that the cleaner of each copy has
     looked at records after the cut: what these superseded can be gone. The offsets from
-    `tiered_from` up to `start` are in tiered storage alone."""
+    `tiered_from` up to `start` are in tiered storage alone. `known_end` is the highest one that a
+    checkpoint of high watermarks has."""
 
     topic: str
     partition: int
@@ -133,6 +134,7 @@ class PartitionPlan:
     is_united: bool = False
     is_cleaned_beyond: bool = False
     tiered_from: int | None = None
+    known_end: int = 0
 
     @property
     def name(self) -> str:
@@ -165,7 +167,7 @@ def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
     facts = [replica_facts(log) for log in logs]
     order = by_lineage(facts)
     others = [log_facts(log) for log in logs]
-    if task.is_compacted and any(log.is_compacted for log in logs):
+    if task.is_compacted:
         plan = _united(task, facts, order)
     else:
         plan = _walked(task, facts, order[0])
@@ -174,6 +176,7 @@ def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
     )
     plan.max_epoch = max(plan.max_epoch, *(each.last_epoch for each in others))
     plan.max_producer_id = max(plan.max_producer_id, *(each.producer_id for each in others))
+    plan.known_end = max(log.log_dir.high_watermarks.get(plan.key, 0) for log in logs)
     plan.other_copies = [log.path for log in logs if log is not plan.log]
     _follow_producers(plan, task.as_of_ms)
     yield plan
@@ -219,8 +222,10 @@ def _united(task: PlanTask, facts: Sequence[ReplicaFacts], order: Sequence[int])
     walk = _Walk(plan, task)
     paths: list[str] = []
     tables: list[LongArray] = []
+    cleaned_to: list[int] = []
     for number in order:
         divergence = epoch_divergence(facts[number], facts[order[0]])
+        first_table = len(tables)
         for segment in _with_replaced(task.copies[number].log):
             for table in sound_rows(segment):
                 rows = table[table[:, column.FAULT] == 0]
@@ -231,6 +236,9 @@ def _united(task: PlanTask, facts: Sequence[ReplicaFacts], order: Sequence[int])
                     file = np.full((len(rows), 1), len(paths), dtype=np.int64)
                     tables.append(np.hstack((rows[:, _UNITED], file)))
             paths.append(segment.path)
+        copy = task.copies[number]
+        if copy.covered_ms is not None and copy.covered_ms >= task.as_of_ms:
+            cleaned_to.append(_cleaned_to(copy.log, plan.start, tables[first_table:]))
     rows = np.concatenate(tables) if tables else np.zeros((0, 8), dtype=np.int64)
     end = int(rows[:, _LAST].max(initial=plan.start - 1)) + 1
     walk.set_cut(end)
@@ -243,14 +251,26 @@ def _united(task: PlanTask, facts: Sequence[ReplicaFacts], order: Sequence[int])
     plan.records = int(kept[is_data, _COUNT].sum())
     plan.last_ms = int(kept[:, _MS].max(initial=-1))
     plan.segments = list(_united_segments(kept, paths, plan.start))
-    plan.is_cleaned_beyond = not any(
-        copy.log.log_dir.cleaner_checkpoints.get(plan.key, 0) <= plan.cut
-        for copy in task.copies
-        if copy.covered_ms is not None and copy.covered_ms >= task.as_of_ms
-    )
+    plan.is_cleaned_beyond = not any(end <= plan.cut for end in cleaned_to)
     plan.epochs = without_end(known_leader_epochs(plan.log), plan.cut)
     plan.bytes = sum(each.size for each in plan.segments)
     return plan
+
+
+def _cleaned_to(log: PartitionLog, start: int, tables: Sequence[LongArray]) -> int:
+    """Return the offset before which the cleaner of a copy has surely stopped: that of its
+    checkpoint. A gap after it says that files were copied later than the checkpoint: then none is
+    known."""
+    end = max(log.log_dir.cleaner_checkpoints.get((log.topic or "", log.partition or 0), 0), start)
+    rows = np.concatenate(tables) if tables else np.zeros((0, 8), dtype=np.int64)
+    rows = rows[rows[:, _LAST] >= end]
+    rows = rows[np.argsort(rows[:, _LAST], kind="stable")]
+    # Records below the first offset of a batch, or between those of one, are gone.
+    reached = np.maximum.accumulate(np.concatenate(([end - 1], rows[:, _LAST])))[:-1]
+    is_gap = (rows[:, _BASE] > reached + 1) | (
+        (rows[:, _COUNT] > 0) & (rows[:, _COUNT] < rows[:, _LAST] - rows[:, _BASE] + 1)
+    )
+    return LARGEST_OFFSET if is_gap.any() else end
 
 
 def _united_segments(rows: LongArray, paths: Sequence[str], start: int) -> Iterator[SegmentPlan]:

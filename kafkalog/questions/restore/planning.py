@@ -34,6 +34,7 @@ from kafkalog.storage.names import (
     TRANSACTION_STATE,
 )
 from kafkalog.views.engine import Views
+from kafkalog.words import time_text
 
 # Their logs are recreated. The metadata of tiered storage names objects of the old bucket.
 REWRITTEN_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, REMOTE_LOG_METADATA)
@@ -138,6 +139,7 @@ def plan_restore(views: Views, sources: Sources, request: RestoreRequest) -> Res
         keeps_retention=request.keeps_retention,
     )
     image = metadata.image
+    _refuse_nothing(image, request)
     topics = {key[0]: row["topic"] for key, row in image.tables["topic"].items()}
     wanted, empty, left_out = _wanted(sources, request, topics, image)
     plans = list(views.tasks(plan_partition, wanted))
@@ -180,7 +182,14 @@ def _refuse_uncovered(sources: Sources, request: RestoreRequest) -> None:
     if request.as_of_ms > latest:
         raise LogDirError(
             f"no disk covers that moment: the last record of the cluster's metadata is of "
-            f"{latest} ms"
+            f"{time_text(latest)}"
+        )
+
+
+def _refuse_nothing(image: MetadataImage, request: RestoreRequest) -> None:
+    if not image.tables["topic"]:
+        raise LogDirError(
+            f"the cluster had no topic at {time_text(request.as_of_ms)}: nothing is to be restored"
         )
 
 
