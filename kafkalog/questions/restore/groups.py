@@ -29,6 +29,8 @@ _WITH_TIME = 2
 _SNAPSHOT, _UPDATE = 0, 1
 _AVAILABLE, _ACQUIRED = 0, 1
 _NO_EPOCH = -1
+# Generations and epochs that groups can have had after the copies were made.
+_UNSEEN_EPOCHS = 1000
 Entry = tuple[bytes, bytes]
 
 
@@ -204,12 +206,17 @@ def _values(
     if read.record_type in _COMMITS:
         return _commit_values(read, values, found, settings)
     if read.record_type == _CLASSIC:
-        values |= {"generation": highest + 1, "protocol": None, "leader": None, "members": []}
+        values |= {
+            "generation": highest + _UNSEEN_EPOCHS,
+            "protocol": None,
+            "leader": None,
+            "members": [],
+        }
         values["currentStateTimestamp"] = settings.now_ms
     elif read.record_type in GROUP_RECORDS:
-        values["epoch"] = highest + 1
+        values["epoch"] = highest + _UNSEEN_EPOCHS
     elif read.record_type in TARGET_RECORDS:
-        values["assignmentEpoch"] = highest + 1
+        values["assignmentEpoch"] = highest + _UNSEEN_EPOCHS
     elif read.record_type == _SHARE_TOPICS:
         for name in ("initializingTopics", "initializedTopics", "deletingTopics"):
             values[name] = [each for each in values[name] if each["topicId"] in settings.topic_ids]
@@ -277,7 +284,7 @@ def restored_share_states(
             continue
         values = state.values
         values["startOffset"] = min(values["startOffset"], end)
-        values["stateEpoch"] = epochs[key] + 1
+        values["stateEpoch"] = epochs[key] + _UNSEEN_EPOCHS
         values["snapshotEpoch"] += 1
         values["leaderEpoch"] = 0
         values["writeTimestamp"] = settings.now_ms

@@ -78,6 +78,7 @@ def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -
             for groups in found.groups.values()
             for group, keys in sorted(groups.doubtful.items())
         ],
+        "offset_gap": 0 if request.reuses_offsets else request.offset_gap,
         "next_producer_id": metadata.next_producer_id,
         "configs": [{**asdict(each), "undo": each.undo} for each in metadata.configs],
         "start": start_command(request.nodes[0]),

@@ -7,6 +7,7 @@ from shlex import quote
 
 from kafkalog.questions.restore.manifest import least_release, not_exact
 from kafkalog.questions.restore.nodes import SERVER_PROPERTIES
+from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.restoring import Restored
 from kafkalog.words import counted, first_names, size_text, time_text
 
@@ -52,7 +53,7 @@ def _changes(found: Restored) -> Iterator[str]:
     offsets = sum(each.old_end - each.cut for each in cut)
     yield (
         f"  cut: {counted(len(cut), 'partition')} end before the copies did; their "
-        f"{counted(offsets, 'offset')} beyond the moment are not used again"
+        f"{counted(offsets, 'offset')} beyond the moment are {_used_again(plan)}"
     )
     by_producers = sorted({each.topic for each in plan.plans if each.is_by_producers})
     if by_producers:
@@ -81,6 +82,12 @@ def _changes(found: Restored) -> Iterator[str]:
         f"{counted(others, 'config')} changed, most of them so that retention deletes nothing"
     )
     yield f"  Kafka {least_release(plan)} or later opens it"
+
+
+def _used_again(plan: RestorePlan) -> str:
+    if plan.request.reuses_offsets:
+        return "used again"
+    return f"not used again, nor the next {plan.request.offset_gap:,}"
 
 
 def _next_steps(found: Restored, target: str) -> Iterator[str]:

@@ -334,7 +334,9 @@ def test_offsets_beyond_the_cut_are_not_used_again(restored: Restored) -> None:
     assert starts["plain", 0] == 60
     for key, log in logs.items():
         if key[0] != "__cluster_metadata":
-            assert end_of(log) >= ends[key]
+            # Not even those that the cluster can have written after the copies were made.
+            gap = 0 if key[0].startswith("__") else 1_000_000
+            assert end_of(log) >= ends[key] + gap
             assert written[key] == end_of(log)
     for row in restored.manifest["partitions"]:
         log = logs[row["topic"], row["partition"]]
