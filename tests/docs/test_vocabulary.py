@@ -69,7 +69,7 @@ OWN = {
     "restore": {
         *("--check", "--create-missing", "--keep-cluster-id", "--keep-retention"),
         *("--latest-topics", "--link", "--manifest", "--nodes", "--replication"),
-        *("--reuse-offsets", "--strict", "--verify"),
+        *("--offset-gap", "--reuse-offsets", "--strict", "--verify"),
     },
     "retention": {"--set"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
