@@ -215,7 +215,7 @@ def _refuse_schema(request: DecodingRequest) -> None:
 
 def unusable_schema(request: DecodingRequest, error: SchemaError) -> OptionError:
     """Return the error for a given schema that cannot be used."""
-    allowed = f"a schema that Spark can use: {error}"
+    allowed = f"a schema that can be used: {error}"
     return OptionError(request.argument("schema"), request.schema, allowed)
 
 
