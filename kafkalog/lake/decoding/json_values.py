@@ -17,7 +17,14 @@ NOT_UTF8, NOT_JSON = "not UTF-8", "not JSON"
 _FIELD = "decoded"
 _SPACES_FOR_LINES = bytes(0x20 if code in b"\r\n" else code for code in range(256))
 # What Arrow raises for values that are not of the type.
-_REFUSED = (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeDecodeError, OverflowError, ValueError)
+_REFUSED = (
+    pa.ArrowInvalid,
+    pa.ArrowTypeError,
+    UnicodeDecodeError,
+    OverflowError,
+    ValueError,
+    RecursionError,
+)
 
 
 def text_values(payloads: Payloads) -> Decoded:
@@ -36,18 +43,16 @@ def json_values(payloads: Payloads, data_type: pa.DataType, misfit: str) -> Deco
 
     A text takes what is not a text as its JSON.
     """
+    fit = _fitted_to(data_type)
+    has_maps = _has_maps(data_type)
+
+    def read(some: Payloads) -> pa.Array:
+        if has_maps:
+            some = [None if each is None else fit(each) for each in some]
+        return _read(some, data_type)
+
     sound = lambda payload: None if _is_json(payload) else NOT_JSON  # noqa: E731
-    try:
-        read = lambda some: _read(some, data_type)  # noqa: E731
-        return in_halves(read, sound, misfit, payloads, data_type, _fitted_to(data_type))
-    except pa.ArrowNotImplementedError:  # a type that Arrow's reader of JSON does not have
-        return in_halves(
-            lambda some: pa.array([_python(each, data_type) for each in some], data_type),
-            sound,
-            misfit,
-            payloads,
-            data_type,
-        )
+    return in_halves(read, sound, misfit, payloads, data_type, None if has_maps else fit)
 
 
 def in_halves(
@@ -69,8 +74,6 @@ def in_halves(
         try:
             arrays.append(read(some).cast(data_type))
             return
-        except pa.ArrowNotImplementedError:
-            raise
         except _REFUSED:
             faults = [None] * len(some) if is_sound else [fault_of(each) for each in some]
         if any(faults):
@@ -115,16 +118,35 @@ def _read(payloads: Payloads, data_type: pa.DataType) -> pa.Array:
     if len(table) != len(payloads):
         raise pa.ArrowInvalid("not a value for each row")
     found = table.column(_FIELD).combine_chunks()
-    return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+    whole = found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+    return _shaped(whole, data_type)
+
+
+def _shaped(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """Return what has been read as `_readable` as the type itself."""
+    if pa.types.is_struct(data_type):
+        parts = [_shaped(array.field(place), each.type) for place, each in enumerate(data_type)]
+        return pa.StructArray.from_arrays(parts, fields=list(data_type), mask=array.is_null())
+    if pa.types.is_list(data_type):
+        values = _shaped(array.values, data_type.value_type)
+        return pa.ListArray.from_arrays(array.offsets, values, data_type, mask=array.is_null())
+    if pa.types.is_map(data_type):
+        items = _shaped(array.values.field(1), data_type.item_type)
+        keys = array.values.field(0)
+        return pa.MapArray.from_arrays(
+            array.offsets, keys, items, type=data_type, mask=array.is_null()
+        )
+    return array.cast(data_type)
 
 
 def _readable(data_type: pa.DataType) -> pa.DataType:
     """Return a type with texts in the places of dates, which Arrow's reader of JSON has as numbers.
-    Texts become dates by a cast. Raises ArrowNotImplementedError for a map."""
+    Maps are lists of pairs."""
     if pa.types.is_date(data_type):
         return pa.string()
     if pa.types.is_map(data_type):
-        raise pa.ArrowNotImplementedError("Arrow's reader of JSON has no maps")
+        pair = [("key", pa.string()), ("value", _readable(data_type.item_type))]
+        return pa.list_(pa.struct(pair))
     if pa.types.is_list(data_type):
         return pa.list_(data_type.value_field.with_type(_readable(data_type.value_type)))
     if pa.types.is_struct(data_type):
@@ -147,15 +169,17 @@ def _fit(value: Any, data_type: pa.DataType) -> Any:
             each.name: _fit(value[each.name], each.type) for each in data_type if each.name in value
         }
     if pa.types.is_map(data_type) and isinstance(value, dict):
-        return [(name, _fit(each, data_type.item_type)) for name, each in value.items()]
+        items = [(name, _fit(each, data_type.item_type)) for name, each in value.items()]
+        return [{"key": name, "value": each} for name, each in items]
     return value
 
 
-def _python(payload: bytes | None, data_type: pa.DataType) -> Any:
-    value = None if payload is None else json.loads(payload)
-    if value is not None and pa.types.is_struct(data_type) and not isinstance(value, dict):
-        raise pa.ArrowInvalid("not an object")
-    return _fit(value, data_type)
+def _has_maps(data_type: pa.DataType) -> bool:
+    if pa.types.is_map(data_type):
+        return True
+    if pa.types.is_list(data_type):
+        return _has_maps(data_type.value_type)
+    return pa.types.is_struct(data_type) and any(_has_maps(each.type) for each in data_type)
 
 
 def _is_utf8(payload: bytes | None) -> bool:

@@ -97,15 +97,14 @@ class LocalDecoding:
         for batch in batches:
             rows = batch
             for decoder in self._decoders:
-                arrays = decoder.arrays(batch)
-                for name, array in zip(decoder.types, arrays, strict=True):
-                    rows = rows.append_column(name, array)
+                rows = decoder.with_decoded(rows)
                 if self._options.drop_decoded_bytes:
-                    rows = _without_decoded(rows, decoder.column, arrays[1])
+                    rows = _without_decoded(rows, decoder.column)
             yield rows
 
 
-def _without_decoded(rows: pa.RecordBatch, column: str, errors: pa.Array) -> pa.RecordBatch:
+def _without_decoded(rows: pa.RecordBatch, column: str) -> pa.RecordBatch:
+    errors = rows.column(f"{column}_error")
     place = rows.schema.get_field_index(column)
     kept = pc.if_else(pc.is_valid(errors), rows.column(place), pa.scalar(None, pa.binary()))
     return rows.set_column(place, rows.schema.field(place), kept)
@@ -127,9 +126,16 @@ def format_choice(request: DecodingRequest) -> IdChoice:
             raise unusable_schema(request, error) from error
     if given is not None and not request.kind.is_confluent:
         return lambda ids: given
-    registry = read_registry(request, records_of_schemas)
-    choice = RegistryChoice(request, registry, _check_avro, given)
+    choice = registry_choice(request, given)
     return lambda ids: choice.chosen(list(ids))
+
+
+def registry_choice(request: DecodingRequest, given: SchemaFormat | None = None) -> RegistryChoice:
+    """Return what chooses by schema ids. Raises OptionError for a registry that cannot be read."""
+    if given is None and request.schema is not None:
+        given = _given_format(request)
+    registry = read_registry(request, records_of_schemas)
+    return RegistryChoice(request, registry, _check_avro, given)
 
 
 def payload_decoder(request: DecodingRequest, found: PayloadFormat) -> PayloadDecoder:

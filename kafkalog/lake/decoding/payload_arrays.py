@@ -39,8 +39,12 @@ _OTHER_JSON = "JSON, but not of the schema"
 class PayloadDecoder:
     """Decodes the payloads of one column, key or value."""
 
-    def __init__(self, column: str, payload_format: PayloadFormat) -> None:
-        """Raises SchemaError for a schema that cannot be used."""
+    def __init__(
+        self, column: str, payload_format: PayloadFormat, misfit: str = _OTHER_JSON
+    ) -> None:
+        """`misfit` is said of JSON that has another type. Raises SchemaError for a schema that
+        cannot be used."""
+        self._misfit = misfit
         self.column = column
         self._format = payload_format
         is_confluent = isinstance(payload_format, ConfluentFormat)
@@ -80,6 +84,12 @@ class PayloadDecoder:
         values, errors = self._by_their_ids(payloads, ids, faults)
         return [values, pa.array(errors, pa.string()), pa.array(ids, pa.int32())]
 
+    def with_decoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows with the added columns."""
+        for name, array in zip(self.types, self.arrays(rows), strict=True):
+            rows = rows.append_column(name, array)
+        return rows
+
     def _spark_type(self, found: PayloadFormat) -> Any:
         if isinstance(found, JsonFormat):
             return json.loads(found.type_json)
@@ -90,7 +100,7 @@ class PayloadDecoder:
             case TextFormat():
                 return text_values(payloads)
             case JsonFormat():
-                return json_values(payloads, self._type, _OTHER_JSON)
+                return json_values(payloads, self._type, self._misfit)
             case AvroFormat(is_raw=True):
                 return pa.array(payloads, self._type), [None] * len(payloads)
             case AvroFormat():

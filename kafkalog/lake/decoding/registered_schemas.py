@@ -138,6 +138,17 @@ class RegistryChoice:
             raise self._none_found(ids, refused)
         return ConfluentFormat(uses, refused, read_as)
 
+    def known(self) -> set[int]:
+        """Return all ids of the registry."""
+        return set(self._registry.by_id)
+
+    def with_versions(self, ids: Iterable[int]) -> set[int]:
+        """Return ids, and those of the other versions of their subjects."""
+        of = {found: self._registry.by_id[found] for found in ids if found in self._registry.by_id}
+        subjects = {schema.subject for schema in of.values()}
+        schemas = self._registry.by_id.values()
+        return {*ids, *(each.schema_id for each in schemas if each.subject in subjects)}
+
     def _refusal(self, schema: RegisteredSchema) -> str | None:
         wanted = _REGISTRY_TYPES[self._request.kind]
         if schema.schema_type != wanted:

@@ -187,7 +187,7 @@ def test_lag_is_that_of_the_commit(log_dir: str) -> None:
         ({"topics": "ordres"}, "did you mean orders?"),
         ({"view": "recods"}, "did you mean records?"),
         ({"from_time": "yesterday"}, "from_time: 'yesterday' is not valid"),
-        ({"value_format": "xml"}, "'xml' is not valid, expected one of json, text"),
+        ({"value_format": "xml"}, "'xml' is not valid, expected one of string, json, avro, "),
         ({"value_format": "json", "view": "batches"}, "only view records has values"),
         ({"value_format": "json", "columns": "offset"}, "column value has to be among"),
     ],
@@ -247,4 +247,4 @@ def test_json_values_are_columns(tmp_path: Path) -> None:
     query = "select \"offset\" from records where value_decoded.id > 1 and topic = 'orders'"
     assert connection.execute(query).fetchall() == [(1,)]
     counts = "select value_error, count(*) from records group by 1 order by 1 nulls first"
-    assert connection.execute(counts).fetchall() == [(None, 3), ("not JSON", 1), ("not UTF-8", 1)]
+    assert connection.execute(counts).fetchall() == [(None, 3), ("not JSON", 2)]
