@@ -112,9 +112,9 @@ class DecodedSource:
         ids = {found for each in self._sample() if (found := schema_id(each)) is not None}
         # A later value can have any version of the same subjects.
         related = choice.with_versions(ids)
-        found = choice.chosen(sorted(related))
+        chosen = choice.chosen(sorted(related))
         others = dict.fromkeys(choice.known() - related, _OTHER_SUBJECT)
-        return replace(found, refused={**others, **found.refused})
+        return replace(chosen, refused={**others, **chosen.refused})
 
     def _sample(self) -> Iterator[bytes | None]:
         names = [each for each in self._records.topics() if each not in INTERNAL_TOPICS]

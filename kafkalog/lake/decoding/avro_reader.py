@@ -230,7 +230,7 @@ class _Resolver:
         return self._records[names]
 
     def _fields(self, writer: Any, reader: Any) -> Read:
-        read_as = {}
+        read_as: dict[str, Any] = {}
         for field in reader["fields"]:
             for name in (field["name"], *field.get("aliases", ())):
                 read_as.setdefault(name, field)

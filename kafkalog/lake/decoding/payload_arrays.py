@@ -47,10 +47,13 @@ class PayloadDecoder:
         self._misfit = misfit
         self.column = column
         self._format = payload_format
-        is_confluent = isinstance(payload_format, ConfluentFormat)
-        uses = payload_format.uses if is_confluent else ()
-        self._refused = payload_format.refused if is_confluent else {}
-        formats = [use.format for use in uses] or [payload_format]
+        if isinstance(payload_format, ConfluentFormat):
+            self._by_id = {use.schema_id: use.format for use in payload_format.uses}
+            self._refused = payload_format.refused
+            formats = [*self._by_id.values()]
+        else:
+            self._by_id, self._refused = {}, {}
+            formats = [payload_format]
         self._readers = {
             each: AvroReader(each.writer, each.reader)
             for each in formats
@@ -58,7 +61,6 @@ class PayloadDecoder:
         }
         self.spark_type = self._spark_type(formats[0])
         self._type = arrow_type(self.spark_type)
-        self._by_id = {use.schema_id: use.format for use in uses}
 
     @property
     def types(self) -> dict[str, Any]:
@@ -90,7 +92,7 @@ class PayloadDecoder:
             rows = rows.append_column(name, array)
         return rows
 
-    def _spark_type(self, found: PayloadFormat) -> Any:
+    def _spark_type(self, found: SchemaFormat) -> Any:
         if isinstance(found, JsonFormat):
             return json.loads(found.type_json)
         return self._readers[found].spark_type if isinstance(found, AvroFormat) else "string"
@@ -135,9 +137,9 @@ class PayloadDecoder:
                 places[self._by_id[found]].append(place)
         arrays, order = [pa.nulls(1, self._type)], [0] * len(payloads)
         done = 1
-        for found, some in places.items():
+        for schema_format, some in places.items():
             bodies = [(payloads[place] or b"")[ID_PREFIX_BYTES:] for place in some]
-            array, errors = self._decoded(found, bodies)
+            array, errors = self._decoded(schema_format, bodies)
             arrays.append(array)
             for place, error in zip(some, errors, strict=True):
                 order[place] = done
