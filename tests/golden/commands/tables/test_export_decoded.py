@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from click.testing import CliRunner
+from pyarrow.parquet import read_table
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.testing import LogDirectory
