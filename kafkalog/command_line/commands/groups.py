@@ -273,7 +273,7 @@ def _chosen_table(
 ) -> tuple[str, Sequence[str]]:
     """Return which table is printed, and of which groups; `named` are the groups that an option of
     a table names. Raises ConflictingOptionsError."""
-    given = {f"--{name}": names for name, names in named.items()}
+    given: dict[str, object] = {f"--{name}": names for name, names in named.items()}
     given |= {"--all-groups": all_groups, "--group": groups}
     if len(chosen := [name for name, value in given.items() if value]) > 1:
         raise ConflictingOptionsError(*chosen[:2])

@@ -76,7 +76,7 @@ def test_records_that_retention_deleted_before_the_commit_are_lost(
 ) -> None:
     # F1230: the consumer was at 100, the log began at 290 when it came back.
     (retention,) = [deed for deed in deeds("") if deed["deed"] == "retention"]
-    first_after = [deed for deed in deeds("lost") if deed["first"] >= retention["log_start"]][0]
+    first_after = next(deed for deed in deeds("lost") if deed["first"] >= retention["log_start"])
     (row,) = [row for row in history(log_dir, "lost") if row["finding"]]
     assert row["finding"] == "lost"
     assert row["committed_offset"] == first_after["committed"]
