@@ -27,12 +27,16 @@ from kafkalog.coordination.metadata.cluster_rows import (
 from kafkalog.coordination.metadata.image import MetadataImage, Moment
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.inspection.metadata.change_causes import cause_row, with_causes
 from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, metadata_copies
 from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
 from kafkalog.words import counted, name_suggestions, time_text
 
-_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record_name", *ChangeRow._fields)
-_TEXT_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record_name", "kind", "name", "change")
+_CHANGE_COLUMNS = (
+    *("offset", "timestamp_ms", "record_name", *ChangeRow._fields),
+    *("cause", "cause_offset"),
+)
+_TEXT_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record_name", "kind", "name", "cause", "change")
 # What a line of text has no room for: the other formats have it.
 _WIDE = frozenset(
     (
@@ -92,9 +96,10 @@ class Request:
                 "offset": each.offset,
                 "timestamp_ms": each.timestamp_ms,
                 "record_name": each.record_name,
+                **cause_row(cause),
             }
             | row._asdict()
-            for each in replay.changes(after=first)
+            for each, cause in with_causes(replay.changes(after=first))
             if self.kind in (None, each.change.table)
             and (not self.topics or each.change.topic in self.topics)
             for row in change_rows(each.change, show_secrets=self.show_secrets)
