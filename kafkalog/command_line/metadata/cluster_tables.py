@@ -106,10 +106,7 @@ class Request:
         ]
         if replay.is_cut:
             print_note(f"{self._copy.path}: {_cut_words(replay)}")
-        if self.table_format == "text":
-            _write(_TEXT_CHANGE_COLUMNS, _text_changes(rows), self.table_format)
-        else:
-            _write(_CHANGE_COLUMNS, rows, self.table_format)
+        write_changes(_CHANGE_COLUMNS, _TEXT_CHANGE_COLUMNS, rows, self.table_format)
         return self.ended(replay)
 
     @cached_property
@@ -217,6 +214,19 @@ def _write(
         write_table(columns, table_rows(rows, columns, table_format), table_format, texts=texts)
 
 
+def write_changes(
+    columns: Sequence[str],
+    text_columns: Sequence[str],
+    rows: list[dict[str, Any]],
+    table_format: str,
+) -> None:
+    """Print changes: as text a row for each, with all columns that it changed in one text."""
+    if table_format == "text":
+        _write(text_columns, _text_changes(rows, text_columns), table_format)
+    else:
+        _write(columns, rows, table_format)
+
+
 def image_words(image: MetadataImage) -> str:
     """Return how much an image has, in a few words."""
     tables = ("topic", "partition", "broker")
@@ -247,16 +257,11 @@ def _end(replay: MetadataReplay) -> ExitCode:
     return ExitCode.DONE if is_whole else ExitCode.UNREADABLE_INPUT
 
 
-def _text_changes(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _text_changes(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> list[dict[str, Any]]:
     """Return a row for each change, with all columns that it changed in one text."""
     return [
-        {
-            **dict(zip(_TEXT_CHANGE_COLUMNS, key, strict=False)),
-            "change": ", ".join(map(_words, some)),
-        }
-        for key, some in groupby(
-            rows, lambda row: [row[name] for name in _TEXT_CHANGE_COLUMNS[:-1]]
-        )
+        {**dict(zip(columns, key, strict=False)), "change": ", ".join(map(_words, some))}
+        for key, some in groupby(rows, lambda row: [row[name] for name in columns[:-1]])
     ]
 
 

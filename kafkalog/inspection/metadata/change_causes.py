@@ -79,15 +79,15 @@ def _cause(change: Change, events: Iterable[_Event]) -> Cause | None:
     if change.table != "partition" or change.old is None or change.new is None:
         return None
     old, new = change.old, change.new
-    left, came = _moved(old, new)
+    left, came = moved_brokers(old, new)
     unclean = ", unclean election" if is_unclean(old, new) else ""
     for event in events:
         if event.broker in (left if event.has_left else came):
             return event.cause._replace(words=event.cause.words + unclean)
-    return _by_itself(old, new, unclean)
+    return cause_by_itself(old, new)
 
 
-def _moved(old: Row, new: Row) -> tuple[set[int], set[int]]:
+def moved_brokers(old: Row, new: Row) -> tuple[set[int], set[int]]:
     """Return the brokers that a change takes from a partition's leaders and in-sync replicas, and
     those that it adds."""
     before, after = set(old["isr"]), set(new["isr"])
@@ -109,9 +109,10 @@ def is_unclean(old: Row, new: Row) -> bool:
     )
 
 
-def _by_itself(old: Row, new: Row, unclean: str) -> Cause | None:
+def cause_by_itself(old: Row, new: Row) -> Cause | None:
     """Return the cause of a change that no record about a broker comes with."""
-    left, came = (sorted(each) for each in _moved(old, new))
+    unclean = ", unclean election" if is_unclean(old, new) else ""
+    left, came = (sorted(each) for each in moved_brokers(old, new))
     names = ", ".join(map(str, left or came))
     if any(old.get(name) != new.get(name) for name in _REASSIGNED):
         return Cause("reassignment" + unclean)
