@@ -37,6 +37,7 @@ _CHANGE_COLUMNS = (
     *("cause", "cause_offset"),
 )
 _TEXT_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record_name", "kind", "name", "cause", "change")
+_CAUSE = "cause"
 # What a line of text has no room for: the other formats have it.
 _WIDE = frozenset(
     (
@@ -220,8 +221,11 @@ def write_changes(
     rows: list[dict[str, Any]],
     table_format: str,
 ) -> None:
-    """Print changes: as text a row for each, with all columns that it changed in one text."""
+    """Print changes: as text a row for each, with all columns that it changed in one text, and
+    causes where there are any."""
     if table_format == "text":
+        if not has_chosen_columns() and all(row[_CAUSE] is None for row in rows):
+            text_columns = [name for name in text_columns if name != _CAUSE]
         _write(text_columns, _text_changes(rows, text_columns), table_format)
     else:
         _write(columns, rows, table_format)

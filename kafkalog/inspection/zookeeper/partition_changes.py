@@ -128,8 +128,11 @@ class _History:
             before, after = self._around(broker, step)
             if before is not None and not before.is_there:
                 return Cause(f"the session of broker {broker} had ended", before.zxid)
+            # A broker that shuts down leaves the in-sync replicas, one that only loses an
+            # election stays there.
+            has_left = broker in old["isr"] and broker not in new["isr"]
             is_soon = after is not None and _is_soon(step.time_ms, after.time_ms)
-            if after is not None and not after.is_there and is_soon:
+            if after is not None and not after.is_there and has_left and is_soon:
                 when = time_text(after.time_ms)
                 return Cause(f"broker {broker} shut down: its session ended at {when}", after.zxid)
         for broker in sorted(came):
