@@ -49,6 +49,8 @@ COMMANDS = {
     "diff": "Show what changed between two copies of log directories.",
     "free": "Show what may be deleted to free space on a disk, least harmful first.",
     "positions": "Compare positions that Spark, tables, Connect and MirrorMaker keep with logs.",
+    "connect": "Show the connectors of Kafka Connect, their tasks and source offsets.",
+    "keys": "Show how many keys topics have, which are heavy, and which records repeat others.",
     "schemas": "Show which schema ids the records of each topic name.",
     "retention": "Show which segments a broker's retention deletes, when, and why.",
     "compaction": "Check whether cleaned logs keep the cleaner's guarantees.",
@@ -71,6 +73,7 @@ _FOLDERS = {
         ("metadata", "positions", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."
     ),
     **dict.fromkeys(("diff", "erase", "free", "restore", "salvage", "undelete"), "disks."),
+    **dict.fromkeys(("connect", "keys", "schemas"), "topics."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
 
@@ -81,11 +84,13 @@ _OTHER_NAMES = {
     "cleaning": "compaction",
     "compare": "diff",
     "configs": "metadata --configs",
+    "connectors": "connect",
     "consume": "dump --deep",
     "consumer-groups": "groups",
     "delete": "free",
     "delete-records": "erase",
     "describe": "metadata, or groups for consumer groups",
+    "duplicates": "keys",
     "lag": "groups",
     "list": "ls",
     "offsets": "get-offsets",

@@ -303,7 +303,7 @@ def _measure(move: Move, account: _Account) -> None:
         return
 
     def between(*names: str) -> int:
-        return sum(abs(int(before[name]) - int(after[name])) for name in names)
+        return abs(sum(int(before[name] - after[name]) for name in names))
 
     move.records_between = between("readable_records")
     move.deleted_between = between("below_log_start")

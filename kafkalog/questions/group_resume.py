@@ -149,8 +149,9 @@ def _rows_of_replica(
         return
     reset = _reset_offset(log, state, request)
     resumes = [_resume(commit, state, reset) for commit in commits]
-    offsets = [each.offset for each in resumes] + [commit.committed_offset for commit in commits]
-    known = {state.log_end, *(offset for offset in offsets if offset is not None)}
+    offsets = [state.log_end, *(each.offset for each in resumes)]
+    offsets += [commit.committed_offset for commit in commits]
+    known = {offset for offset in offsets if offset is not None}
     readable = _readable(log, sorted(known), request)
     for commit, resume in zip(commits, resumes, strict=True):
         row = _row(commit, resume, request, replica)

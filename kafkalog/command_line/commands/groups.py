@@ -273,7 +273,7 @@ def _chosen_table(
 ) -> tuple[str, Sequence[str]]:
     """Return which table is printed, and of which groups; `named` are the groups that an option of
     a table names. Raises ConflictingOptionsError."""
-    given: dict[str, object] = {f"--{name}": names for name, names in named.items()}
+    given: dict[str, Sequence[str] | bool] = {f"--{name}": it for name, it in named.items()}
     given |= {"--all-groups": all_groups, "--group": groups}
     if len(chosen := [name for name, value in given.items() if value]) > 1:
         raise ConflictingOptionsError(*chosen[:2])
@@ -296,11 +296,10 @@ def _save_lag(
 ) -> None:
     """Write the table of job consumer-lag."""
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
-    from kafkalog.questions.lag import LagRows, facts_of_logs
+    from kafkalog.questions.lag import ConsumerLag, LagSettings
 
-    chosen = ChosenNames(frozenset(groups))
-    rows = LagRows(views, facts_of_logs(views, question.as_of_ms), question, chosen)
-    name_tables([place.replace(_TABLE, rows)])
+    settings = LagSettings(question, ChosenNames(frozenset(groups)))
+    name_tables([place.replace(_TABLE, ConsumerLag(views, settings).rows)])
 
 
 def _why(

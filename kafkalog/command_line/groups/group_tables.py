@@ -24,6 +24,8 @@ _VERBOSE = ("behind_since_ms", "time_lag_ms", "committed_at_ms", "commit_status"
 _NAMES = ("group", "type")
 _STATES = ("group", "coordinator_id", "assignment_strategy", "state", "members", "type")
 _MEMBERS = ("group", "consumer_id", "group_instance_id", "host", "client_id", "partitions")
+# What members of Connect's and Streams' classic groups have; no column of text without any.
+_WORK = ("work",)
 _MORE_MEMBERS = ("current_epoch", "assignment")
 _LAGGING_VERBOSE = (
     *("group", "topic", "partition", "to_read", "behind_since_ms", "time_lag_ms", "lost"),
@@ -54,7 +56,7 @@ def group_columns(table: str, *, verbose: bool) -> tuple[str, ...]:
     tables = {
         "list": _NAMES,
         "state": _STATES,
-        "members": (*_MEMBERS, *(_MORE_MEMBERS if verbose else ())),
+        "members": (*_MEMBERS, *(_MORE_MEMBERS if verbose else ()), *_WORK),
         "why": WHY_COLUMNS,
         "lagging": _LAGGING_VERBOSE if verbose else _LAGGING,
     }
@@ -109,12 +111,16 @@ def write_members(
             member.client_id,
             sum(len(each["partitions"]) for each in member.assigned or ()),
             *((member.member_epoch, _assignment(member, sources.topic_names)) if verbose else ()),
+            member.work,
         )
         for member in members
         if member.group in groups
     ]
+    names = (*_MEMBERS, *more, *_WORK)
+    if table_format == "text" and not any(row[-1] for row in rows) and not has_chosen_columns():
+        names, rows = names[:-1], [row[:-1] for row in rows]
     none = sources.by_what_is_here("no group has a member") if groups else sources.no_group
-    write_table((*_MEMBERS, *more), rows, table_format, without_rows=none)
+    write_table(names, rows, table_format, without_rows=none)
 
 
 def _assignment(member: GroupMember, names: dict[str, str]) -> str:

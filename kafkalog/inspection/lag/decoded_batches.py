@@ -31,7 +31,7 @@ class LagWork:
 
 class DecodedBatches:
     """Decodes batches, and keeps the records of the last ones: where the log ended at a time, and
-    what lies between two offsets, are asked of the same batches."""
+    what lies between two offsets, need the same batches."""
 
     def __init__(self, work: LagWork) -> None:
         self._work = work

@@ -1,5 +1,5 @@
-"""`kafkalog positions` against what Spark's Kafka source and MirrorMaker had read of a broker: F1238
-to F1243."""
+"""`kafkalog positions` against what Spark's source and MirrorMaker had read of a broker 4.4.0:
+F1238 to F1243."""
 
 import json
 import shutil
