@@ -96,6 +96,7 @@ _DECODING = {
 }
 OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
+    "commit-history": set[str](),
     "consumer-lag": {"--max-lag", "--offsets-retention"},
     "ingest-topics": {
         *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),

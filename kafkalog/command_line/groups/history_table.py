@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 from kafkalog.command_line.answer_output import AnswerOutput, save_tables
 from kafkalog.command_line.findings_table import answer_columns, write_answer, write_words
 from kafkalog.command_line.inputs import views_with_progress
-from kafkalog.questions.commit_history import COMMIT, TABLE, CommitHistoryRequest, commit_history
+from kafkalog.questions.positions.commit_history import (
+    COMMIT,
+    TABLE,
+    CommitHistoryRequest,
+    commit_history,
+)
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.words import duration_text, time_text
 

@@ -14,7 +14,7 @@ from kafkalog.words import counted, given_duration_ms
 if TYPE_CHECKING:
     from kafkalog.command_line.groups.group_sources import GroupSources
     from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
-    from kafkalog.questions.group_resume import OffsetReset, ResumeRequest
+    from kafkalog.questions.positions.group_resume import OffsetReset, ResumeRequest
     from kafkalog.views.engine import LocalViews
 
 _POLICIES = ("earliest", "latest", "none")
@@ -34,7 +34,7 @@ class OffsetResetValue(click.ParamType["OffsetReset"]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> OffsetReset:
-        from kafkalog.questions.group_resume import OffsetReset
+        from kafkalog.questions.positions.group_resume import OffsetReset
 
         if isinstance(value, OffsetReset):
             return value
@@ -64,7 +64,7 @@ def write_resume(
 ) -> None:
     """Write a row per group, partition and replica that could lead; as text those of other replicas
     only where consumers continue elsewhere."""
-    from kafkalog.questions.group_resume import COLUMNS, group_resume
+    from kafkalog.questions.positions.group_resume import COLUMNS, group_resume
 
     rows = group_resume(views, commits_to_resume(sources, groups, request.now_ms), request)
     if table_format != "text":
@@ -114,7 +114,7 @@ def commits_to_resume(
     """Return the commits of some groups, and the partitions that their members have without one."""
     from kafkalog.coordination.groups.commit_status import NO_COMMIT
     from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
-    from kafkalog.questions.group_resume import CommitToResume
+    from kafkalog.questions.positions.group_resume import CommitToResume
 
     found = []
     places: set[tuple[GroupKey, GroupPartition]] = sources.commits.keys() | sources.assigned.keys()

@@ -37,8 +37,8 @@ class _Event(NamedTuple):
 
 
 def with_causes(changes: Iterable[MetadataChange]) -> Iterator[tuple[MetadataChange, Cause | None]]:
-    """Yield changes in their order, each with its cause; None for those that are no change of a
-    partition."""
+    """Yield changes in their order, each with its cause; None for changes of
+    anything else than a partition."""
     for _, found in groupby(changes, lambda each: each.timestamp_ms):
         at_once = list(found)
         events = [event for each in at_once if (event := _event(each)) is not None]

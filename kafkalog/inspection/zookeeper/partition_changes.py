@@ -1,6 +1,6 @@
 """How partitions' leaders and in-sync replicas changed in a cluster with ZooKeeper, and why.
 
-A controller reads there that a broker has gone or come, and then writes the states of partitions. A
+A controller reads there that a broker has left or come, and then writes the states of partitions. A
 broker that shuts down asks the controller to move its leaders first, and ends its session after
 that. Rule: docs/format.md F1244.
 """
@@ -34,8 +34,8 @@ _BROKER = PathTemplate("/brokers/ids/[broker_id]")
 _TOPIC = PathTemplate("/brokers/topics/[topic]")
 _STATE = PathTemplate("/brokers/topics/[topic]/partitions/[partition]/state")
 _ENDS = (DELETE, SESSION_END, NOT_LOGGED)
-# So soon after its leaders were moved the session of a broker ends that shuts down, and after their
-# leaders have gone the partitions of a topic that is deleted.
+# So soon after its leaders were moved the session of a broker ends that shuts down, and the
+# partitions of a topic that is deleted are removed so soon after they have lost their leaders.
 _SOON_MS = 60_000
 
 

@@ -65,8 +65,8 @@ def positions(
     processes: int | None,
 ) -> ExitCode:
     """Compare positions that Spark, tables, Connect and MirrorMaker keep with the logs."""
-    from kafkalog.questions.positions import PositionsRequest, divided_paths
-    from kafkalog.questions.positions import positions as answer
+    from kafkalog.questions.positions.kept_positions import PositionsRequest, divided_paths
+    from kafkalog.questions.positions.kept_positions import positions as answer
 
     table_format = output.table_format
     columns = answer_columns(_TABLE, _TEXT_COLUMNS, table_format)
