@@ -200,11 +200,13 @@ def _members(records: Iterable[Mapping[str, Any]]) -> dict[GroupKey, _Members]:
         generations.add(record)
     found: dict[GroupKey, _Members] = defaultdict(lambda: _Members([], [], []))
     for row in sorted(generations.rows(), key=lambda row: int(row["record_offset"])):
-        if row["members"] is None and row["state"] != "Dead":
+        # The deletion of a group has no members.
+        count = row.get("members")
+        if count is None and row.get("state") != "Dead":
             continue
         offsets, members, times = found[group_key(row)]
         offsets.append(row["record_offset"])
-        members.append(row["members"] or 0)
+        members.append(count or 0)
         times.append(row["record_timestamp_ms"])
     return dict(found)
 
