@@ -20,9 +20,10 @@ from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.words import duration_text, time_text
 
 _COMMITS = "commits"
+# A narrow terminal shows the first ones.
 _TEXT_COLUMNS = (
-    *("topic", "partition", "event", "at_ms", "committed_offset", "jump", "records_between"),
-    *("deleted_between", "elapsed_ms", "members", "finding"),
+    *("topic", "partition", "at_ms", "committed_offset", "finding", "event", "jump"),
+    *("records_between", "deleted_between", "elapsed_ms", "members"),
 )
 _SUMS = ("jump", "records_between", "deleted_between", "hidden_between", "elapsed_ms")
 _TEXTS: dict[str, Callable[[Any], str]] = {

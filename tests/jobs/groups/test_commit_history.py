@@ -20,7 +20,8 @@ def test_the_job_writes_the_rows_of_the_command(
     place = tmp_path / "tables"
     given = [log_dir, "--group", "lost", "--output-dir", str(place), "--format", "parquet"]
     assert main(given) == ExitCode.DONE
-    assert main([*given, "--fail-on-findings"]) == ExitCode.FINDINGS
+    again = [*given[:3], "--output-dir", str(tmp_path / "again"), "--fail-on-findings"]
+    assert main([*again, "--format", "parquet"]) == ExitCode.FINDINGS
     assert "190 messages lost between" in capsys.readouterr().out
     found = table(spark, place, "commit_history")
     assert found.schema == written_schema("commit_history")

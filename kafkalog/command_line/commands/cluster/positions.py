@@ -23,9 +23,10 @@ from kafkalog.views.options.click_options import connect_topic_option
 from kafkalog.words import time_text
 
 _TABLE = "kept_positions"
+# A narrow terminal shows the first ones.
 _TEXT_COLUMNS = (
-    *("keeper", "kept_in", "name", "topic", "partition", "next_offset", "log_start_offset"),
-    *("log_end_offset", "records_behind", "status"),
+    *("keeper", "topic", "partition", "next_offset", "status", "records_behind"),
+    *("log_start_offset", "log_end_offset", "kept_in", "name"),
 )
 _TEXTS: dict[str, Callable[[Any], str]] = dict.fromkeys(("at_ms", "deleted_before_ms"), time_text)
 
