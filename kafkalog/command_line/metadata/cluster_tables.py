@@ -286,7 +286,10 @@ def _text(value: Any) -> str:
     """Return a list or a dictionary in a cell."""
     if isinstance(value, dict):
         found = (
-            (name, _text(each)) for name, each in value.items() if each not in (None, [], False)
+            (name, _text(each))
+            for name, each in value.items()
+            # Broker 0 is one.
+            if not (each is None or each is False or each == [])
         )
         return " ".join(f"{name}={text}" for name, text in found) or "-"
     return ",".join(map(str, value)) or "-" if isinstance(value, list) else str(value)

@@ -74,8 +74,14 @@ class ZooKeeperRequest:
         if kind_of_rows(self.kind or _PARTITION, self.topics) != _PARTITION:
             allowed = "with --diff of ZooKeeper's files only --by partition"
             raise OptionError("--by", self.kind, allowed)
+        found: list[str] = []
+
+        def report(finding: ZooKeeperFinding) -> None:
+            found.append(f"{finding.file}: position {finding.position}: {finding.detail}")
+
         steps = partition_changes(
-            self.paths, self.chroot, _time_ms(first, is_first=True), _time_ms(last), _note
+            *(self.paths, self.chroot, _time_ms(first, is_first=True), _time_ms(last), report),
+            lambda path, detail: found.append(f"{path}: {detail}"),
         )
         rows = [
             {**step_row(step), **row._asdict()}
@@ -84,7 +90,9 @@ class ZooKeeperRequest:
             for row in change_rows(step.change)
         ]
         write_changes(_CHANGE_COLUMNS, _TEXT_COLUMNS, rows, self.table_format)
-        return ExitCode.DONE
+        for line in found:
+            print_note(line)
+        return ExitCode.UNREADABLE_INPUT if found else ExitCode.DONE
 
     def _image(self) -> tuple[ZnodeImage, str]:
         """Return the image, and of what it is."""
@@ -104,10 +112,6 @@ def _time_ms(moment: Moment, *, is_first: bool = False) -> int:
     if moment.end_offset != END.end_offset:
         raise OptionError("--diff", str(moment.end_offset), "times, start and end")
     return moment.time_ms
-
-
-def _note(finding: ZooKeeperFinding) -> None:
-    print_note(f"{finding}")
 
 
 def _end(found: ZnodeImage) -> ExitCode:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -164,11 +164,17 @@ def _is_soon(time_ms: int, later_ms: int) -> bool:
 
 
 def partition_changes(
-    paths: Sequence[str], chroot: str | None, first_ms: int, last_ms: int, report: OnFinding
+    paths: Sequence[str],
+    chroot: str | None,
+    first_ms: int,
+    last_ms: int,
+    report: OnFinding,
+    on_unreadable: Callable[[str, str], None],
 ) -> Iterator[PartitionStep]:
     """Yield the changes of partitions after a time and up to another, by the member of the ensemble
-    that has come furthest, as far back as its logs go. What cannot be read says nothing. Raises
-    what `newest_tree` does."""
+    that has come furthest, as far back as its logs go. Damage is reported, and
+    `on_unreadable` is called with the path of a znode that cannot be read and why. Raises what
+    `newest_tree` does."""
     newest = newest_tree(paths, (), chroot)
     (data_dir,) = [each for each in find_data_dirs(paths) if each.path == newest.path]
     root = newest.place.chroot
@@ -177,8 +183,8 @@ def partition_changes(
         if change.path.startswith(f"{root}/"):
             try:
                 history.take(change.path.removeprefix(root), change)
-            except CorruptDataError:
-                continue
+            except CorruptDataError as error:
+                on_unreadable(change.path, error.detail)
     for step in _within(history.steps, first_ms, last_ms):
         yield step._replace(cause=history.cause(step))
 
