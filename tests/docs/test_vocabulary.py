@@ -101,6 +101,7 @@ OWN = {
 }
 OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
+    "commit-history": set[str](),
     "consumer-lag": {"--max-lag", "--offsets-retention"},
     "ingest-topics": OWN["export"],
     "key-usage": set[str](),
