@@ -140,11 +140,11 @@ def scan(
     without Spark and Java.
 
     `view` is a view of `kafkalog.read`, or a table of a question: checksum_report,
-    compaction_findings, consumer_lag, group_generations, heavy_keys, key_usage, lag_history,
-    schema_ids or transaction_report. The other arguments are those of `kafkalog.read`; `processes`
-    is how many processes read, all cores without it. With `value_format="json"` view records has
-    column value_decoded, whose fields are those that a sample of the values shows, and value_error;
-    with "text" it is the text.
+    compaction_findings, connectors, connector_tasks, connector_offsets, consumer_lag,
+    group_generations, heavy_keys, key_usage, lag_history, schema_ids or transaction_report. The
+    other arguments are those of `kafkalog.read`; `processes` is how many processes read, all cores
+    without it. With `value_format="json"` view records has column value_decoded, whose fields are
+    those that a sample of the values shows, and value_error; with "text" it is the text.
 
     Raises OptionError, and LogDirError for a path without Kafka's files; errors that depend on the
     files' contents are raised when it is read.
