@@ -60,16 +60,17 @@ def logs_of_topics(
     found: Sequence[PartitionLog] | None = None,
 ) -> list[PartitionLog]:
     """Return the logs under the paths, including internal topics; only those of the topics and
-    partitions, if any are given. Logs a checkpoint file that cannot be read, and ignores it.
+    partitions, if any are given. Logs a checkpoint file that cannot be read, and ignores it. Goes
+    on where a partition is in two directories of one broker (F1170).
     `found` are all logs there, if they have been listed just now.
 
     Raises LogDirError for paths without a log, and for partitions that only checkpoints name; and
     OptionError for a topic or a partition that no log has.
     """
     if found is None:
-        from kafkalog.inspection.metadata.current_topics import find_logs
+        from kafkalog.inspection.start.doubled_partitions import find_logs_once
 
-        found = find_logs(paths, strict=False)
+        found = find_logs_once(paths)
     with missing_topics_explained(paths, found, topics, partitions):
         return with_topics(found, topics, partitions)
 

@@ -49,6 +49,7 @@ COMMANDS = {
     "serve": "Serve log directories to Kafka's clients, read-only.",
     "diff": "Show what changed between two copies of log directories.",
     "free": "Show what may be deleted to free space on a disk, least harmful first.",
+    "positions": "Compare positions that Spark, tables, Connect and MirrorMaker keep with logs.",
     "connect": "Show the connectors of Kafka Connect, their tasks and source offsets.",
     "keys": "Show how many keys topics have, which are heavy, and which records repeat others.",
     "schemas": "Show which schema ids the records of each topic name.",
@@ -69,7 +70,9 @@ COMMANDS = {
     "txns": "List transactions: open, hanging, and what they block.",
 }
 _FOLDERS = {
-    **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
+    **dict.fromkeys(
+        ("metadata", "positions", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."
+    ),
     **dict.fromkeys(("diff", "erase", "free", "restore", "salvage", "undelete"), "disks."),
     **dict.fromkeys(("connect", "keys", "schemas"), "topics."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.groups.commit_reach import LogReach
+from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.complete_from import complete_from
-from kafkalog.inspection.groups.placed_commits import PartitionFacts, placed_commits
+from kafkalog.inspection.groups.placed_commits import PartitionFacts, PlacedShares, placed_commits
 from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames, group_digests
 from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -45,14 +47,17 @@ class GroupsPart:
 
 
 class RowsSummary(NamedTuple):
-    """What is known of placed commits as a whole: the cluster, how many groups it has in the
-    partitions that were read, and how many of them are where the number of partitions says; the
-    digests of groups that have rows, which of the given names rows have, and how far back the
-    commits reach."""
+    """What is known of placed commits as a whole: the cluster, the groups that it has in the
+    partitions that were read, with their members, and how many of them are where the number of
+    partitions says; the groups of which a commit waits for the end of its transaction; the digests
+    of groups that have rows, which of the given names rows have, and how far back the commits
+    reach."""
 
     cluster_id: str | None
-    groups: int
+    groups: dict[GroupKey, Group]
+    members: list[GroupMember]
     groups_in_place: int
+    waiting: frozenset[GroupKey]
     digests: bytes
     names: FoundNames
     reaches: tuple[LogReach, ...] = ()
@@ -83,6 +88,7 @@ def placed_part(
     topic_names: dict[str, str],
     facts: PartitionFacts,
     chosen: ChosenNames,
+    shares: PlacedShares,
 ) -> tuple[pa.Table, RowsSummary]:
     """Return the chosen commits of a partition's groups, now or at a past time, with
     PLACED_SCHEMA."""
@@ -90,11 +96,21 @@ def placed_part(
     times = [reach.complete_from_ms for reach in reaches if reach.complete_from_ms is not None]
     facts = facts._replace(complete_from_ms=max(times, default=None))
     commits, records = (None, []) if part.read is None else read_groups(part.read, options, at_ms)
-    placed = placed_commits(commits, records, topic_names, facts)
+    placed = placed_commits(commits, records, topic_names, facts, shares)
     rows = chosen.rows(placed.rows)
-    counts = placed.groups, placed.groups_in_place
-    names = chosen.found_in(rows)
-    return rows, RowsSummary(part.cluster_id, *counts, group_digests(rows), names, reaches)
+    return rows, RowsSummary(
+        *(part.cluster_id, placed.groups, placed.members, placed.groups_in_place),
+        waiting_groups(placed.rows),
+        *(group_digests(rows), chosen.found_in(rows), reaches),
+    )
+
+
+def waiting_groups(rows: pa.Table) -> frozenset[GroupKey]:
+    """Return the groups with a commit that waits for the end of its transaction, of rows with
+    PLACED_SCHEMA."""
+    found = rows.select([*GroupKey._fields, HAS_OPEN_COMMIT])
+    waits = found.filter(found[HAS_OPEN_COMMIT].fill_null(False)).select(list(GroupKey._fields))
+    return frozenset(GroupKey(**row) for row in waits.to_pylist())
 
 
 def refuse_without_commits(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> None:

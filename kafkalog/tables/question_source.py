@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.inspection.metadata.current_topics import find_logs, without_former
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
@@ -83,18 +82,18 @@ def _compaction_findings(asked: _Asked) -> pa.Table:
 
 
 def _consumer_lag(asked: _Asked) -> pa.Table:
-    from kafkalog.inspection.lag.lag_table import LagQuestion
-    from kafkalog.inspection.logs.missing_records import note_missing_records
     from kafkalog.questions.group_parts import refuse_without_commits
-    from kafkalog.questions.lag import LagRows, facts_of_logs
-    from kafkalog.storage.names import CONSUMER_OFFSETS
+    from kafkalog.questions.lag import ConsumerLag, LagSettings
 
     refuse_without_commits(asked.views.log_dirs, asked.views.logs)
-    retention_ms = OFFSETS_RETENTION_MINUTES * 60_000
-    question = LagQuestion(asked.now_ms, asked.as_of_ms, asked.is_committed, retention_ms)
-    note_missing_records(list(asked.views.logs), CONSUMER_OFFSETS)
-    facts = facts_of_logs(asked.views, asked.as_of_ms)
-    return LagRows(asked.views, facts, question, asked.chosen_names()).rows().table
+    settings = LagSettings.at(
+        *(asked.now_ms, asked.as_of_ms),
+        read_committed=asked.is_committed,
+        chosen=asked.chosen_names(),
+    )
+    lag = ConsumerLag(asked.views, settings)
+    _ = lag.missing
+    return lag.rows.rows().table
 
 
 def _lag_history(asked: _Asked) -> pa.Table:

@@ -30,7 +30,7 @@ OWN = {
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
     "groups": {
         *("--describe", "--lagging", "--list", "--members", "--offsets-retention", "--state"),
-        *("--verbose", "--why"),
+        *("--auto-offset-reset", "--history", "--resume", "--verbose", "--why"),
     },
     "job": {"--spark-submit"},
     "lag-history": {
@@ -42,6 +42,7 @@ OWN = {
     "keys": set[str](),
     "ls": {"--deep", "--quick", "--sample-size", "--savings", "--sort", "--unread"},
     "metadata": {"--commands", "--diff", "--show-secrets"},
+    "positions": {"--connect-topic"},
     "migrate-offsets": {
         *("--allow-active-groups", "--allow-rewind", "--allow-unknown-cluster"),
         *("--allow-unknown-topics", "--broker-version", "--commit-interval-ms", "--commit-time"),
@@ -108,6 +109,7 @@ OWN_OF_JOBS = {
     "diff": {"--before"},
     "plan-recovery": {"--index-interval-bytes", "--shutdown"},
     "plan-retention": {"--set"},
+    "positions": OWN["positions"],
     "reconstruct-state": {*_DECODING, *("--full-refresh", "--keep-tombstones", "--stop-at")},
     "report": OWN["report"],
     "report-transactions": {"--max-transaction-timeout"},

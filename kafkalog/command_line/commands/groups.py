@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, name_tables
+from kafkalog.command_line.groups.resume_table import OffsetResetValue
 from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.terminal import printed_columns, progress_bar
-from kafkalog.errors import ConflictingOptionsError, OptionError
+from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.options import Isolation
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from kafkalog.coordination.groups.group_records import GroupKey
     from kafkalog.inspection.lag.lag_table import LagQuestion
     from kafkalog.lake.formats.answer_tables import AnswerTables
+    from kafkalog.questions.group_resume import OffsetReset
     from kafkalog.views.engine import LocalViews
 
-_DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY = (
-    *("describe", "list", "state", "members", "lagging", "why"),
+_DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY, _HISTORY, _RESUME = (
+    *("describe", "list", "state", "members", "lagging", "why", "history", "resume"),
 )
 _TABLE = "consumer_lag"
 # The default of transaction.max.timeout.ms: younger transactions are not called hanging.
@@ -48,6 +50,8 @@ Examples:
   kafkalog groups /var/lib/kafka/data --lagging
   kafkalog groups /var/lib/kafka/data --lagging --verbose
   kafkalog groups /var/lib/kafka/data --why billing
+  kafkalog groups /var/lib/kafka/data --history billing
+  kafkalog groups /mnt/broker*/kafka-logs --resume --auto-offset-reset earliest
   kafkalog groups /var/lib/kafka/data --group billing --verbose
   kafkalog groups /var/lib/kafka/data --as-of 2026-11-17T12:00:00Z --lagging
   kafkalog groups /var/lib/kafka/data --state --format json
@@ -79,6 +83,30 @@ Examples:
     multiple=True,
     help="Show why this group does not read on, since when, and what to do; repeatable.",
 )
+@click.option(
+    "--resume",
+    "table",
+    flag_value=_RESUME,
+    help="Show where consumers continue that start after the next start of the brokers, with each "
+    "replica as the leader: what they get again, and what they skip.",
+)
+@click.option(
+    "--auto-offset-reset",
+    "reset",
+    type=OffsetResetValue(),
+    metavar="RESET",
+    default="latest",
+    show_default=True,
+    help="With --resume: that of the consumers: earliest, latest, none, or by_duration:DURATION.",
+)
+@click.option(
+    "--history",
+    metavar="GROUP",
+    multiple=True,
+    help="Show how this group's commits moved: what they jumped over, what was deleted before they "
+    "came to it, where they went back, and two that commit by turns; repeatable. --verbose shows "
+    "each commit.",
+)
 @shared.group_option
 @click.option("--all-groups", is_flag=True, help="All groups, as without --group.")
 @click.option(
@@ -94,7 +122,9 @@ Examples:
 def groups(
     paths: Sequence[str],
     table: str,
+    reset: OffsetReset,
     why: Sequence[str],
+    history: Sequence[str],
     groups: Sequence[str],
     all_groups: bool,
     verbose: bool,
@@ -109,17 +139,24 @@ def groups(
     from kafkalog.command_line.groups.group_sources import (
         Reading,
         bytes_to_read,
-        deleted_topics,
         group_sources,
         logs_with_groups,
     )
-    from kafkalog.command_line.groups.lag_rows import lag_rows
     from kafkalog.inspection.lag.lag_table import LagQuestion
     from kafkalog.views.engine import LocalViews
 
-    table, groups = _chosen_table(table, why, groups, all_groups=all_groups, verbose=verbose)
+    given = {_WHY: why, _HISTORY: history}
+    table, groups = _chosen_table(table, given, groups, all_groups=all_groups, verbose=verbose)
     _refuse_output(output, table)
+    _refuse_reset(table, as_of)
     table_format = output.table_format
+    is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
+    if table == _HISTORY:
+        from kafkalog.command_line.groups.history_table import HistoryInput, write_history
+
+        request = HistoryInput(paths, groups, as_of, is_committed, processes)
+        write_history(request, output, verbose=verbose)
+        return
     printed_columns(group_tables.group_columns(table, verbose=verbose))
     # Nothing that is read refers to itself, and to look for it takes a sixth of the time.
     gc.disable()
@@ -137,55 +174,120 @@ def groups(
     requested = _requested(sources, groups)
     if not groups:
         group_notes.note_zookeeper(logs)
-    is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
+    views = LocalViews(paths, logs, processes_for(bytes_in(logs), processes))
+    question = LagQuestion(now_ms, as_of, is_committed, offsets_retention * 60_000)
     if table == _LIST:
         group_tables.write_names(sources, requested, table_format)
     elif table == _STATE:
         group_tables.write_states(sources, requested, table_format)
     elif table == _MEMBERS:
         group_tables.write_members(sources, requested, table_format, verbose=verbose)
+    elif table == _RESUME:
+        _write_resume(views, sources, requested, question, reset, table_format)
     else:
-        rows = lag_rows(
-            sources,
-            [place for place in sources.commits.keys() | sources.assigned if place[0] in requested],
-            as_of=as_of,
-            now_ms=now_ms,
-            read_committed=is_committed,
-            processes=processes_for(bytes_in(logs), processes),
-        )
-        found = sorted(rows, key=lambda row: (row.group.group_id, row.topic, row.partition))
-        if table == _WHY:
-            reasons = _why(paths, sources, requested, found, processes_for(size, processes))
-            group_tables.write_why(reasons, table_format)
-        elif table == _LAGGING:
-            group_tables.write_lagging(sources, found, table_format, verbose=verbose)
-        else:
-            group_tables.write_offsets(sources, requested, found, table_format, verbose=verbose)
-        group_notes.note_rows(
-            found, lambda: deleted_topics(paths, logs), as_of, clocks=verbose or table == _LAGGING
-        )
+        _write_lags(views, sources, requested, question, table, table_format, verbose=verbose)
     if place is not None:
-        question = LagQuestion(now_ms, as_of, is_committed, offsets_retention * 60_000)
-        _save_lag(place, LocalViews(paths, logs, reading.processes), question, groups)
+        _save_lag(place, views, question, groups)
+
+
+def _write_lags(
+    views: LocalViews,
+    sources: GroupSources,
+    groups: Collection[GroupKey],
+    question: LagQuestion,
+    table: str,
+    table_format: str,
+    *,
+    verbose: bool,
+) -> None:
+    """Write one of the tables about the lag of groups, and what it cannot show."""
+    from kafkalog.command_line.groups import group_notes, group_tables
+    from kafkalog.command_line.groups.group_sources import deleted_topics
+    from kafkalog.command_line.groups.lag_rows import lag_rows
+
+    as_of = question.as_of_ms
+    rows = lag_rows(
+        sources,
+        [place for place in sources.commits.keys() | sources.assigned if place[0] in groups],
+        as_of=as_of,
+        now_ms=question.now_ms,
+        read_committed=question.read_committed,
+        processes=views.processes,
+    )
+    found = sorted(rows, key=lambda row: (row.group.group_id, row.topic, row.partition))
+    if table == _WHY:
+        reasons = _why(views.log_dirs, sources, groups, found, views.processes)
+        group_tables.write_why(reasons, table_format)
+    elif table == _LAGGING:
+        group_tables.write_lagging(sources, found, table_format, verbose=verbose)
+    else:
+        group_tables.write_offsets(sources, groups, found, table_format, verbose=verbose)
+    group_notes.note_rows(
+        found,
+        lambda: deleted_topics(views.log_dirs, sources.logs),
+        as_of,
+        clocks=verbose or table == _LAGGING,
+    )
+
+
+def _write_resume(
+    views: LocalViews,
+    sources: GroupSources,
+    groups: Collection[GroupKey],
+    question: LagQuestion,
+    reset: OffsetReset,
+    table_format: str,
+) -> None:
+    """Write where consumers of groups continue."""
+    from kafkalog.command_line.groups.resume_table import write_resume
+    from kafkalog.questions.group_resume import ResumeRequest
+    from kafkalog.views.local_views import cluster_metadata
+
+    metadata = cluster_metadata(views.log_dirs, sources.logs, None)
+    leaders = {
+        (topic, partition): broker
+        for topic in {topic for _, (topic, _) in sources.commits.keys() | sources.assigned}
+        for partition, broker in metadata.leaders_of(topic).items()
+    }
+    request = ResumeRequest(reset, question.now_ms, leaders, question.read_committed)
+    write_resume(views, sources, groups, request, table_format)
+
+
+def _refuse_reset(table: str, as_of: int | None) -> None:
+    """Raise ConflictingOptionsError for --resume at a past time, of which logs do not say how they
+    would start, and for --auto-offset-reset without --resume."""
+    if table == _RESUME and as_of is not None:
+        raise ConflictingOptionsError("--as-of", "--resume")
+    source = click.get_current_context().get_parameter_source("reset")
+    if table != _RESUME and source is not click.core.ParameterSource.DEFAULT:
+        raise RefusedOptionError("--auto-offset-reset", "only with --resume")
 
 
 def _chosen_table(
-    table: str, why: Sequence[str], groups: Sequence[str], *, all_groups: bool, verbose: bool
+    table: str,
+    named: Mapping[str, Sequence[str]],
+    groups: Sequence[str],
+    *,
+    all_groups: bool,
+    verbose: bool,
 ) -> tuple[str, Sequence[str]]:
-    """Return which table is printed, and of which groups. Raises ConflictingOptionsError."""
-    given = {"--why": why, "--all-groups": all_groups, "--group": groups}
+    """Return which table is printed, and of which groups; `named` are the groups that an option of
+    a table names. Raises ConflictingOptionsError."""
+    given: dict[str, Sequence[str] | bool] = {f"--{name}": it for name, it in named.items()}
+    given |= {"--all-groups": all_groups, "--group": groups}
     if len(chosen := [name for name, value in given.items() if value]) > 1:
         raise ConflictingOptionsError(*chosen[:2])
-    if why:
-        table, groups = _WHY, why
-    if verbose and table in (_LIST, _STATE, _WHY):
+    for name, names in named.items():
+        if names:
+            table, groups = name, names
+    if verbose and table in (_LIST, _STATE, _WHY, _RESUME):
         raise ConflictingOptionsError("--verbose", f"--{table}")
     return table, groups
 
 
 def _refuse_output(output: AnswerOutput, table: str) -> None:
     """Raise ConflictingOptionsError for --output-dir with a table that no job writes."""
-    if output.output_dir and table not in (_DESCRIBE, _LAGGING):
+    if output.output_dir and table not in (_DESCRIBE, _LAGGING, _HISTORY):
         raise ConflictingOptionsError("--output-dir", f"--{table}")
 
 
@@ -194,11 +296,10 @@ def _save_lag(
 ) -> None:
     """Write the table of job consumer-lag."""
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
-    from kafkalog.questions.lag import LagRows, facts_of_logs
+    from kafkalog.questions.lag import ConsumerLag, LagSettings
 
-    chosen = ChosenNames(frozenset(groups))
-    rows = LagRows(views, facts_of_logs(views, question.as_of_ms), question, chosen)
-    name_tables([place.replace(_TABLE, rows)])
+    settings = LagSettings(question, ChosenNames(frozenset(groups)))
+    name_tables([place.replace(_TABLE, ConsumerLag(views, settings).rows)])
 
 
 def _why(

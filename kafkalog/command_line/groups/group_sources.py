@@ -26,7 +26,7 @@ from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, HAS_OPE
 from kafkalog.inspection.groups.complete_from import complete_from, first_timestamp_ms
 from kafkalog.inspection.logs.missing_records import MissingRecords, note_missing_records
 from kafkalog.inspection.logs.replica_facts import best_logs
-from kafkalog.inspection.metadata.current_topics import find_logs
+from kafkalog.inspection.start.doubled_partitions import find_logs_once
 from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE
@@ -92,7 +92,7 @@ class GroupSources:
 def logs_with_groups(log_dirs: Sequence[str]) -> list[PartitionLog]:
     """Return all logs under the paths. Raises LogDirError if there is no partition of
     `__consumer_offsets`."""
-    logs = find_logs(log_dirs, strict=False)
+    logs = find_logs_once(log_dirs)
     refuse_without_groups(log_dirs, logs)
     return logs
 

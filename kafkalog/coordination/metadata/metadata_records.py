@@ -50,7 +50,7 @@ def apply(image: MetadataImage, record: MetadataRecord) -> list[Change]:
     try:
         return [change for change in effect(image, record.value) if change.old != change.new]
     except ContradictionError as error:
-        image.remarks.append(Remark(record.offset, record.name, str(error)))
+        image.remarks.append(Remark(record.offset, record.name, str(error), True))
         return []
 
 
@@ -63,6 +63,9 @@ def image_of(records: Iterable[MetadataRecord]) -> MetadataImage:
 
 
 def _topic(image: MetadataImage, value: Values) -> Iterator[Change]:
+    known = image.id_of_topic(value["name"])
+    if known is not None:
+        raise ContradictionError(f"there is a topic {value['name']} already, of the id {known}")
     yield image.put("topic", (value["topicId"],), {"topic": value["name"]})
 
 
@@ -78,6 +81,7 @@ def _remove_topic(image: MetadataImage, value: Values) -> Iterator[Change]:
 
 def _partition(image: MetadataImage, value: Values) -> Iterator[Change]:
     replicas = value["replicas"]
+    image.existing("topic", value["topicId"])
     row = {
         "leader": value["leader"],
         "leader_epoch": value["leaderEpoch"],

@@ -71,10 +71,12 @@ class Refusal:
 class SeenRecords:
     """The record types of `__cluster_metadata` that a start reads, each with the highest version
     that a reader must know, and the offset of the first record that needs it, None in a snapshot.
-    `names` has those that are known."""
+    `names` has those that are known. `unreadable` has the offset of the first record that no
+    release can read, and why."""
 
     versions: dict[int, tuple[int, int | None]] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
+    unreadable: tuple[int | None, str] | None = None
 
     def add(self, offset: int | None, record_type: int, version: int, name: str | None) -> None:
         """Take a record."""

@@ -77,7 +77,8 @@ class MatchedRecord:
 class SegmentSearch:
     """What was looked through; `records` are not control records. `found` are the newest matches,
     `matches` is how many there are; offsets are from `first_offset` up to, not including,
-    `end_offset`, of sound batches."""
+    `end_offset`, of sound batches. `endings` are what a broker leaves at the end of its last file
+    when it stops while writing: no damage, and no records either."""
 
     size: int
     first_offset: int | None = None
@@ -86,6 +87,7 @@ class SegmentSearch:
     matches: int = 0
     found: list[MatchedRecord] = field(default_factory=list)
     damages: list[FaultyRange] = field(default_factory=list)
+    endings: list[FaultyRange] = field(default_factory=list)
 
 
 def wanted_records(key: bytes | None, contained: bytes | None) -> RecordFilter:
@@ -160,16 +162,23 @@ def _sizes(records: pa.RecordBatch) -> LongArray:
 
 
 def searched_records(
-    search: SegmentSearch, batches: SegmentBatches, records: RecordColumns, *, is_last: bool
+    search: SegmentSearch,
+    batches: SegmentBatches,
+    records: RecordColumns,
+    *,
+    is_last: bool,
+    on_chunk: Callable[[LongArray], None] = lambda _: None,
 ) -> Iterator[tuple[pa.RecordBatch, LongArray]]:
     """Yield the records of a segment that are not control records and those that are, if `records`
     has them, each time with the batch table that they are of; `search` is the account of it. The
-    columns include "isControl". `is_last`: it is the last segment of its log."""
+    columns include "isControl". `is_last`: it is the last segment of its log. `on_chunk` gets each
+    batch table when its records were read."""
     for chunk in batches.chunks():
         for batch in records.batches(chunk):
             search.records += len(batch) - (pc.sum(batch.column(IS_CONTROL)).as_py() or 0)
             yield batch, chunk.table
         _note(search, chunk, search.size, is_last=is_last)
+        on_chunk(chunk.table)
 
 
 def _missing(
@@ -212,8 +221,8 @@ def _note(search: SegmentSearch, chunk: Chunk, size: int, *, is_last: bool) -> N
     for row in table[table[:, column.FAULT] != 0].tolist():
         ends_log = is_last and row[column.POSITION] + row[column.SIZE] == size
         damage = faulty_range(row, chunk.unreadable, ends_log=ends_log)
-        if damage.severity > Severity.INFORMATION:
-            search.damages.append(damage)
+        is_damage = damage.severity > Severity.INFORMATION
+        (search.damages if is_damage else search.endings).append(damage)
 
 
 def judged_records(log: PartitionLog, found: Sequence[MatchedRecord]) -> list[MatchedRecord]:

@@ -89,23 +89,12 @@ def copied_file(entry: InputEntry, path: str, *, hashes: bool) -> WrittenFile:
             if hashes or is_remote(entry.path):
                 copy.copy(0, source.size)
             else:
-                _copy_within_kernel(entry.path, path, source.size)
+                target.append_range(entry.path, 0, source.size)
             target.flush(os.fsync)
         finally:
             target.close()
     _keep_times(entry, path)
     return WrittenFile(entry, path, entry.size, *copy.checksums)
-
-
-def _copy_within_kernel(source: str, path: str, size: int) -> None:
-    """Copy a file as cp does: a file system that can shares the blocks."""
-    with open(source, "rb") as old, open(path, "r+b") as new:
-        left = size
-        while left:
-            copied = os.copy_file_range(old.fileno(), new.fileno(), left)
-            if copied == 0:
-                raise LogDirError(f"{source}: shorter than it was a moment ago: stop the broker")
-            left -= copied
 
 
 def erased_file(search: FileSearch, path: str, *, hashes: bool) -> WrittenFile:
@@ -133,13 +122,13 @@ def _write_erased(
     done = 0
     for position, offsets in by_batch.items():
         copy.copy(done, position)
-        batch = _batch_at(source, position)
-        copy.replace(batch, _left_of(batch, offsets, end_offset))
+        batch = batch_at(source, position)
+        copy.replace(batch, left_of_batch(batch, offsets, end_offset))
         done = position + len(batch)
     copy.copy(done, source.size)
 
 
-def _left_of(batch: bytes, offsets: frozenset[int], end_offset: int | None) -> bytes:
+def left_of_batch(batch: bytes, offsets: frozenset[int], end_offset: int | None) -> bytes:
     """Return a batch without records, and with what keeps the end of the log where it was."""
     left = without_records(batch, offsets)
     last = None if end_offset is None else end_offset - 1
@@ -148,7 +137,8 @@ def _left_of(batch: bytes, offsets: frozenset[int], end_offset: int | None) -> b
     return left
 
 
-def _batch_at(source: InputFile, position: int) -> bytes:
+def batch_at(source: InputFile, position: int) -> bytes:
+    """Return the batch at a position of a file."""
     head = source.read(position, V2_HEADER_BYTES)
     size = LOG_OVERHEAD + int.from_bytes(head[8:LOG_OVERHEAD], "big")
     return source.read(position, size)

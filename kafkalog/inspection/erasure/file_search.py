@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,12 @@ from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.errors import CorruptDataError, UnsupportedFormatError
-from kafkalog.format.batch_header import DELETE_HORIZON_BIT, NO_VALUE
+from kafkalog.format.batch_header import DELETE_HORIZON_BIT, NO_VALUE, V2_HEADER_BYTES
+from kafkalog.format.faults import Fault
 from kafkalog.inspection.dump.record_search import SegmentSearch, searched_records
 from kafkalog.inspection.erasure.identifiers import Identifier
 from kafkalog.inspection.erasure.input_files import InputEntry
+from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
 from kafkalog.inspection.erasure.record_matching import Decoder, RecordMatcher, everywhere
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.storage.files.files import InputFile
@@ -133,7 +135,9 @@ def search_file(entry: InputEntry, wanted: Wanted) -> FileSearch:
             return _searched(entry, file, wanted)
     except (CorruptDataError, UnsupportedFormatError) as error:
         whole = Unsearched(0, entry.size, str(error))
-        return FileSearch(entry, entry.size, unsearched=(whole,))
+        return FileSearch(
+            entry, entry.size, unsearched=tuple(_with_traces(entry.path, [whole], wanted))
+        )
 
 
 def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
@@ -146,10 +150,15 @@ def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
     records = RecordColumns(options, tuple(names), {})
     search = SegmentSearch(size=file.size)
     parts: list[Hits] = []
+    unread: list[Unsearched] = []
     names_found: dict[str, None] = {}
     is_last = entry.next_base_offset is None and not entry.is_tiered
     batches = SegmentBatches(FileWindow(file), options)
-    for batch, table in searched_records(search, batches, records, is_last=is_last):
+
+    def note(table: LongArray) -> None:
+        unread.extend(_unread_payloads(table))
+
+    for batch, table in searched_records(search, batches, records, is_last=is_last, on_chunk=note):
         mask = matcher.matches(batch)
         if mask.any():
             found = batch.filter(pa.array(mask))
@@ -167,7 +176,7 @@ def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
         matcher.undecoded,
         len(hits) if internal else 0,
         tuple(names_found)[:_MOST_NAMES],
-        tuple(_unsearched(search)),
+        tuple(_with_traces(entry.path, [*_unsearched(search), *unread], wanted)),
     )
 
 
@@ -211,3 +220,32 @@ def _unsearched(search: SegmentSearch) -> Iterator[Unsearched]:
     for damage in search.damages:
         words = f"{damage.fault.label}: {damage.detail}"
         yield Unsearched(damage.position, damage.length, words, damage.expected_offset)
+    for ending in search.endings:
+        # Zeros at the end are room that a broker took in advance.
+        if ending.fault is not Fault.ZEROS:
+            words = f"{ending.fault.label}: {ending.detail}; a broker that starts cuts it off"
+            yield Unsearched(ending.position, ending.length, words, ending.expected_offset)
+
+
+def _with_traces(path: str, places: Sequence[Unsearched], wanted: Wanted) -> Iterator[Unsearched]:
+    """Yield places that were not searched; their reasons say where the plain bytes of an identifier
+    are in them."""
+    needles = plain_needles(wanted.identifiers) if places else []
+    for each in places:
+        found = first_position(path, needles, [(each.position, each.position + each.size)])
+        if found is None:
+            yield each
+        else:
+            why = f"{each.why}; the bytes of an identifier are at position {found}"
+            yield replace(each, why=why)
+
+
+def _unread_payloads(table: LongArray) -> Iterator[Unsearched]:
+    """Yield the sound batches that announce no record and have bytes where records are."""
+    is_empty = (table[:, column.FAULT] == 0) & (table[:, column.MAGIC] == 2)
+    is_empty &= table[:, column.RECORDS_COUNT] == 0
+    for row in table[is_empty & (table[:, column.SIZE] > V2_HEADER_BYTES)].tolist():
+        size = row[column.SIZE] - V2_HEADER_BYTES
+        words = "bytes after the header of a batch that announces no record"
+        position = row[column.POSITION] + V2_HEADER_BYTES
+        yield Unsearched(position, size, words, row[column.BASE_OFFSET])

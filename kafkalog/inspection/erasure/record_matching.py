@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from kafkalog.columns.arrays import integers
 from kafkalog.columns.jit.compiled import BoolArray
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
+from kafkalog.inspection.erasure.plain_bytes import spellings
 from kafkalog.inspection.erasure.value_paths import ValuePath, is_value, number_of
 
 # Decodes a value into what JSON has: objects, lists, texts, numbers. Raises ValueError for one that
@@ -21,6 +23,8 @@ Decoder = Callable[[bytes], Any]
 # How a JSON value, or white space before one, begins.
 _JSON_STARTS = pa.array([bytes([each]) for each in b'{["-0123456789tfn \t\r\n'], pa.binary())
 _BACKSLASH = b"\\"
+# Of a number that is not written as a plain one, such as 1.7e1.
+_EXPONENT = r"[0-9][eE][-+]?[0-9]"
 
 
 class RecordMatcher:
@@ -35,6 +39,7 @@ class RecordMatcher:
         self._keys = pa.array(sorted(_values(identifiers, Kind.KEY)), pa.binary())
         self._headers = {(each.name, each.value) for each in _of(identifiers, Kind.HEADER)}
         self._texts = sorted(_values(identifiers, Kind.TEXT))
+        self._spellings = sorted({each for text in self._texts for each in spellings(text)})
         self._paths: dict[str, set[str]] = {}
         for each in _of(identifiers, Kind.VALUE_PATH):
             self._paths.setdefault(each.name, set()).add(each.value.decode())
@@ -55,7 +60,7 @@ class RecordMatcher:
             found |= _bools(pc.is_in(records.column("key"), value_set=self._keys))
         if self._headers:
             found |= self._with_headers(records.column("headers"))
-        for text in self._texts:
+        for text in self._spellings:
             found |= _with_text(records, text)
         if self._paths:
             found |= self._with_values(records.column("value"))
@@ -77,11 +82,9 @@ class RecordMatcher:
 
     def _with_values(self, column: pa.Array) -> BoolArray:
         found = np.zeros(len(column), dtype=np.bool_)
-        # A text is in a value as it is, or with escapes. A number can be written in several ways.
-        has_number = any(number_of(text) is not None for text in self._texts_of_paths())
-        is_json = _bools(pc.is_in(pc.binary_slice(column, 0, 1), value_set=_JSON_STARTS))
+        is_json = _like_json(column)
         is_given = _bools(pc.is_valid(column))
-        candidates = is_given if has_number else is_given & self._possible(column)
+        candidates = is_given & self._possible(column)
         others = is_given & ~is_json
         if not self._decoders:
             self.undecoded += int(others.sum())
@@ -97,10 +100,16 @@ class RecordMatcher:
         return (text for texts in self._paths.values() for text in texts)
 
     def _possible(self, column: pa.Array) -> BoolArray:
-        """Return which values can have one of the texts somewhere."""
+        """Return which JSON values can have one of the texts somewhere: as it is, with escapes, or
+        as a number that is written with an exponent."""
         possible = np.zeros(len(column), dtype=np.bool_)
-        for text in {_BACKSLASH, *(each.encode() for each in self._texts_of_paths())}:
+        texts = {*self._texts_of_paths()}
+        numbers = {text for text in texts if number_of(text) is not None}
+        plain = (texts - numbers) | {_digits(text) for text in numbers}
+        for text in {_BACKSLASH, *(each.encode() for each in plain)}:
             possible |= _bools(pc.match_substring(column, text))
+        if numbers:
+            possible |= _bools(pc.match_substring_regex(column, _EXPONENT))
         return possible
 
     def _has_value(self, data: bytes) -> bool:
@@ -131,6 +140,32 @@ def _bools(mask: pa.Array) -> BoolArray:
     """Return a mask, false where it is null."""
     filled: BoolArray = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
     return filled
+
+
+def _like_json(column: pa.Array) -> BoolArray:
+    """Return which values can be JSON in UTF-8: by how they begin, and as they are text. What is
+    compressed or encoded otherwise may begin like JSON by chance."""
+    like = _bools(pc.is_in(pc.binary_slice(column, 0, 1), value_set=_JSON_STARTS))
+    like &= ~_bools(pc.match_substring(column, b"\0"))
+    try:
+        column.cast(pa.string())
+    except pa.ArrowInvalid:
+        for row in np.flatnonzero(like).tolist():
+            like[row] = _is_utf8(column[row].as_py())
+    return like
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _digits(number: str) -> str:
+    """Return what a JSON number without an exponent has in it if it equals this one."""
+    return format(Decimal(number).normalize().copy_abs(), "f")
 
 
 def _with_text(records: pa.RecordBatch, text: bytes) -> BoolArray:

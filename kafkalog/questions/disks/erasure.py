@@ -24,6 +24,7 @@ from kafkalog.inspection.erasure.erased_files import (
 )
 from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file
 from kafkalog.inspection.erasure.input_files import InputEntry, Part, input_files
+from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import flush_directory, make_directories
 from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
@@ -63,13 +64,15 @@ class ErasureRequest:
 @dataclass(frozen=True)
 class Erasure:
     """What was searched: a search for each log file, and the other files. `skipped` are log files
-    of topics that were not asked for."""
+    of topics that were not asked for; `traces` are files that are not searched as logs, with the
+    position where the plain bytes of an identifier first are."""
 
     request: ErasureRequest
     searches: Sequence[FileSearch]
     beside: Sequence[InputEntry]
     skipped: Sequence[InputEntry]
     left_out: Sequence[InputEntry]
+    traces: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def totals(self) -> ErasureTotals:
@@ -77,10 +80,29 @@ class Erasure:
         return ErasureTotals.of(self.searches)
 
     @property
+    def unknown(self) -> Sequence[InputEntry]:
+        """The files that are not searched, and that can have records."""
+        return [each for each in self.left_out if each.can_have_records]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything was searched that can have records."""
+        return self.totals.is_complete and not self.unknown
+
+    @property
     def entries(self) -> Iterator[InputEntry]:
         """The files that a new directory has."""
         yield from (each.entry for each in self.searches)
         yield from (*self.skipped, *self.beside)
+
+    def why_not(self, entry: InputEntry) -> str:
+        """Return why a file is not searched, and whether an identifier's bytes are in it."""
+        why = entry.why or "not a log: an index, a checkpoint or the like"
+        return f"{why}; {self.trace_words(entry)}" if entry.path in self.traces else why
+
+    def trace_words(self, entry: InputEntry) -> str:
+        """Return where an identifier's bytes are in a file that is not searched as a log."""
+        return f"the bytes of an identifier are at position {self.traces[entry.path]}"
 
     def topic_rows(self) -> list[Row]:
         """Return a row per topic."""
@@ -111,7 +133,9 @@ class Erasure:
 
     def words(self) -> str:
         """Return one line: what was found, and how much of the input that holds for."""
-        return self.totals.words()
+        if not self.unknown:
+            return self.totals.words()
+        return f"{self.totals.words()}; NOT SEARCHED: {counted(len(self.unknown), 'file')}"
 
     def notes(self) -> Iterator[str]:
         """Yield lines about what is not erased, or was not searched."""
@@ -125,7 +149,10 @@ class Erasure:
             topics = sorted({each.topic or "?" for each in self.skipped})
             yield f"not searched, as not asked for: {first_names(topics, _MOST_NAMED)}"
         for each in self.left_out:
-            yield f"not searched: {each.path}: {each.why}"
+            yield f"not searched: {each.path}: {self.why_not(each)}"
+        for each in self.beside:
+            if each.path in self.traces:
+                yield f"{each.path}: stays as it is, {self.trace_words(each)}"
         for search in self.searches:
             for place in search.unsearched:
                 yield (
@@ -273,7 +300,26 @@ def search_files(
         [entry for entry in entries if entry.part in (Part.INDEX, Part.BESIDE)],
         [entry for entry in logs if not request.has_topic(entry.topic)],
         [entry for entry in entries if entry.part is Part.LEFT_OUT],
+        _traces(request, entries, processes),
     )
+
+
+def _traces(
+    request: ErasureRequest, entries: Sequence[InputEntry], processes: int | None
+) -> dict[str, int]:
+    """Return where the plain bytes of identifiers are in files that are not searched as logs.
+    Indexes of segments have offsets, times and positions only. Rule: F1260."""
+    needles = plain_needles(request.wanted.identifiers)
+    others = [
+        each for each in entries if each.part in (Part.BESIDE, Part.LEFT_OUT) and each.is_file
+    ]
+
+    def searched(entry: InputEntry) -> Iterator[tuple[str, int | None]]:
+        yield entry.path, first_position(entry.path, needles)
+
+    count = processes_for(sum(entry.size for entry in others), processes)
+    found = in_order(searched, others, processes=count)
+    return {path: position for path, position in found if position is not None}
 
 
 def refuse_running_brokers(entries: Iterable[InputEntry]) -> None:

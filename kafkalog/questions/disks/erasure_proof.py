@@ -29,6 +29,8 @@ LIMITS = (
     "It holds for the files and bytes that are listed as searched, and for no others.",
     "Copies that consumers, connectors and other clusters have made are not in it.",
     "The inputs were only read: they still have the records, until somebody deletes them.",
+    "Bytes that no program reads as part of a record, such as comments in compressed data, are "
+    "not searched.",
     "Snapshots of file systems and volumes, and worn blocks of SSDs, may hold deleted bytes.",
     "Sizes of tiered segments in __remote_log_metadata are those before.",
     "A batch keeps its offsets, its producer and the time of its first record; one without records "
@@ -109,7 +111,8 @@ def _totals(erasure: Erasure) -> dict[str, int]:
         *("files", "bytes", "records", "matches", "erased", "held", "tombstones", "mentions"),
         *("undecoded", "unsearched_bytes"),
     )
-    return {name: getattr(totals, name) for name in names}
+    found = {name: getattr(totals, name) for name in names}
+    return {**found, "unsearched_files": len(erasure.unknown)}
 
 
 def _without_names(row: Row) -> dict[str, Any]:
@@ -161,12 +164,13 @@ def _other_file(written: WrittenFile, target: tuple[str, str]) -> dict[str, Any]
 
 def _not_searched(erasure: Erasure) -> Iterator[dict[str, Any]]:
     for each in erasure.left_out:
-        yield {"file": each.path, "bytes": each.size, "why": each.why, "is_in_output": False}
+        why = erasure.why_not(each)
+        yield {"file": each.path, "bytes": each.size, "why": why, "is_in_output": False}
     for each in erasure.skipped:
         why = "a topic that was not asked for"
         yield {"file": each.path, "bytes": each.size, "why": why, "is_in_output": True}
     for each in erasure.beside:
-        why = "not a log: an index, a checkpoint or the like"
+        why = erasure.why_not(each)
         yield {"file": each.path, "bytes": each.size, "why": why, "is_in_output": True}
 
 
@@ -184,7 +188,8 @@ class Verification:
     @property
     def has_findings(self) -> bool:
         """Whether a record was found, or the files are not those of the proof."""
-        found = self.erasure is not None and bool(self.erasure.totals.matches)
+        erasure = self.erasure
+        found = erasure is not None and (erasure.totals.erased > 0 or not erasure.is_complete)
         return found or bool(self.changed or self.missing)
 
     def words(self) -> str:

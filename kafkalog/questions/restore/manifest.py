@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -77,6 +77,9 @@ def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -
         "not_exact": [*not_exact(found)],
     }
     if files is not None:
+        manifest["suppressed"] = [
+            {"topic": topic, **asdict(each)} for topic, each in found.left_out_persons
+        ]
         manifest["files"] = files
     return manifest
 
@@ -145,6 +148,17 @@ def not_exact(found: Restored) -> Iterator[str]:
     for left in plan.left_out:
         if not left.is_chosen:
             yield f"{left.topic} is left out: {left.reason}"
+    for topic, suppressed in found.left_out_persons:
+        if suppressed.undecoded:
+            yield (
+                f"{topic}: {suppressed.undecoded} values are not JSON, and --suppress looks for "
+                "values at a path: they were kept"
+            )
+        if suppressed.unsearched:
+            yield (
+                f"{topic}: {suppressed.unsearched} bytes could not be searched for --suppress, and "
+                "were kept"
+            )
     for partition, groups in found.groups.items():
         if groups.doubtful:
             yield (
@@ -191,9 +205,20 @@ def _of_transactions(plan: RestorePlan) -> Iterator[str]:
         )
 
 
-def file_facts(views: Views, target: str) -> dict[str, FileFacts]:
+def bytes_below(target: str) -> int:
+    """Return the size of all files below a directory."""
+    return sum(
+        os.path.getsize(os.path.join(directory, name))
+        for directory, _, names in os.walk(target)
+        for name in names
+    )
+
+
+def file_facts(
+    views: Views, target: str, on_done: Callable[[int], None] = lambda size: None
+) -> dict[str, FileFacts]:
     """Return size and CRC-32C of every file below a directory, the manifest apart, by its path
-    there."""
+    there. `on_done` is called with the size of each."""
     paths = sorted(
         os.path.relpath(os.path.join(directory, name), target)
         for directory, _, names in os.walk(target)
@@ -204,7 +229,11 @@ def file_facts(views: Views, target: str) -> dict[str, FileFacts]:
     def facts(path: str) -> Iterator[tuple[str, FileFacts]]:
         yield path, _facts(os.path.join(target, path))
 
-    return dict(views.tasks(facts, paths))
+    found = {}
+    for path, each in views.tasks(facts, paths):
+        found[path] = each
+        on_done(each["bytes"])
+    return found
 
 
 def _facts(path: str) -> FileFacts:
@@ -228,13 +257,18 @@ def read_manifest(path: str) -> dict[str, Any]:
     return manifest
 
 
-def differences(views: Views, target: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+def differences(
+    views: Views,
+    target: str,
+    manifest: Mapping[str, Any],
+    on_done: Callable[[int], None] = lambda size: None,
+) -> Iterator[str]:
     """Yield how the files of a directory differ from those that its manifest names. Raises
     LogDirError where the manifest names none."""
     files = manifest.get("files")
     if not isinstance(files, dict):
         raise LogDirError("the manifest is that of a plan: it names no files")
-    found = file_facts(views, target)
+    found = file_facts(views, target, on_done)
     for path in sorted(files.keys() | found.keys()):
         if path not in found:
             yield f"{path} is missing"

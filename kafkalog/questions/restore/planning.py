@@ -11,11 +11,13 @@ from functools import cached_property
 
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.errors import LogDirError
+from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, coordinator_records
 from kafkalog.questions.restore.metadata import RestoredMetadata
 from kafkalog.questions.restore.nodes import Node
 from kafkalog.questions.restore.partition_files import Ending
-from kafkalog.questions.restore.partition_plans import PartitionPlan, PlanTask, plan_partition
+from kafkalog.questions.restore.partition_planning import plan_partition
+from kafkalog.questions.restore.partition_plans import PartitionPlan, PlanTask
 from kafkalog.questions.restore.sources import PartitionKey, Sources
 from kafkalog.questions.restore.transactions import (
     EndedTransaction,
@@ -44,7 +46,8 @@ _NEVER_MS = 2**63 - 1
 class RestoreRequest:
     """What is restored: the cluster as of `as_of_ms`, on `nodes`. `is_topic_chosen` and
     `is_group_chosen` select by name. Topics in `latest_topics` are not cut at the moment, nor is
-    any with `is_uncut`: there are the disks of one node, and the moment is their end."""
+    any with `is_uncut`: there are the disks of one node, and the moment is their end. Records of
+    `suppression` are left out."""
 
     as_of_ms: int
     nodes: Sequence[Node]
@@ -59,6 +62,7 @@ class RestoreRequest:
     is_group_chosen: Callable[[str], bool] = lambda group: True
     latest_topics: Sequence[str] = ()
     is_uncut: bool = False
+    suppression: Suppression | None = None
 
     @property
     def cut_ms(self) -> int:
@@ -105,6 +109,11 @@ class RestorePlan:
             if plan.covered_ms is None or plan.covered_ms < as_of
         ]
 
+    @property
+    def bytes_to_write(self) -> int:
+        """Bytes that are copied, on all nodes."""
+        return self.request.replication * sum(each.bytes for each in self.plans)
+
     @cached_property
     def ends(self) -> dict[tuple[str, int], int]:
         """Where each log that is copied ends, by topic and partition, markers included."""
@@ -116,14 +125,29 @@ class RestorePlan:
     def _end(self, plan: PartitionPlan) -> int:
         return plan.cut
 
+    @cached_property
+    def _ids(self) -> dict[str, str]:
+        """The ids of the topics by name."""
+        return {row["topic"]: key[0] for key, row in self.image.tables["topic"].items()}
+
+    def leader_of(self, topic: str, partition: int) -> Node:
+        """Return the node that leads a partition."""
+        return self.nodes_of(self._ids[topic], partition)[0]
+
     def nodes_of(self, topic_id: str, partition: int) -> Sequence[Node]:
         """Return the nodes that a partition is on, its leader first."""
         return self.metadata.placed[topic_id, partition]
 
 
-def plan_restore(views: Views, sources: Sources, request: RestoreRequest) -> RestorePlan:
-    """Return the plan. Raises LogDirError for a moment that no disk covers, and where no metadata
-    of that time is left."""
+def plan_restore(
+    views: Views,
+    sources: Sources,
+    request: RestoreRequest,
+    on_done: Callable[[int], None] = lambda size: None,
+) -> RestorePlan:
+    """Return the plan. `on_done` is called with the number of bytes of the copies that were looked
+    at. Raises LogDirError for a moment that no disk covers, and where no metadata of that time is
+    left."""
     _refuse_uncovered(sources, request)
     copy = sources.copy_at(request.as_of_ms)
     metadata = RestoredMetadata(
@@ -140,7 +164,10 @@ def plan_restore(views: Views, sources: Sources, request: RestoreRequest) -> Res
     image = metadata.image
     topics = {key[0]: row["topic"] for key, row in image.tables["topic"].items()}
     wanted, empty, left_out = _wanted(sources, request, topics, image)
-    plans = list(views.tasks(plan_partition, wanted))
+    plans = []
+    for task, found in zip(wanted, views.tasks(plan_partition, wanted), strict=True):
+        plans.append(found)
+        on_done(task.size)
     rewritten = [plan for plan in plans if plan.topic in REWRITTEN_TOPICS]
     records = _records(sources, rewritten)
     _cut_by_records(rewritten, records, request)
@@ -190,8 +217,11 @@ def _wanted(
     """Return the partitions to plan; those that begin empty, with their topic ids; and what is left
     out."""
     tasks, empty, left_out = [], [], []
+    partitions = defaultdict(list)
+    for key in image.tables["partition"]:
+        partitions[key[0]].append(key[1])
     for topic_id, topic in topics.items():
-        numbers = [key[1] for key in image.tables["partition"] if key[0] == topic_id]
+        numbers = partitions[topic_id]
         is_rewritten = topic in REWRITTEN_TOPICS
         if not is_rewritten and not request.is_topic_chosen(topic):
             left_out.append(LeftOut(topic, topic_id, "not chosen", is_chosen=True))

@@ -69,6 +69,8 @@ def _changes(found: Restored) -> Iterator[str]:
     left = [each.topic for each in plan.left_out]
     if left:
         yield f"  left out: {first_names(sorted(left), _MOST_NAMES)}; the manifest says why"
+    for topic, suppressed in found.left_out_persons:
+        yield f"  suppressed: {counted(suppressed.records, 'record')} of topic {topic}"
     if plan.empty:
         names = [f"{topic}-{number}" for topic, number, _ in plan.empty]
         yield f"  begin empty: {first_names(names, _MOST_NAMES)}"

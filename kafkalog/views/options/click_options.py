@@ -81,6 +81,18 @@ def paths_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def connect_topic_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --connect-topic, received as `connect_topics`."""
+    return click.option(
+        "--connect-topic",
+        "connect_topics",
+        metavar="TOPIC",
+        multiple=True,
+        help="A topic with the offsets of Kafka Connect's source connectors (offset.storage.topic) "
+        "under another name than connect-offsets; repeatable.",
+    )(function)
+
+
 def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument TABLE, received as `directory`, and --catalog and --table in its place."""
     add_table = click.option("--table", metavar="NAME", help="A table of the catalog.")

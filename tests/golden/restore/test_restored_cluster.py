@@ -71,11 +71,6 @@ def restore(inputs: list[Path], *arguments: str) -> Result:
 
 
 @pytest.fixture(scope="module")
-def inputs(unpacked: Unpacked) -> list[Path]:
-    return sorted((unpacked("restore44.logs") / "snapshots").glob("*/data"))
-
-
-@pytest.fixture(scope="module")
 def restored(inputs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Restored:
     directory = tmp_path_factory.mktemp("restored") / "cluster"
     result = restore(inputs, "--as-of", AS_OF, "--to", str(directory))

@@ -339,8 +339,7 @@ def _check(request: ErasureRequest, processes: int | None, output: _Output) -> E
 
     with _searched(request, listed_files(request), processes) as erasure:
         output.write(erasure)
-        totals = erasure.totals
-        has_findings = bool(totals.matches) or not totals.is_complete
+        has_findings = bool(erasure.totals.matches) or not erasure.is_complete
         return output.end(f"{erasure.words()}; nothing is written", has_findings=has_findings)
 
 
@@ -378,7 +377,7 @@ def _erase(
             _write_proof(erasure, written, (scratch, target), proof_request, files)
     totals = erasure.totals
     verdict = f"{counted(totals.erased, 'record')} erased: {erasure.words()}; written: {target}"
-    return output.end(verdict, has_findings=not totals.is_complete)
+    return output.end(verdict, has_findings=not erasure.is_complete)
 
 
 def _write_proof(
