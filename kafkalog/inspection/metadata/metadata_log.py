@@ -6,12 +6,11 @@ damaged batch counts: what it did is not known. Rules: docs/format.md F764 and F
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import integers
 from kafkalog.columns.batches import batch_table as column
@@ -153,9 +152,9 @@ class MetadataLog:
     def entries(self, offset: int) -> Iterator[MetadataEntry]:
         """Yield the records from `offset` on. Raises as `batches` does."""
         if offset >= self.start_offset:
-            for entry in self._sound_entries(offset):
-                yield entry
-                offset = entry.offset + 1
+            offset, is_all = yield from self._sound_entries(offset)
+            if is_all:
+                return
         batches = self.batches(offset)
         error: CorruptDataError | None = None
         is_ended = False
@@ -175,9 +174,10 @@ class MetadataLog:
             if error is not None:
                 raise error
 
-    def _sound_entries(self, offset: int) -> Iterator[MetadataEntry]:
+    def _sound_entries(self, offset: int) -> Generator[MetadataEntry, None, tuple[int, bool]]:
         """Yield the records from `offset` on by the compiled reader, up to the first chunk that
-        has anything odd: the reader of batches says what that is."""
+        has anything odd: the reader of batches says what that is. Return the next offset, and
+        whether nothing is left."""
         expected = offset
         for segment in self.log.segments:
             if segment.next_base_offset is not None and segment.next_base_offset <= expected:
@@ -190,15 +190,17 @@ class MetadataLog:
                 for chunk in SegmentBatches(FileWindow(file), options).chunks():
                     found = [] if _is_odd(chunk) else [*columns.batches(chunk)]
                     if _is_odd(chunk):
-                        return
+                        return expected, False
                     for rows in found:
-                        rows = rows.filter(pc.greater_equal(rows.column("offset"), expected))
+                        first = int(np.searchsorted(integers(rows.column("offset")), expected))
+                        rows = rows.slice(first)
                         offsets = integers(rows.column("offset"))
                         if (offsets != np.arange(expected, expected + len(rows))).any():
-                            return
+                            return expected, False
                         expected += len(rows)
                         values = (rows.column(name).to_pylist() for name in _COLUMNS)
                         yield from _decoded([*map(_Stored, *values)])
+        return expected, True
 
 
 def _is_odd(chunk: Chunk) -> bool:
