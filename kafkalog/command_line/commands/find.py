@@ -1,4 +1,4 @@
-"""`kafkalog find`: find records by key, value or time, and show what was searched."""
+"""`kafkalog find`: find records by key, value, time or size, and show what was searched."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ _FOUND = (
     *("topic", "partition", "offset", "timestamp_ms", "value_size", "visibility", "position"),
     "file",
 )
+# With --largest the bytes of key and value come before the file.
+_LARGEST = (*_FOUND[:-1], "record_size", "file")
 _SEARCHED = (
     *("topic", "partition", "first_offset", "end_offset", "log_start", "segments", "bytes"),
     *("records", "matches", "damaged_ranges", "damaged_bytes", "is_compacted"),
@@ -42,6 +44,7 @@ Examples:
   kafkalog find /data/kafka --topic orders --key customer-17
   kafkalog find /data/kafka --topic orders --key hex:00000011 --partitioner java
   kafkalog find /data/kafka --topic orders --value-contains 4711 --limit 5
+  kafkalog find /data/kafka --largest 10
   kafkalog find /data/kafka --from-time 2026-11-21T12:00:00Z --until-time 2026-11-21T12:01:00Z
 """
 
@@ -87,6 +90,12 @@ Examples:
     "here.",
 )
 @click.option(
+    "--largest",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Print the N largest records in place of the last ones, by the bytes of key and value.",
+)
+@click.option(
     "--limit",
     metavar="N",
     type=click.IntRange(min=1),
@@ -109,17 +118,19 @@ def find(
     schema_registry: str | None,
     partitioner: str | None,
     partition_count: int | None,
+    largest: int | None,
     limit: int,
     table_format: str,
     processes: int | None,
 ) -> ExitCode:
-    """Find records by key, value or time, and show what was searched."""
+    """Find records by key, value, time or size, and show what was searched."""
     from kafkalog.command_line.dump.request import bytes_given, timestamps_given
     from kafkalog.command_line.find_search import FindRequest, logs_to_search, search
     from kafkalog.inspection.erasure.identifiers import Kind, of_option
     from kafkalog.inspection.erasure.registered_values import registered_values
 
-    every = ("type", *_FOUND, *_SEARCHED, *_DAMAGED) if table_format == "json" else _FOUND
+    names = _FOUND if largest is None else _LARGEST
+    every = ("type", *names, *_SEARCHED, *_DAMAGED) if table_format == "json" else names
     printed_columns(tuple(dict.fromkeys(every)))
     refuse_inverted_times(from_ms, until_ms)
     request = FindRequest(
@@ -136,11 +147,12 @@ def find(
         by_partitioner=partitioner is not None,
         partition_count=partition_count,
         limit=limit,
+        largest=largest,
     )
-    if not request.names_records and request.timestamps is None:
+    if not request.names_records and request.timestamps is None and largest is None:
         raise click.UsageError(
-            "Missing option '--key', '--value-contains', '--header', '--value-path', '--from-time' "
-            "or '--until-time'."
+            "Missing option '--key', '--value-contains', '--header', '--value-path', "
+            "'--from-time', '--until-time' or '--largest'."
         )
     if schema_registry is not None and value_path is None:
         raise RefusedOptionError("--schema-registry", "only with --value-path")
@@ -151,17 +163,17 @@ def find(
     result = search(logs_to_search(paths, request), request, processes=processes)
     if table_format == "json":
         tables = (
-            ("found", _FOUND, result.found),
+            ("found", names, result.found),
             ("searched", _SEARCHED, result.searched),
             ("damage", _DAMAGED, result.damages),
         )
-        for kind, names, rows in tables:
+        for kind, columns, rows in tables:
             typed = [(kind, *row) for row in rows]
-            write_table(("type", *names), typed, "json")
+            write_table(("type", *columns), typed, "json")
     elif result.found or table_format == "csv":
         is_text = table_format != "csv"
         rows = [_for_people(row) for row in result.found] if is_text else result.found
-        write_table(_FOUND, rows, table_format, texts=_TEXTS)
+        write_table(names, rows, table_format, texts=_TEXTS)
     return ExitCode.DONE if result.matches else ExitCode.FINDINGS
 
 

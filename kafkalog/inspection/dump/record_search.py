@@ -5,16 +5,16 @@ Rule: docs/command-line.md F587.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import integers
+from kafkalog.columns.arrays import binaries, integers
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.fault_details import (
     FaultyRange,
@@ -60,8 +60,9 @@ class Visibility(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MatchedRecord:
-    """A record that was looked for; `value_size` is None for a tombstone, `batch` is the row of its
-    batch in the batch table. `judged_records` finds out what became of its transaction."""
+    """A record that was looked for; `value_size` is None for a tombstone, `size` is that of key and
+    value, `batch` is the row of its batch in the batch table. `judged_records` finds out what
+    became of its transaction."""
 
     offset: int
     timestamp_ms: int
@@ -70,6 +71,7 @@ class MatchedRecord:
     visibility: Visibility
     path: str
     batch: LongArray
+    size: int = 0
 
 
 @dataclass
@@ -89,6 +91,15 @@ class SegmentSearch:
     found: list[MatchedRecord] = field(default_factory=list)
     damages: list[FaultyRange] = field(default_factory=list)
     endings: list[FaultyRange] = field(default_factory=list)
+
+
+class ReadRecords(NamedTuple):
+    """Which records are looked at: those with these times, all without any; control records too if
+    wanted; with their headers if something is looked for in these."""
+
+    timestamps: TimestampRange | None = None
+    control_records: bool = False
+    headers: bool = False
 
 
 def wanted_records(key: bytes | None, contained: bytes | None) -> RecordFilter:
@@ -111,28 +122,55 @@ def search_segment(
     file: InputFile,
     wanted: RecordFilter,
     most: int,
+    reads: ReadRecords,
     *,
-    timestamps: TimestampRange | None = None,
-    with_control_records: bool = False,
-    with_headers: bool = False,
+    by_size: bool = False,
 ) -> SegmentSearch:
-    """Look through a segment, its checksums checked; of the matches, which have `timestamps` if any
-    are given, the newest `most` are kept."""
+    """Look through a segment, its checksums checked; of the matches the newest `most` are kept, or
+    the largest if `by_size`."""
     search = SegmentSearch(size=file.size)
-    options = replace(SegmentOptions.of(segment), timestamps=timestamps)
-    columns = (*_COLUMNS, "headers") if with_headers else _COLUMNS
-    records = RecordColumns(options, columns, {}, with_control_records=with_control_records)
-    newest: deque[MatchedRecord] = deque(maxlen=most)
+    options = replace(SegmentOptions.of(segment), timestamps=reads.timestamps)
+    columns = (*_COLUMNS, "headers") if reads.headers else _COLUMNS
+    records = RecordColumns(options, columns, {}, with_control_records=reads.control_records)
+    kept: list[MatchedRecord] = []
     batches = SegmentBatches(FileWindow(file), options)
     is_last = segment.next_base_offset is None
     for batch, table in searched_records(search, batches, records, is_last=is_last):
-        for found in _found(wanted(batch), log.log_start, segment.path, table):
-            search.matches += 1
-            newest.append(found)
+        matches = wanted(batch)
+        search.matches += len(matches)
+        # Only so many can be kept of one batch.
+        chosen = (
+            _largest_rows(matches, most) if by_size else matches.slice(max(len(matches) - most, 0))
+        )
+        kept += _found(chosen, log.log_start, segment.path, table)
+        if by_size:
+            kept.sort(key=largest_first)
+        kept = kept[:most] if by_size else kept[-most:]
     missing = _missing(log, segment, file.size, batches.next_offset)
     search.damages += [missing] if missing else []
-    search.found = list(newest)
+    search.found = kept
     return search
+
+
+def largest_first(record: MatchedRecord) -> tuple[int, int]:
+    """Return what records are sorted by, the largest first."""
+    return -record.size, record.offset
+
+
+def _largest_rows(records: pa.RecordBatch, most: int) -> pa.RecordBatch:
+    sizes = _sizes(records)
+    if len(sizes) <= most:
+        return records
+    rows = np.argpartition(sizes, len(sizes) - most)[-most:]
+    return records.take(pa.array(np.sort(rows)))
+
+
+def _sizes(records: pa.RecordBatch) -> LongArray:
+    """Return the bytes of key and value of each record."""
+    lengths = [
+        np.diff(binaries(records.column(name))[1]).astype(np.int64) for name in ("key", "value")
+    ]
+    return lengths[0] + lengths[1]
 
 
 def searched_records(
@@ -174,11 +212,12 @@ def _found(
         return
     sizes = pc.binary_length(records.column("value")).to_pylist()
     numbers = [integers(records.column(name)).tolist() for name in _COLUMNS[:3]]
-    for offset, timestamp_ms, position, size in zip(*numbers, sizes, strict=True):
+    whole = _sizes(records).tolist()
+    for offset, timestamp_ms, position, size, of_record in zip(*numbers, sizes, whole, strict=True):
         row = int(np.searchsorted(table[:, column.POSITION], position))
         batch = table[row].copy()
         seen = Visibility.DELETED if offset < log_start else Visibility.VISIBLE
-        yield MatchedRecord(offset, timestamp_ms, position, size, seen, path, batch)
+        yield MatchedRecord(offset, timestamp_ms, position, size, seen, path, batch, of_record)
 
 
 def _note(search: SegmentSearch, chunk: Chunk, size: int, *, is_last: bool) -> None:

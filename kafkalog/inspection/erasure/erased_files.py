@@ -28,6 +28,7 @@ from kafkalog.inspection.erasure.file_search import FileSearch
 from kafkalog.inspection.erasure.input_files import InputEntry
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import OutputFile, write_file
+from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
 from kafkalog.storage.files.uris import is_remote
 
 _PIECE_BYTES = 4 * 1024 * 1024
@@ -79,7 +80,8 @@ class _Copy:
         self._before = hashlib.sha256() if hashes else None
         # Until a batch is written again both files are the same, and so are their checksums.
         self._after: Any = None
-        self._by_kernel = not hashes and not is_remote(source.path)
+        is_as_stored = not is_remote(source.path) and tiered_manifest_path(source.path) is None
+        self._by_kernel = is_as_stored and not hashes
         self.rewritten: list[Rewritten] = []
 
     def copy(self, start: int, end: int) -> None:
@@ -95,16 +97,11 @@ class _Copy:
             self._target.append(data)
 
     def _copy_within_kernel(self, start: int, end: int) -> None:
-        path, size = self._source.path, self._target.size
+        size = self._target.size
         try:
-            with open(path, "rb") as file:
-                self._target.append_range(file.fileno(), start, end - start)
-        except EOFError as error:
-            words = f"{path}: shorter than it was a moment ago: stop the broker"
-            raise LogDirError(words) from error
+            self._target.append_range(self._source.path, start, end)
         except OSError:
-            # A disk that does not give everything back, or file systems that cannot: the other way
-            # works, or its error is the right one.
+            # A disk that does not give everything back: the other way does what it can.
             self._by_kernel = False
             self.copy(start + self._target.size - size, end)
 
@@ -172,13 +169,13 @@ def _write_erased(
     done = 0
     for position, offsets in by_batch.items():
         copy.copy(done, position)
-        batch = _batch_at(source, position)
-        copy.replace(position, batch, _left_of(batch, offsets, end_offset))
+        batch = batch_at(source, position)
+        copy.replace(position, batch, left_of_batch(batch, offsets, end_offset))
         done = position + len(batch)
     copy.copy(done, source.size)
 
 
-def _left_of(batch: bytes, offsets: frozenset[int], end_offset: int | None) -> bytes:
+def left_of_batch(batch: bytes, offsets: frozenset[int], end_offset: int | None) -> bytes:
     """Return a batch without records, and with what keeps the end of the log where it was."""
     left = without_records(batch, offsets)
     last = None if end_offset is None else end_offset - 1
@@ -187,7 +184,8 @@ def _left_of(batch: bytes, offsets: frozenset[int], end_offset: int | None) -> b
     return left
 
 
-def _batch_at(source: InputFile, position: int) -> bytes:
+def batch_at(source: InputFile, position: int) -> bytes:
+    """Return the batch at a position of a file."""
     head = source.read(position, V2_HEADER_BYTES)
     size = LOG_OVERHEAD + int.from_bytes(head[8:LOG_OVERHEAD], "big")
     return source.read(position, size)

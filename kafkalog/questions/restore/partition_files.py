@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,7 +36,10 @@ from kafkalog.format.side_files.producer_snapshot import (
     write_producer_snapshot,
 )
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, write_marker
-from kafkalog.questions.restore.partition_plans import PartitionPlan, Piece, SegmentPlan, kept_rows
+from kafkalog.inspection.erasure.suppression import Suppression
+from kafkalog.questions.restore.copied_bytes import PieceCopies, Suppressed
+from kafkalog.questions.restore.log_walk import kept_rows
+from kafkalog.questions.restore.partition_plans import PartitionPlan, SegmentPlan
 from kafkalog.storage.files.files import read_bytes
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, SegmentFile
 from kafkalog.storage.recovery.framing import Frame
@@ -44,7 +47,8 @@ from kafkalog.storage.recovery.producer_state import ProducerState
 from kafkalog.storage.recovery.segment_recovery import add_to_producers
 from kafkalog.storage.writing.log_writer import BatchInMemory
 
-_COPY_BYTES = 64 * 1024 * 1024
+# As large as brokers make a segment.
+_PART_BYTES = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +63,37 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """A partition to write into the log directory `target`. With `reuses_offsets` the log goes on
-    at the cut."""
+    """Segments of a partition to write into its directory below the log directory `target`: those
+    that `plan` has. `is_last` says that the log ends with them. It goes on at
+    `next_offset` at the earliest. Records of `suppression` are left out."""
 
     plan: PartitionPlan
     endings: Sequence[Ending]
     target: str
     as_of_ms: int
+    is_last: bool = True
     links: bool = False
-    reuses_offsets: bool = False
+    next_offset: int = 0
+    suppression: Suppression | None = None
+
+    def parts(self) -> Iterator[WriteTask]:
+        """Yield the task in parts of about a GiB, which can be written at the same time."""
+        part: list[SegmentPlan] = []
+        size = 0
+        for segment in self.plan.segments:
+            if part and size + segment.size > _PART_BYTES:
+                yield replace(self, plan=replace(self.plan, segments=part), is_last=False)
+                part, size = [], 0
+            part.append(segment)
+            size += segment.size
+        yield replace(self, plan=replace(self.plan, segments=part))
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenPartition:
     """What the checkpoints and the manifest say of a partition. A broker verifies the log from
-    `recovery_point` on when it starts."""
+    `recovery_point` on when it starts. `is_whole` is False for a part of its segments, `bytes` are
+    those that were copied."""
 
     topic: str
     partition: int
@@ -82,79 +102,66 @@ class WrittenPartition:
     recovery_point: int
     cleaner: int | None
     bytes: int
+    suppressed: Suppressed = field(default_factory=Suppressed)
+    is_whole: bool = True
 
 
 def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
-    """Write the directory of a partition, and yield what was written. Raises OSError."""
+    """Write segments of a partition into its directory, after the last ones also what else is in
+    it, and yield what was written. Raises OSError."""
     plan = task.plan
     directory = os.path.join(task.target, plan.name)
-    os.mkdir(directory)
-    end = _Ending(task)
-    segments = plan.segments
-    for number, segment in enumerate(segments):
-        is_last = number == len(segments) - 1
-        _copy_segment(directory, segment, task, is_last=is_last)
+    copies = PieceCopies(task.suppression)
+    for number, segment in enumerate(plan.segments):
+        is_last = task.is_last and number == len(plan.segments) - 1
+        _copy_segment(directory, segment, task, copies, is_last=is_last)
         if not plan.is_united:
             _copy_producers(directory, plan, segment.base_offset)
         _write_aborted(directory, segment, plan)
-    recovery_point = segments[-1].base_offset if segments else plan.start
-    end.write(directory, has_segments=bool(segments))
-    epochs = plan.epochs
-    if not epochs and end.next_offset > plan.start:
-        epochs = [EpochStart(end.epoch, plan.start)]
-    _write(directory, LEADER_EPOCHS, write_leader_epochs(epochs).encode())
-    _write(directory, PARTITION_METADATA, write_topic_id(plan.topic_id).encode())
+    size = sum(each.size for each in plan.segments)
+    start = plan.segments[-1].base_offset if plan.segments else plan.start
     cleaned = plan.log.log_dir.cleaner_checkpoints.get(plan.key)
     yield WrittenPartition(
         plan.topic,
         plan.partition,
         plan.start,
-        end.next_offset,
-        recovery_point,
+        _write_end(directory, task) if task.is_last else start,
+        start,
         None if cleaned is None or plan.is_united else min(cleaned, plan.cut),
-        plan.bytes,
+        size,
+        copies.found,
+        task.is_last,
     )
 
 
-def _copy_segment(directory: str, segment: SegmentPlan, task: WriteTask, *, is_last: bool) -> None:
+def _write_end(directory: str, task: WriteTask) -> int:
+    """Write what comes after the cut, and the files beside segments; return the log end."""
+    plan = task.plan
+    end = _Ending(task)
+    end.write(directory, has_segments=bool(plan.segments))
+    epochs = plan.epochs
+    if not epochs and end.next_offset > plan.start:
+        epochs = [EpochStart(end.epoch, plan.start)]
+    _write(directory, LEADER_EPOCHS, write_leader_epochs(epochs).encode())
+    _write(directory, PARTITION_METADATA, write_topic_id(plan.topic_id).encode())
+    return end.next_offset
+
+
+def _copy_segment(
+    directory: str, segment: SegmentPlan, task: WriteTask, copies: PieceCopies, *, is_last: bool
+) -> None:
     stem = os.path.join(directory, f"{segment.base_offset:020d}")
     target = f"{stem}.log"
     # A broker appends to the last segment: a link would change the input.
     whole = segment.whole_path
-    if task.links and whole is not None and not is_last:
+    before = copies.found.records
+    if task.links and whole is not None and not is_last and task.suppression is None:
         os.link(whole, target)
     else:
-        copy_pieces(segment.pieces, target)
-    if is_last or whole is None or not _copied_indexes(whole, segment, stem):
+        copies.copy(segment.pieces, target, segment.next_offset if is_last else None)
+    is_changed = is_last or copies.found.records > before
+    if is_changed or whole is None or not _copied_indexes(whole, segment, stem):
         _write_indexes(segment, stem)
-
-
-def copy_pieces(pieces: Sequence[Piece], target: str) -> None:
-    """Copy bytes of files into a new file, one piece after the other; a file system that can share
-    them does. The time of the last change is that of the first file. Raises OSError."""
-    with open(target, "xb") as written:
-        for piece in pieces:
-            with open(piece.path, "rb") as read:
-                position = piece.start
-                while position < piece.end:
-                    size = min(piece.end - position, _COPY_BYTES)
-                    position += _copy(read.fileno(), written.fileno(), position, size, piece.path)
-    if pieces:
-        found = os.stat(pieces[0].path)
-        os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
-
-
-def _copy(read: int, written: int, position: int, size: int, source: str) -> int:
-    """Copy some bytes to the end of a file and return how many."""
-    try:
-        count = os.copy_file_range(read, written, size, position)
-    except OSError:
-        # Not between these file systems.
-        data = os.pread(read, size, position)
-        count = os.write(written, data)
-    if not count:
-        raise OSError(None, "the file became shorter while it was read", source)
-    return count
 
 
 def _copied_indexes(whole: str, segment: SegmentPlan, stem: str) -> bool:
@@ -163,7 +170,7 @@ def _copied_indexes(whole: str, segment: SegmentPlan, stem: str) -> bool:
     source = whole.removesuffix(".log")
     try:
         offsets, times = read_bytes(f"{source}.index"), read_bytes(f"{source}.timeindex")
-    except OSError:
+    except (OSError, CorruptDataError):
         return False
     if not _is_sound(offsets, times, segment):
         return False
@@ -193,7 +200,8 @@ def _write_indexes(segment: SegmentPlan, stem: str) -> None:
     offsets: list[OffsetEntry] = []
     times: list[TimeEntry] = []
     latest = TimeEntry(-1, base)
-    written = SegmentFile(f"{stem}.log", base, None, segment.size, stem)
+    path = f"{stem}.log"
+    written = SegmentFile(path, base, None, os.path.getsize(path), stem)
     names = [column.LAST_OFFSET, column.SIZE, column.MAX_TIMESTAMP]
     for rows in kept_rows(written, segment.next_offset):
         for last_offset, size, max_ms in rows[:, names].tolist():
@@ -255,14 +263,14 @@ class _Ending:
 
     @property
     def _goes_on(self) -> bool:
-        return not self._task.reuses_offsets and self._task.plan.old_end > self.base_offset
+        return self._task.next_offset > self.base_offset
 
     def write(self, directory: str, *, has_segments: bool) -> None:
         """Write the last segment, if one is needed, and the producers at the end."""
         plan = self._task.plan
         batches: list[bytes] = []
         if self._goes_on:
-            batches += self._without_records(plan.old_end)
+            batches += self._without_records(self._task.next_offset)
         producers = ProducerState(plan.producers)
         aborted = []
         for each in self._task.endings:

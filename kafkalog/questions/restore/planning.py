@@ -11,11 +11,13 @@ from functools import cached_property
 
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.errors import LogDirError
+from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, coordinator_records
 from kafkalog.questions.restore.metadata import RestoredMetadata
 from kafkalog.questions.restore.nodes import Node
 from kafkalog.questions.restore.partition_files import Ending
-from kafkalog.questions.restore.partition_plans import PartitionPlan, PlanTask, plan_partition
+from kafkalog.questions.restore.partition_planning import plan_partition
+from kafkalog.questions.restore.partition_plans import PartitionPlan, PlanTask
 from kafkalog.questions.restore.sources import PartitionKey, Sources
 from kafkalog.questions.restore.transactions import (
     EndedTransaction,
@@ -34,17 +36,24 @@ from kafkalog.storage.names import (
     TRANSACTION_STATE,
 )
 from kafkalog.views.engine import Views
+from kafkalog.words import time_text
 
 # Their logs are recreated. The metadata of tiered storage names objects of the old bucket.
 REWRITTEN_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, REMOTE_LOG_METADATA)
 _NEVER_MS = 2**63 - 1
+# What the cluster can have written, and how often it can have elected leaders, after the copies
+# were made: clients know of it.
+UNSEEN_OFFSETS = 1_000_000
+_UNSEEN_EPOCHS = 1000
 
 
 @dataclass(frozen=True)
 class RestoreRequest:
-    """What is restored: the cluster as of `as_of_ms`, on `nodes`. `is_topic_chosen` and
+    """What is restored: the cluster as of `as_of_ms`, on `nodes`. Logs go on `offset_gap` offsets
+    after the end of the copies, unless `reuses_offsets`: at the cut. `is_topic_chosen` and
     `is_group_chosen` select by name. Topics in `latest_topics` are not cut at the moment, nor is
-    any with `is_uncut`: there are the disks of one node, and the moment is their end."""
+    any with `is_uncut`: there are the disks of one node, and the moment is their end. Records of
+    `suppression` are left out."""
 
     as_of_ms: int
     nodes: Sequence[Node]
@@ -54,11 +63,13 @@ class RestoreRequest:
     links: bool = False
     creates_missing: bool = False
     reuses_offsets: bool = False
+    offset_gap: int = UNSEEN_OFFSETS
     keeps_retention: bool = False
     is_topic_chosen: Callable[[str], bool] = lambda topic: True
     is_group_chosen: Callable[[str], bool] = lambda group: True
     latest_topics: Sequence[str] = ()
     is_uncut: bool = False
+    suppression: Suppression | None = None
 
     @property
     def cut_ms(self) -> int:
@@ -105,6 +116,11 @@ class RestorePlan:
             if plan.covered_ms is None or plan.covered_ms < as_of
         ]
 
+    @property
+    def bytes_to_write(self) -> int:
+        """Bytes that are copied, on all nodes."""
+        return self.request.replication * sum(each.bytes for each in self.plans)
+
     @cached_property
     def ends(self) -> dict[tuple[str, int], int]:
         """Where each log that is copied ends, by topic and partition, markers included."""
@@ -116,14 +132,29 @@ class RestorePlan:
     def _end(self, plan: PartitionPlan) -> int:
         return plan.cut
 
+    @cached_property
+    def _ids(self) -> dict[str, str]:
+        """The ids of the topics by name."""
+        return {row["topic"]: key[0] for key, row in self.image.tables["topic"].items()}
+
+    def leader_of(self, topic: str, partition: int) -> Node:
+        """Return the node that leads a partition."""
+        return self.nodes_of(self._ids[topic], partition)[0]
+
     def nodes_of(self, topic_id: str, partition: int) -> Sequence[Node]:
         """Return the nodes that a partition is on, its leader first."""
         return self.metadata.placed[topic_id, partition]
 
 
-def plan_restore(views: Views, sources: Sources, request: RestoreRequest) -> RestorePlan:
-    """Return the plan. Raises LogDirError for a moment that no disk covers, and where no metadata
-    of that time is left."""
+def plan_restore(
+    views: Views,
+    sources: Sources,
+    request: RestoreRequest,
+    on_done: Callable[[int], None] = lambda size: None,
+) -> RestorePlan:
+    """Return the plan. `on_done` is called with the number of bytes of the copies that were looked
+    at. Raises LogDirError for a moment that no disk covers, and where no metadata of that time is
+    left."""
     _refuse_uncovered(sources, request)
     copy = sources.copy_at(request.as_of_ms)
     metadata = RestoredMetadata(
@@ -138,9 +169,13 @@ def plan_restore(views: Views, sources: Sources, request: RestoreRequest) -> Res
         keeps_retention=request.keeps_retention,
     )
     image = metadata.image
+    _refuse_nothing(image, request)
     topics = {key[0]: row["topic"] for key, row in image.tables["topic"].items()}
     wanted, empty, left_out = _wanted(sources, request, topics, image)
-    plans = list(views.tasks(plan_partition, wanted))
+    plans = []
+    for task, found in zip(wanted, views.tasks(plan_partition, wanted), strict=True):
+        plans.append(found)
+        on_done(task.size)
     rewritten = [plan for plan in plans if plan.topic in REWRITTEN_TOPICS]
     records = _records(sources, rewritten)
     _cut_by_records(rewritten, records, request)
@@ -180,7 +215,14 @@ def _refuse_uncovered(sources: Sources, request: RestoreRequest) -> None:
     if request.as_of_ms > latest:
         raise LogDirError(
             f"no disk covers that moment: the last record of the cluster's metadata is of "
-            f"{latest} ms"
+            f"{time_text(latest)}"
+        )
+
+
+def _refuse_nothing(image: MetadataImage, request: RestoreRequest) -> None:
+    if not image.tables["topic"]:
+        raise LogDirError(
+            f"the cluster had no topic at {time_text(request.as_of_ms)}: nothing is to be restored"
         )
 
 
@@ -190,8 +232,11 @@ def _wanted(
     """Return the partitions to plan; those that begin empty, with their topic ids; and what is left
     out."""
     tasks, empty, left_out = [], [], []
+    partitions = defaultdict(list)
+    for key in image.tables["partition"]:
+        partitions[key[0]].append(key[1])
     for topic_id, topic in topics.items():
-        numbers = [key[1] for key in image.tables["partition"] if key[0] == topic_id]
+        numbers = partitions[topic_id]
         is_rewritten = topic in REWRITTEN_TOPICS
         if not is_rewritten and not request.is_topic_chosen(topic):
             left_out.append(LeftOut(topic, topic_id, "not chosen", is_chosen=True))
@@ -295,7 +340,8 @@ def _with_limits(
 def leader_epochs(
     sources: Sources, plans: Sequence[PartitionPlan], image: MetadataImage
 ) -> dict[PartitionKey, int]:
-    """Return the leader epoch of each partition: above every one that any copy has. Partitions of
+    """Return the leader epoch of each partition: above every one that any copy has, and those that
+    the cluster can have had since. Partitions of
     the transaction coordinators have one epoch, above all of them, which goes into markers."""
     found: dict[PartitionKey, int] = {}
     for each in (image, *sources.images):
@@ -311,7 +357,7 @@ def leader_epochs(
     }
     highest = max((epoch for key, epoch in found.items() if key[0] in states), default=0)
     return {
-        key: (highest if key[0] in states else epoch) + 1
+        key: (highest if key[0] in states else epoch) + _UNSEEN_EPOCHS
         for key, epoch in found.items()
         if key in image.tables["partition"]
     }

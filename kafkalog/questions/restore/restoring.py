@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from kafkalog.format.records import Record
 from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.questions.node_start import FoundNodes, NodeRequest, node_answers
 from kafkalog.questions.recovery import Recovery, RecoveryRequest, recovery_plan
+from kafkalog.questions.restore.copied_bytes import Suppressed
 from kafkalog.questions.restore.groups import (
     Entry,
     GroupSettings,
@@ -32,7 +33,6 @@ from kafkalog.questions.restore.nodes import (
     write_checkpoints,
 )
 from kafkalog.questions.restore.partition_files import WriteTask, WrittenPartition, write_partition
-from kafkalog.questions.restore.partition_plans import PartitionPlan
 from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.transactions import state_values
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -54,6 +54,21 @@ class Restored:
     groups: dict[int, RestoredGroups] = field(default_factory=dict)
     entries: dict[tuple[str, int], list[Entry]] = field(default_factory=dict)
     written: dict[int, list[WrittenPartition]] = field(default_factory=dict)
+    suppressed: dict[str, Suppressed] = field(default_factory=dict)
+
+    @property
+    def left_out_persons(self) -> list[tuple[str, Suppressed]]:
+        """What `--suppress` has found, by topic."""
+        nothing = Suppressed()
+        return [pair for pair in sorted(self.suppressed.items()) if pair[1] != nothing]
+
+    def add(self, node: Node, part: WrittenPartition) -> None:
+        """Take note of what was written on a node."""
+        if part.is_whole:
+            self.written.setdefault(node.node_id, []).append(part)
+        # Each node that a partition is on leaves out the same.
+        if self.plan.leader_of(part.topic, part.partition) is node:
+            self.suppressed.setdefault(part.topic, Suppressed()).add(part.suppressed)
 
 
 def restored(plan: RestorePlan) -> Restored:
@@ -87,19 +102,19 @@ def _add_coordinators(found: Restored) -> None:
             found.entries[each.key] = restored_share_states(records, each.cut, ends, settings)
 
 
-def write_restored(views: Views, found: Restored, target: str) -> None:
-    """Write all files below an empty directory that no reader sees yet. Raises OSError."""
+def write_restored(
+    views: Views, found: Restored, target: str, on_done: Callable[[int], None]
+) -> None:
+    """Write all files below an empty directory that no reader sees yet. `on_done` is called with
+    the number of bytes that were copied. Raises OSError."""
     plan = found.plan
     for node in plan.request.nodes:
         os.makedirs(os.path.join(target, node.log_directory))
-    tasks = [
-        (node, _write_task(plan, each, os.path.join(target, node.log_directory)))
-        for each in plan.plans
-        for node in plan.nodes_of(each.topic_id, each.partition)
-    ]
+    tasks = [*_write_tasks(plan, target)]
     results = views.tasks(write_partition, [task for _, task in tasks])
     for (node, _), written in zip(tasks, results, strict=True):
-        found.written.setdefault(node.node_id, []).append(written)
+        found.add(node, written)
+        on_done(written.bytes)
     _write_coordinators(found, target)
     for node in plan.request.nodes:
         log_directory = os.path.join(target, node.log_directory)
@@ -111,13 +126,20 @@ def write_restored(views: Views, found: Restored, target: str) -> None:
             file.write(text)
 
 
-def _write_task(plan: RestorePlan, each: PartitionPlan, target: str) -> WriteTask:
+def _write_tasks(plan: RestorePlan, target: str) -> Iterator[tuple[Node, WriteTask]]:
+    """Make the directories of partitions, and yield what is to be written into each."""
     request = plan.request
-    return WriteTask(
-        *(each, plan.endings.get(each.key, []), target, request.as_of_ms),
-        links=request.links,
-        reuses_offsets=request.reuses_offsets,
-    )
+    for each in plan.plans:
+        for node in plan.nodes_of(each.topic_id, each.partition):
+            log_directory = os.path.join(target, node.log_directory)
+            os.mkdir(os.path.join(log_directory, each.name))
+            task = WriteTask(
+                *(each, plan.endings.get(each.key, []), log_directory, request.as_of_ms),
+                links=request.links,
+                next_offset=0 if request.reuses_offsets else each.old_end + request.offset_gap,
+                suppression=request.suppression,
+            )
+            yield from ((node, part) for part in task.parts())
 
 
 def _node_settings(plan: RestorePlan) -> NodeSettings:
@@ -151,7 +173,7 @@ def _write_coordinators(found: Restored, target: str) -> None:
             with open(path, "x", encoding="utf-8") as file:
                 file.write(write_topic_id(topic_id))
             written = WrittenPartition(topic, number, start, end, start, None, 0)
-            found.written.setdefault(node.node_id, []).append(written)
+            found.add(node, written)
 
 
 def _write_log(

@@ -23,7 +23,12 @@ from kafkalog.storage.files.files import list_directory
 from kafkalog.storage.log_dir.listed_logs import listed_log
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CLUSTER_METADATA, partition_name
-from kafkalog.storage.partition_log import PartitionLog, topic_id, without_checkpoints
+from kafkalog.storage.partition_log import (
+    PartitionLog,
+    segment_sizes,
+    topic_id,
+    without_checkpoints,
+)
 
 # A partition of one incarnation of a topic: the topic's id, and the number.
 PartitionKey = tuple[str, int]
@@ -49,6 +54,15 @@ class Sources:
     unidentified: Sequence[PartitionLog]
     log_dirs: Sequence[str]
     _replays: dict[int, MetadataReplay] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all logs."""
+        return sum(
+            sum(segment_sizes(copy.log.segments))
+            for copies in self.copies.values()
+            for copy in copies
+        )
 
     @cached_property
     def best(self) -> MetadataCopy:

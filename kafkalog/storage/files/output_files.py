@@ -23,6 +23,10 @@ Flush = Callable[[int], None]
 # File systems that keep the names in directories by themselves answer with these.
 _NOTHING_TO_FLUSH = (errno.EBADF, errno.EINVAL, errno.ENOTSUP)
 
+# Not between these file systems, or not on this system.
+_NOT_IN_KERNEL = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
+_IN_KERNEL_BYTES = 64 * 1024 * 1024
+
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Files that are already open: by their own names, never by the target of a link.
 _OPEN_FILES = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
@@ -114,16 +118,25 @@ class OutputFile:
             raise
         self.size += len(data)
 
-    def append_range(self, source: int, position: int, size: int) -> None:
-        """Write bytes of another open file at the end, as cp does: a file system that can shares
-        their blocks. Raises EOFError where that file has become shorter."""
-        left = size
-        while left:
-            copied = os.copy_file_range(source, self._descriptor, left, position)
-            if copied == 0:
-                raise EOFError(self.path)
-            position, left = position + copied, left - copied
-            self.size += copied
+    def append_range(self, path: str, start: int, end: int) -> None:
+        """Write these bytes of another file of this machine at the end, within the kernel: a file
+        system that can shares the blocks. Raises LogDirError for a file that ends before."""
+        with open(path, "rb") as source:
+            while start < end:
+                size = min(end - start, _IN_KERNEL_BYTES)
+                try:
+                    count = os.copy_file_range(source.fileno(), self._descriptor, size, start)
+                except OSError as error:
+                    if error.errno not in _NOT_IN_KERNEL:
+                        error.filename = self.path
+                        raise
+                    data = os.pread(source.fileno(), size, start)
+                    self.append(data)
+                    count, self.size = len(data), self.size - len(data)
+                if not count:
+                    raise LogDirError(f"{path}: shorter than it was a moment ago: stop the broker")
+                start += count
+                self.size += count
 
     def flush(self, flush: Flush) -> None:
         """Force what was written to disk. Raises OSError with the file's path."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kafkalog.command_line.terminal import print_note, print_text
+from kafkalog.command_line.terminal import print_note, print_text, progress_bar
 from kafkalog.errors import LogDirError, OptionError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -139,10 +139,23 @@ class _NodesType(click.ParamType[tuple[_Place, ...]]):
     help="Let logs go on where they were cut: what was read beyond it has other records then.",
 )
 @click.option(
+    "--offset-gap",
+    metavar="N",
+    type=click.IntRange(0, 2**30),
+    default=1_000_000,
+    show_default=True,
+    help="Leave so many offsets after the end of the copies unused, for records that were written "
+    "after these were made.",
+)
+@click.option(
     "--link",
     "links",
     is_flag=True,
     help="Hard links to whole segments instead of copies: nothing may write to the input then.",
+)
+@shared.suppress_option(
+    "Leave out the records of the identifiers in this file, one a line, as `kafkalog erase "
+    "--identifiers` has it."
 )
 @click.option(
     "--verify",
@@ -181,7 +194,9 @@ def restore(
     create_missing: bool,
     keep_retention: bool,
     reuse_offsets: bool,
+    offset_gap: int,
     links: bool,
+    suppress: str | None,
     verify: str | None,
     manifest: str | None,
     output_format: str,
@@ -196,10 +211,12 @@ def restore(
         raise OptionError("PATH", "", "the copies of log directories, or --verify DIR")
     if target is None and not is_check:
         raise OptionError("--to", "", "the new directory, or --check for the plan")
+    from kafkalog.inspection.erasure.suppression import Suppression
     from kafkalog.questions.restore.planning import RestoreRequest, plan_restore
     from kafkalog.questions.restore.restoring import restored
     from kafkalog.questions.restore.sources import sources_of
 
+    suppression = None if suppress is None else Suppression.of_file("--suppress", suppress)
     sources = sources_of(paths)
     if target is not None:
         _refuse_target(target, sources)
@@ -212,15 +229,18 @@ def restore(
         links=links,
         creates_missing=create_missing,
         reuses_offsets=reuse_offsets,
+        offset_gap=offset_gap,
         keeps_retention=keep_retention,
         is_topic_chosen=_choice(topics, topic_pattern),
         is_group_chosen=_choice((), group_pattern),
         latest_topics=latest_topics,
         is_uncut=as_of is None and len(sources.coverage) == 1,
+        suppression=suppression,
     )
     _refuse_unknown_topics(topics, latest_topics, sources)
     with _views(processes, sources) as views:
-        found = restored(plan_restore(views, sources, request))
+        with progress_bar(sources.size, "planning") as bar:
+            found = restored(plan_restore(views, sources, request, bar.update))
         return _ended(views, found, None if is_check else target, output_format, strict=strict)
 
 
@@ -254,9 +274,12 @@ def _written(views: LocalViews, found: Restored, target: str) -> dict[str, Any]:
     from kafkalog.storage.files.whole_directory import whole_directory
 
     with whole_directory(target, os.fsync) as scratch:
-        write_restored(views, found, scratch)
+        with progress_bar(found.plan.bytes_to_write, "writing") as bar:
+            write_restored(views, found, scratch, bar.update)
         judged(found, scratch, views.processes)
-        manifest = manifest_of(found, file_facts(views, scratch))
+        with progress_bar(found.plan.bytes_to_write, "checksums") as bar:
+            facts = file_facts(views, scratch, bar.update)
+        manifest = manifest_of(found, facts)
         write_manifest(manifest, scratch)
         # Thousands of small files: at once is faster than one after the other.
         os.sync()
@@ -268,13 +291,7 @@ def _views(processes: int | None, sources: Sources) -> Iterator[LocalViews]:
     from kafkalog.views.engine import LocalViews
     from kafkalog.views.parallel import processes_for
 
-    size = sum(
-        segment.size
-        for copies in sources.copies.values()
-        for copy in copies
-        for segment in copy.log.segments
-    )
-    yield LocalViews(sources.log_dirs, [], processes_for(size, processes))
+    yield LocalViews(sources.log_dirs, [], processes_for(sources.size, processes))
 
 
 def _refuse_target(target: str, sources: Sources) -> None:
@@ -327,14 +344,15 @@ def _new_id() -> str:
 
 
 def _verified(directory: str, manifest: str | None, processes: int | None) -> ExitCode:
-    from kafkalog.questions.restore.manifest import differences, read_manifest
+    from kafkalog.questions.restore.manifest import bytes_below, differences, read_manifest
     from kafkalog.questions.restore.restoring import MANIFEST
     from kafkalog.views.engine import LocalViews
 
     path = manifest or os.path.join(directory, MANIFEST)
     content = read_manifest(path)
     views = LocalViews([directory], [], processes or 1)
-    found = [*differences(views, directory, content)]
+    with progress_bar(bytes_below(directory), "checksums") as bar:
+        found = [*differences(views, directory, content, bar.update)]
     for line in found:
         print_text(line)
     if not found:

@@ -339,3 +339,21 @@ def test_values_that_are_not_decoded_may_hide_what_is_at_a_path(
     decoded = find(log_dir, *given, "--schema-registry", schemas, "--format", "json")
     assert [row["offset"] for row in rows(decoded, "found")] == [7]
     assert rows(decoded, "searched")[0]["undecoded"] == 0
+
+
+def test_the_largest_records_are_those_that_a_consumer_received(unpacked: Unpack) -> None:
+    # F587
+    logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
+    result = find(logs, "--topic", "shop.idem", "--largest", 5, "--format", "json")
+    received = consumed(golden, "shop.idem", "read_uncommitted")
+    sizes = {row["offset"]: len(row["key"] or b"") + len(row["value"] or b"") for row in received}
+    found = rows(result, "found")
+    assert [row["record_size"] for row in found] == sorted(sizes.values(), reverse=True)[:5]
+    assert [sizes[row["offset"]] for row in found] == [row["record_size"] for row in found]
+    assert "the largest 5 of them are shown" in result.stderr
+
+
+def test_the_largest_of_a_key_can_be_found(log_dir: Path) -> None:
+    asked = ("--topic", "orders", "--key", "a", "--largest", 1, "--format", "json")
+    (row,) = rows(find(log_dir, *asked), "found")
+    assert (row["offset"], row["record_size"]) == (0, 1 + len("value-4711"))

@@ -1,0 +1,188 @@
+"""One walk through the batches of a log: where it is cut, and what of it is sound. Rules:
+docs/restore.md F1041, F1043 and F1064.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import first_offsets
+from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.format.batch_header import CONTROL_BIT, LOG_APPEND_TIME_BIT
+from kafkalog.format.faults import Fault
+from kafkalog.format.offsets import LARGEST_OFFSET
+from kafkalog.format.side_files.leader_epochs import without_end
+from kafkalog.inspection.logs.replica_facts import known_leader_epochs, sound_rows
+from kafkalog.inspection.metadata.data_facts import is_tiered
+from kafkalog.questions.restore.partition_plans import (
+    LostBytes,
+    PartitionPlan,
+    Piece,
+    PlanTask,
+    SegmentPlan,
+)
+from kafkalog.storage.partition_log import SegmentFile
+from kafkalog.storage.reading.replicas import ReplicaFacts
+
+_FOUND_DAMAGE = 100
+
+
+def new_plan(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> PartitionPlan:
+    """Return a plan from one of the copies, in which nothing is kept yet."""
+    log = task.copies[number].log
+    end = max(each.log_end for each in facts)
+    start = facts[number].log_start
+    plan = PartitionPlan(
+        task.topic, task.partition, task.topic_id, log, start, 0, end, covered_ms=None
+    )
+    if is_tiered(log):
+        plan.tiered_from = log.log_start
+    return plan
+
+
+@dataclass
+class _Run:
+    """Sound batches that follow each other in a file."""
+
+    start: int
+    end: int
+    next_offset: int
+    records: int
+
+
+class LogWalk:
+    """One walk through the chosen copy: finds the cut, and what is sound."""
+
+    def __init__(self, plan: PartitionPlan, task: PlanTask) -> None:
+        self._plan = plan
+        self._task = task
+        self._late_by_producer = LARGEST_OFFSET
+        self._late_by_broker = LARGEST_OFFSET
+        self._early_by_broker = 0
+        self._runs: list[tuple[SegmentFile, list[_Run], int]] = []
+
+    def add(self, segment: SegmentFile) -> None:
+        """Read the next segment."""
+        runs: list[_Run] = []
+        max_ms = -1
+        for table in sound_rows(segment):
+            self._note_lost(segment, table)
+            rows = table[table[:, column.FAULT] == 0]
+            if not len(rows):
+                continue
+            self.note(rows)
+            max_ms = max(max_ms, int(rows[:, column.MAX_TIMESTAMP].max()))
+            _added(runs, rows)
+        self._runs.append((segment, runs, max_ms))
+
+    def _note_lost(self, segment: SegmentFile, table: LongArray) -> None:
+        faults = table[:, column.FAULT]
+        for row in table[(faults != 0) & (faults != Fault.ZEROS)]:
+            if len(self._plan.lost) < _FOUND_DAMAGE:
+                place = int(row[column.POSITION]), int(row[column.SIZE])
+                reason = Fault(int(row[column.FAULT])).label
+                self._plan.lost.append(LostBytes(segment.path, *place, reason))
+
+    def note(self, rows: LongArray) -> None:
+        """Take note of sound batches, in any order."""
+        self._note_times(rows)
+        self._note_highest(rows)
+
+    def _note_times(self, rows: LongArray) -> None:
+        is_by_broker = rows[:, column.ATTRIBUTES] & (CONTROL_BIT | LOG_APPEND_TIME_BIT) != 0
+        is_late = rows[:, column.MAX_TIMESTAMP] > self._task.as_of_ms
+        first, after = first_offsets(rows), rows[:, column.LAST_OFFSET] + 1
+        self._late_by_broker = min(self._late_by_broker, _least(first[is_late & is_by_broker]))
+        self._late_by_producer = min(self._late_by_producer, _least(first[is_late & ~is_by_broker]))
+        early = after[~is_late & is_by_broker]
+        self._early_by_broker = max(self._early_by_broker, int(early.max(initial=0)))
+
+    def _note_highest(self, rows: LongArray) -> None:
+        plan = self._plan
+        epochs = rows[rows[:, column.LEADER_EPOCH_FAULT] == 0, column.LEADER_EPOCH]
+        plan.max_epoch = max(plan.max_epoch, int(epochs.max(initial=-1)))
+        plan.max_producer_id = max(
+            plan.max_producer_id, int(rows[:, column.PRODUCER_ID].max(initial=-1))
+        )
+
+    def finish(self) -> None:
+        """Set the cut, and the segments below it."""
+        plan = self._plan
+        ends = [runs[-1].next_offset for _, runs, _ in self._runs if runs]
+        self.set_cut(max([plan.start, *ends]))
+        for segment, runs, max_ms in self._runs:
+            base = segment.base_offset or 0
+            if base < plan.cut and (segment.size or not plan.segments):
+                plan.segments.append(self._segment(segment, runs, max_ms))
+        plan.epochs = without_end(known_leader_epochs(plan.log), plan.cut)
+        plan.bytes = sum(each.size for each in plan.segments)
+
+    def set_cut(self, end: int) -> None:
+        """Set the cut of a log that ends at an offset."""
+        plan = self._plan
+        by_producer = max(self._late_by_producer, self._early_by_broker)
+        cut = min(end, by_producer, self._late_by_broker, self._task.limit)
+        plan.is_by_producers = cut < end and cut == self._late_by_producer
+        plan.cut = max(cut, plan.start)
+        plan.old_end = max(plan.old_end, end)
+
+    def _segment(self, segment: SegmentFile, runs: list[_Run], max_ms: int) -> SegmentPlan:
+        plan = self._plan
+        if any(run.next_offset > plan.cut for run in runs):
+            runs, max_ms = _cut_runs(segment, plan.cut)
+        pieces = tuple(Piece(segment.path, run.start, run.end) for run in runs)
+        plan.records += sum(run.records for run in runs)
+        plan.last_ms = max(plan.last_ms, max_ms)
+        base = segment.base_offset or 0
+        next_offset = runs[-1].next_offset if runs else base
+        is_whole = pieces == (Piece(segment.path, 0, segment.size),)
+        return SegmentPlan(base, pieces, is_whole, max_ms, next_offset)
+
+
+def _least(offsets: LongArray) -> int:
+    return int(offsets.min(initial=LARGEST_OFFSET))
+
+
+def _runs(rows: LongArray) -> Iterator[_Run]:
+    """Yield the rows as runs of bytes without a gap."""
+    starts = rows[:, column.POSITION]
+    ends = starts + rows[:, column.SIZE]
+    breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1
+    after = rows[:, column.LAST_OFFSET] + 1
+    is_data = rows[:, column.ATTRIBUTES] & CONTROL_BIT == 0
+    records = np.where(is_data, rows[:, column.RECORDS_COUNT], 0)
+    for low, high in zip([0, *breaks], [*breaks, len(rows)], strict=True):
+        count = int(records[low:high].sum())
+        yield _Run(int(starts[low]), int(ends[high - 1]), int(after[high - 1]), count)
+
+
+def _added(runs: list[_Run], rows: LongArray) -> None:
+    """Add the rows of the next batches of a file to its runs."""
+    for run in _runs(rows):
+        if runs and runs[-1].end == run.start:
+            runs[-1].end, runs[-1].next_offset = run.end, run.next_offset
+            runs[-1].records += run.records
+        else:
+            runs.append(run)
+
+
+def _cut_runs(segment: SegmentFile, cut: int) -> tuple[list[_Run], int]:
+    """Return the sound bytes of a segment below the cut, and the largest timestamp in them."""
+    runs: list[_Run] = []
+    max_ms = -1
+    for rows in kept_rows(segment, cut):
+        max_ms = max(max_ms, int(rows[:, column.MAX_TIMESTAMP].max()))
+        _added(runs, rows)
+    return runs, max_ms
+
+
+def kept_rows(segment: SegmentFile, cut: int) -> Iterator[LongArray]:
+    """Yield the rows of the sound batches that end below the cut."""
+    for table in sound_rows(segment):
+        rows = table[(table[:, column.FAULT] == 0) & (table[:, column.LAST_OFFSET] < cut)]
+        if len(rows):
+            yield rows
