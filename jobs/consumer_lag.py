@@ -1,6 +1,7 @@
 """Compute the lag of every consumer group from the offsets topic and the logs, now or in the past.
 
-Table: consumer_lag, a row per group, topic and partition.
+Tables: consumer_lag, a row per group, topic and partition; with --why group_reasons, why each group
+does not read on there.
 """
 
 from __future__ import annotations
@@ -47,13 +48,19 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     with job_session("kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=True) as spark:
         views = SparkViews(spark, paths, logs, {"mode": job.mode})
         lag = ConsumerLag(views, settings, zookeeper, show=job.show)
-        path = replace_rows(job, TABLE, inputs, lag.rows)
+        written = [replace_rows(job, TABLE, inputs, lag.rows)]
         lines = lag.words()
         if job.show and lag.totals.partitions:
             shown = [tuple(row.values()) for row in lag.most_behind]
             local_rows(spark, shown, _SHOWN).show(job.show, truncate=False)
+        if request.why:
+            from kafkalog.questions.why import TABLE as REASONS
+            from kafkalog.questions.why import group_reasons
+
+            written.append(replace_rows(job, REASONS, inputs, group_reasons(views, settings)))
     print(*lines, sep="\n")
-    print(f"findings: {', '.join(lag.findings) or 'none'}", f"table: {path}", sep="\n")
+    print(f"findings: {', '.join(lag.findings) or 'none'}")
+    print("table:" if len(written) == 1 else "tables:", *written)
     return job.exit_code(has_findings=bool(lag.findings))
 
 

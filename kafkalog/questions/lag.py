@@ -116,6 +116,11 @@ class ConsumerLag:
         """The totals of the rows."""
         return self.rows.summary.totals
 
+    @property
+    def at_ms(self) -> int:
+        """The time that the rows are about."""
+        return self._settings.question.at_ms
+
     @cached_property
     def groups(self) -> dict[GroupKey, Group]:
         """All groups, where they are wanted."""
