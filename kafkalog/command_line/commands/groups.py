@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from kafkalog.coordination.groups.group_records import GroupKey
     from kafkalog.inspection.lag.lag_table import LagQuestion
-    from kafkalog.questions.group_resume import OffsetReset
     from kafkalog.questions.lag import ConsumerLag
+    from kafkalog.questions.positions.group_resume import OffsetReset
     from kafkalog.views.engine import LocalViews
 
 _DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY, _HISTORY, _RESUME = (
@@ -250,7 +250,7 @@ def _write_resume(
 ) -> None:
     """Write where consumers of groups continue."""
     from kafkalog.command_line.groups.resume_table import commits_to_resume, write_resume
-    from kafkalog.questions.group_resume import ResumeRequest
+    from kafkalog.questions.positions.group_resume import ResumeRequest
     from kafkalog.views.local_views import cluster_metadata
 
     metadata = cluster_metadata(views.log_dirs, views.logs, None)

@@ -10,14 +10,20 @@ from typing import Any, NamedTuple
 from kafkalog.command_line.answer_output import AnswerOutput, save_tables
 from kafkalog.command_line.findings_table import answer_columns, write_answer, write_words
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
-from kafkalog.questions.commit_history import COMMIT, TABLE, CommitHistoryRequest, commit_history
+from kafkalog.questions.positions.commit_history import (
+    COMMIT,
+    TABLE,
+    CommitHistoryRequest,
+    commit_history,
+)
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.words import duration_text, time_text
 
 _COMMITS = "commits"
+# A narrow terminal shows the first ones.
 _TEXT_COLUMNS = (
-    *("topic", "partition", "event", "at_ms", "committed_offset", "jump", "records_between"),
-    *("deleted_between", "elapsed_ms", "members", "finding"),
+    *("topic", "partition", "at_ms", "committed_offset", "finding", "event", "jump"),
+    *("records_between", "deleted_between", "elapsed_ms", "members"),
 )
 _SUMS = ("jump", "records_between", "deleted_between", "hidden_between", "elapsed_ms")
 _TEXTS: dict[str, Callable[[Any], str]] = {

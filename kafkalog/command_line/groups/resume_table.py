@@ -14,8 +14,8 @@ from kafkalog.words import counted, given_duration_ms
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafkalog.questions.group_resume import CommitToResume, OffsetReset, ResumeRequest
     from kafkalog.questions.lag import ConsumerLag
+    from kafkalog.questions.positions.group_resume import CommitToResume, OffsetReset, ResumeRequest
     from kafkalog.views.engine import LocalViews
 
 _POLICIES = ("earliest", "latest", "none")
@@ -35,7 +35,7 @@ class OffsetResetValue(click.ParamType["OffsetReset"]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> OffsetReset:
-        from kafkalog.questions.group_resume import OffsetReset
+        from kafkalog.questions.positions.group_resume import OffsetReset
 
         if isinstance(value, OffsetReset):
             return value
@@ -65,7 +65,7 @@ def write_resume(
 ) -> None:
     """Write a row per group, partition and replica that could lead; as text those of other replicas
     only where consumers continue elsewhere."""
-    from kafkalog.questions.group_resume import COLUMNS, group_resume
+    from kafkalog.questions.positions.group_resume import COLUMNS, group_resume
 
     rows = group_resume(views, commits, request)
     if table_format != "text":
@@ -112,7 +112,7 @@ def _shown_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def commits_to_resume(rows: pa.Table) -> list[CommitToResume]:
     """Return commits, and the partitions that members have without one, of rows of
     `LagRows.commits_alone`."""
-    from kafkalog.questions.group_resume import CommitToResume
+    from kafkalog.questions.positions.group_resume import CommitToResume
 
     columns = ("group_id", "topic", "partition", "committed_offset", "leader_epoch")
     order = [(name, "ascending") for name in columns[:3]]

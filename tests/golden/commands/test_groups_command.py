@@ -318,7 +318,7 @@ def test_what_damage_hides_is_not_a_record_to_read_and_is_reported(
 
 
 def test_behind_since_is_of_the_first_record_by_offset_not_by_time() -> None:
-    _, out, _ = run("--help")
+    _, out, _ = run("--help-all")
     assert "since the time of the first record, by offset" in " ".join(out.split())
 
 
