@@ -26,8 +26,8 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     partition, and which commits are stale. Findings are records that groups lost to deletion or to
     damage, and lag above --max-lag."""
     from kafkalog.inspection.lag.lag_table import TABLE
-    from kafkalog.questions.group_parts import refuse_without_commits
-    from kafkalog.questions.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
     from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
@@ -54,8 +54,8 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
             shown = [tuple(row.values()) for row in lag.most_behind]
             local_rows(spark, shown, _SHOWN).show(job.show, truncate=False)
         if request.why:
-            from kafkalog.questions.why import TABLE as REASONS
-            from kafkalog.questions.why import group_reasons
+            from kafkalog.questions.groups.why import TABLE as REASONS
+            from kafkalog.questions.groups.why import group_reasons
 
             written.append(replace_rows(job, REASONS, inputs, group_reasons(views, settings)))
     print(*lines, sep="\n")

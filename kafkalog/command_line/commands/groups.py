@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kafkalog.coordination.groups.group_records import GroupKey
     from kafkalog.inspection.lag.lag_table import LagQuestion
-    from kafkalog.questions.lag import ConsumerLag
+    from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.questions.positions.group_resume import OffsetReset
     from kafkalog.views.engine import LocalViews
 
@@ -134,8 +134,8 @@ def groups(
     """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
-    from kafkalog.questions.group_parts import refuse_without_commits
-    from kafkalog.questions.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
     from kafkalog.storage.names import CONSUMER_OFFSETS
 
     given = {_WHY: why, _HISTORY: history}
@@ -215,9 +215,9 @@ def _write_lags(
     """Write one of the tables about the lag of groups, and what it cannot show; return the rows
     that a job writes of it."""
     from kafkalog.command_line.groups import group_notes, group_tables
-    from kafkalog.questions.cluster_facts import cluster_facts
-    from kafkalog.questions.lag_row import lag_rows_of
-    from kafkalog.questions.why import why_rows
+    from kafkalog.questions.groups.cluster_facts import cluster_facts
+    from kafkalog.questions.groups.lag_row import lag_rows_of
+    from kafkalog.questions.groups.why import why_rows
     from kafkalog.views.engine import RowsInMemory
 
     table, table_format, as_of, verbose = written
@@ -306,7 +306,7 @@ def _requested(lag: ConsumerLag, names: Sequence[str]) -> set[GroupKey]:
     """Return the groups with these names, or all groups if no name is given. Raises LogDirError for
     an unknown one where records are missing that may be about it, and else OptionError."""
     from kafkalog.inspection.logs.missing_records import unknown_name
-    from kafkalog.questions.group_parts import IN_ZOOKEEPER
+    from kafkalog.questions.groups.group_parts import IN_ZOOKEEPER
 
     known = {key: group for key, group in lag.groups.items() if group.state != "Dead"}
     missing = set(names) - {key.group_id for key in known}

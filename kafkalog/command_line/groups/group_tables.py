@@ -10,8 +10,8 @@ from kafkalog.command_line.terminal import has_chosen_columns, print_text, write
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, RESUMES_AT
-from kafkalog.questions.lag import ConsumerLag
-from kafkalog.questions.lag_row import LagRow
+from kafkalog.questions.groups.lag import ConsumerLag
+from kafkalog.questions.groups.lag_row import LagRow
 from kafkalog.words import age_text, counted, duration_text, first_names, time_text
 
 _OFFSETS = (

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from kafkalog.coordination.groups.group_records import GroupKey
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of, offsets_partitions
 from kafkalog.inspection.groups.complete_from import complete_from
-from kafkalog.questions.cluster_facts import cluster_facts
+from kafkalog.questions.groups.cluster_facts import cluster_facts
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.views.engine import LocalViews

@@ -19,8 +19,8 @@ from kafkalog.coordination.groups.stuck_partitions import (
 )
 from kafkalog.inspection.lag.chosen_rows import ChosenNames
 from kafkalog.inspection.logs.missing_records import missing_words
-from kafkalog.questions.lag import ConsumerLag, LagSettings
-from kafkalog.questions.lag_row import LagRow, lag_rows_of
+from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+from kafkalog.questions.groups.lag_row import LagRow, lag_rows_of
 from kafkalog.questions.transactions import Transactions, TransactionSettings, transactions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.views.engine import Batches, RowsInMemory, Views, rows_of_view
