@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from kafkalog.columns.messages.message_columns import grouped_rows, read_messages
 from kafkalog.messages.catalog import topic_family
 from kafkalog.messages.internal_records import (
     FRAME_VERSION,
@@ -16,7 +17,6 @@ from kafkalog.messages.internal_records import (
     InternalRecord,
     read_internal_record,
 )
-from kafkalog.messages.message_columns import grouped_rows, read_messages
 
 _TOPIC = "__cluster_metadata"
 # Frame, type and version are a byte each in all records so far.

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkalog.messages import metadata_columns
+from kafkalog.columns.messages import metadata_columns
+from kafkalog.columns.messages.metadata_columns import read_metadata_records
 from kafkalog.messages.catalog import topic_family
 from kafkalog.messages.internal_records import read_internal_record
-from kafkalog.messages.metadata_columns import read_metadata_records
 from kafkalog.messages.record_writer import write_record_value
 from kafkalog.messages.schema import Values
 
