@@ -54,8 +54,8 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
             shown = [tuple(row.values()) for row in lag.most_behind]
             local_rows(spark, shown, _SHOWN).show(job.show, truncate=False)
         if request.why:
-            from kafkalog.questions.groups.why import TABLE as REASONS
-            from kafkalog.questions.groups.why import group_reasons
+            from kafkalog.questions.why import TABLE as REASONS
+            from kafkalog.questions.why import group_reasons
 
             written.append(replace_rows(job, REASONS, inputs, group_reasons(views, settings)))
     print(*lines, sep="\n")

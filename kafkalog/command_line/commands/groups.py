@@ -217,7 +217,7 @@ def _write_lags(
     from kafkalog.command_line.groups import group_notes, group_tables
     from kafkalog.questions.groups.cluster_facts import cluster_facts
     from kafkalog.questions.groups.lag_row import lag_rows_of
-    from kafkalog.questions.groups.why import why_rows
+    from kafkalog.questions.why import why_rows
     from kafkalog.views.engine import RowsInMemory
 
     table, table_format, as_of, verbose = written

@@ -240,7 +240,7 @@ def _rows(
 def _with_waiting_groups(
     transactions: list[dict[str, Any]], views: LocalViews, settings: TransactionSettings
 ) -> list[dict[str, Any]]:
-    from kafkalog.questions.groups.why import waiting_groups
+    from kafkalog.questions.why import waiting_groups
 
     waiting = waiting_groups(views, transactions, settings.as_of_ms, settings.now_ms)
     for row in transactions:
