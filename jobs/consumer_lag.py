@@ -1,6 +1,7 @@
 """Compute the lag of every consumer group from the offsets topic and the logs, now or in the past.
 
-Table: consumer_lag, a row per group, topic and partition.
+Tables: consumer_lag, a row per group, topic and partition; with --why group_reasons, why each group
+does not read on there.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     partition, and which commits are stale. Findings are records that groups lost to deletion or to
     damage, and lag above --max-lag."""
     from kafkalog.inspection.lag.lag_table import TABLE
-    from kafkalog.questions.group_parts import refuse_without_commits
-    from kafkalog.questions.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
     from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
@@ -47,13 +48,19 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     with job_session("kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=True) as spark:
         views = SparkViews(spark, paths, logs, {"mode": job.mode})
         lag = ConsumerLag(views, settings, zookeeper, show=job.show)
-        path = replace_rows(job, TABLE, inputs, lag.rows)
+        written = [replace_rows(job, TABLE, inputs, lag.rows)]
         lines = lag.words()
         if job.show and lag.totals.partitions:
             shown = [tuple(row.values()) for row in lag.most_behind]
             local_rows(spark, shown, _SHOWN).show(job.show, truncate=False)
+        if request.why:
+            from kafkalog.questions.why import TABLE as REASONS
+            from kafkalog.questions.why import group_reasons
+
+            written.append(replace_rows(job, REASONS, inputs, group_reasons(views, settings)))
     print(*lines, sep="\n")
-    print(f"findings: {', '.join(lag.findings) or 'none'}", f"table: {path}", sep="\n")
+    print(f"findings: {', '.join(lag.findings) or 'none'}")
+    print("table:" if len(written) == 1 else "tables:", *written)
     return job.exit_code(has_findings=bool(lag.findings))
 
 

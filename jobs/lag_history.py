@@ -33,9 +33,9 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     partition with an error at the end, and damage that hides commits. For an earlier copy give its
     time as --until-time: a group that stopped with it is not an error."""
     from kafkalog.inspection.lag.lag_history import TABLE
-    from kafkalog.questions.group_parts import refuse_without_commits
-    from kafkalog.questions.history_summary import GENERATIONS
-    from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
+    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.history_summary import GENERATIONS
+    from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
     from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews

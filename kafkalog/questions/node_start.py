@@ -23,7 +23,7 @@ from kafkalog.inspection.start.node_start import NodeStart, judged_node
 from kafkalog.inspection.start.permissions import BrokerUser
 from kafkalog.inspection.start.reasons import Reason
 from kafkalog.inspection.start.release_start import ReleaseStart, release_start
-from kafkalog.questions.coordinators import CoordinatorSettings
+from kafkalog.questions.groups.coordinators import CoordinatorSettings
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.files import readable_entries
 from kafkalog.storage.log_dir.log_dir import is_log_dir

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkalog.columns.table_rows import RowTotals, table_batch
-from kafkalog.questions.coordinators import coordinators
+from kafkalog.questions.groups.coordinators import coordinators
 from kafkalog.questions.node_start import (
     DIRECTORIES,
     NODES,

@@ -15,7 +15,7 @@ from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
 from kafkalog.inspection.metadata.metadata_log import snapshot_entries
 from kafkalog.inspection.metadata.replay import MetadataReplay
 from kafkalog.inspection.metadata.seen_records import seen_records
-from kafkalog.questions.coordinators import CoordinatorSettings, coordinators, load_words
+from kafkalog.questions.groups.coordinators import CoordinatorSettings, coordinators, load_words
 from kafkalog.views.engine import Views
 from kafkalog.words import counted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -19,22 +19,21 @@ from kafkalog.coordination.groups.stuck_partitions import (
 )
 from kafkalog.inspection.lag.chosen_rows import ChosenNames
 from kafkalog.inspection.logs.missing_records import missing_words
-from kafkalog.questions.lag import ConsumerLag, LagSettings
-from kafkalog.questions.lag_row import LagRow, lag_rows_of
+from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+from kafkalog.questions.groups.lag_row import LagRow, lag_rows_of
 from kafkalog.questions.transactions import Transactions, TransactionSettings, transactions
 from kafkalog.storage.names import CONSUMER_OFFSETS
-from kafkalog.views.engine import Batches, Views, rows_of_view
+from kafkalog.views.engine import Batches, RowsInMemory, Views, rows_of_view
 
 _COMMIT_COLUMNS = (
     *("cluster_id", "internal_partition", "group_id", "topic", "partition", "committed_offset"),
     *("commit_timestamp_ms", "effective_offset", "effective_timestamp_ms", "effect"),
     *("record_timestamp_ms", "is_transactional", "producer_id"),
 )
-WHY_COLUMNS = (
-    *("group", "topic", "partition", "reason", "to_read", "lag", "current_offset"),
-    *("committed_at_ms", "stuck_since_ms", "transactional_id", "producer_id"),
-    *("transaction_started_ms", "transaction_timeout_ms", "ends_by_itself_ms"),
-    *("state", "members", "consumer_id", "host", "what_to_do"),
+TABLE = "group_reasons"
+_OF_LAG = (
+    *("cluster_id", "input_path", "at_ms", "group_id", "topic", "partition", "lag"),
+    *("committed_offset", "commit_timestamp_ms", "member_id", "client_host"),
 )
 _Place = tuple[GroupKey, GroupPartition]
 
@@ -119,12 +118,23 @@ def holding_transactions(found: Transactions) -> list[HoldingTransaction]:
     ]
 
 
+def group_reasons(views: Views, settings: LagSettings) -> RowsInMemory:
+    """Return the rows of table `group_reasons`, of the chosen groups: why each does not read on, as
+    a reader of committed records."""
+    question = replace(settings.question, read_committed=True)
+    lag = ConsumerLag(views, replace(settings, question=question), with_groups=True)
+    rows = lag_rows_of(lag.rows.rows().table)
+    chosen = {key for key in lag.groups if settings.chosen.has(key.group_id, None)}
+    living = {key for key in chosen if lag.groups[key].state != "Dead"}
+    return RowsInMemory.of(TABLE, why_rows(views, lag, living, rows))
+
+
 def why_rows(
     views: Views, lag: ConsumerLag, groups: Collection[GroupKey], rows: Sequence[LagRow]
-) -> Iterator[tuple[object, ...]]:
-    """Yield the values of WHY_COLUMNS, a row per partition of each group. `rows` have the lag of
+) -> Iterator[dict[str, Any]]:
+    """Yield rows of table `group_reasons`, one per partition of each group. `rows` have the lag of
     readers of committed records."""
-    at_ms = rows[0]["at_ms"] if rows else 0
+    at_ms = lag.at_ms
     histories = commit_histories(views, groups, at_ms)
     places = {row.place for row in rows if row["beyond_last_stable"]}
     places |= {
@@ -154,25 +164,39 @@ def why_rows(
             since.append(holder.started_ms)
         known = [each for each in since if each is not None]
         shown = holder if pending is not None or row.is_held else None
-        yield (
-            *(row.group.group_id, *row.place, reason, found.to_read),
-            *(row["lag"], row["committed_offset"], row["commit_timestamp_ms"]),
-            max(known) if known and is_waiting else None,
-            *((shown.transactional_id, shown.producer_id) if shown else (None, None)),
-            *((shown.started_ms, shown.timeout_ms, shown.ends_ms) if shown else (None,) * 3),
-            *(found.group_state, found.members, row["member_id"], row["client_host"]),
-            words,
-        )
+        yield {
+            **{name: row[name] for name in _OF_LAG},
+            "reason": reason,
+            "readable_records": found.to_read,
+            "stuck_since_ms": max(known) if known and is_waiting else None,
+            "transactional_id": shown and shown.transactional_id,
+            "producer_id": shown and shown.producer_id,
+            "transaction_started_ms": shown and shown.started_ms,
+            "transaction_timeout_ms": shown and shown.timeout_ms,
+            "ends_by_itself_ms": shown and shown.ends_ms,
+            "group_state": found.group_state,
+            "member_count": found.members,
+            "what_to_do": words,
+        }
+    places_of = {log.partition: log for log in views.logs if log.topic == CONSUMER_OFFSETS}
+    nothing = dict.fromkeys(arrow_schema(TABLE).names)
     for key in sorted(set(groups) - {row.group for row in rows}):
         group = lag.groups[key]
-        nothing = [None] * (len(WHY_COLUMNS) - 7)
         reason, words = why_without_partitions(group.protocol_type, group.members)
         if lag.missing:
             words = f"Commits may be missing: {missing_words(lag.missing)}."
-        yield (
-            *(key.group_id, None, None, reason, *nothing[:-2]),
-            *(group.state, group.members, None, None, words),
-        )
+        log = places_of.get(key.internal_partition)
+        yield {
+            **nothing,
+            "cluster_id": key.cluster_id,
+            "input_path": None if log is None else log.log_dir.path,
+            "at_ms": lag.at_ms,
+            "group_id": key.group_id,
+            "reason": reason,
+            "group_state": group.state,
+            "member_count": group.members,
+            "what_to_do": words,
+        }
 
 
 def _partition_of_group(

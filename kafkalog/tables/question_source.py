@@ -25,7 +25,7 @@ from kafkalog.views.parallel import processes_for
 if TYPE_CHECKING:
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
     from kafkalog.questions.connectors import Connectors
-    from kafkalog.questions.lag_history import LagHistory
+    from kafkalog.questions.groups.lag_history import LagHistory
 
 _EVERY_TOPIC = TopicChoice(subscribe=(ALL_TOPICS,))
 
@@ -82,8 +82,8 @@ def _compaction_findings(asked: _Asked) -> pa.Table:
 
 
 def _consumer_lag(asked: _Asked) -> pa.Table:
-    from kafkalog.questions.group_parts import refuse_without_commits
-    from kafkalog.questions.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
 
     refuse_without_commits(asked.views.log_dirs, asked.views.logs)
     settings = LagSettings.at(
@@ -108,8 +108,8 @@ def _group_generations(asked: _Asked) -> pa.Table:
 
 def _history(asked: _Asked) -> LagHistory:
     from kafkalog.coordination.groups.commit_events import HistoryMoments
-    from kafkalog.questions.group_parts import refuse_without_commits
-    from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
+    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
 
     refuse_without_commits(asked.views.log_dirs, asked.views.logs)
     until_ms = asked.as_of_ms or asked.now_ms

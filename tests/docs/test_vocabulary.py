@@ -106,7 +106,7 @@ OWN = {
 OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
     "commit-history": set[str](),
-    "consumer-lag": {"--max-lag", "--offsets-retention"},
+    "consumer-lag": {"--max-lag", "--offsets-retention", "--why"},
     "ingest-topics": OWN["export"],
     "connectors": set[str](),
     "key-usage": set[str](),

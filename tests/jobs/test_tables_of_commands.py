@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from kafkalog.command_line.main import kafkalog
-from tests.support.jobs.job_runs import table
+from kafkalog.exit_codes import ExitCode
+from tests.support.jobs.job_runs import table, written_schema
 from tests.support.repository import EXAMPLES, Unpack
 
 AS_OF = ("--as-of", "2026-12-01T00:00:00Z")
@@ -93,6 +94,25 @@ def test_command_and_job_write_the_same(
     if log_dir == "damaged":
         path = next(each for each in sorted(path.iterdir()) if each.is_dir())
     assert_the_same(spark, question, job, [path, *options], tmp_path)
+
+
+def test_why_groups_wait_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    # F781: the job writes it with --why, the command of the groups that are named.
+    given = [str(EXAMPLES / "../shop-week"), *AS_OF, "--output-dir"]
+    groups = ("billing", "reports")
+    main = import_module("jobs.consumer_lag").main
+    chosen = [each for group in groups for each in ("--group", group)]
+    job = [*given, str(tmp_path / "job"), "--format", "parquet", "--why", *chosen]
+    assert main(job) == ExitCode.DONE
+    named = [each for group in groups for each in ("--why", group)]
+    assert run_command("groups", *given, tmp_path / "parquet", *named) == ExitCode.DONE
+    name = "group_reasons"
+    wanted = rows_of(spark, tmp_path / "job", name, "parquet")
+    assert rows_of(spark, tmp_path / "parquet", name, "parquet") == wanted
+    found = table(spark, tmp_path / "job", name)
+    assert found.schema == written_schema(name)
+    assert {row.group_id for row in found.select("group_id").collect()} == set(groups)
+    assert found.where("reason IS NULL OR what_to_do IS NULL").count() == 0
 
 
 def test_answers_about_zookeeper_are_the_same(

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from kafkalog.coordination.groups.group_records import GroupKey
     from kafkalog.inspection.lag.lag_table import LagQuestion
-    from kafkalog.questions.lag import ConsumerLag
+    from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.questions.positions.group_resume import OffsetReset
     from kafkalog.views.engine import LocalViews
 
 _DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY, _HISTORY, _RESUME = (
     *("describe", "list", "state", "members", "lagging", "why", "history", "resume"),
 )
-_TABLE = "consumer_lag"
+_TABLE, _REASONS = "consumer_lag", "group_reasons"
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -134,8 +134,8 @@ def groups(
     """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
-    from kafkalog.questions.group_parts import refuse_without_commits
-    from kafkalog.questions.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
     from kafkalog.storage.names import CONSUMER_OFFSETS
 
     given = {_WHY: why, _HISTORY: history}
@@ -155,7 +155,8 @@ def groups(
     click.get_current_context().call_on_close(gc.enable)
     logs = logs_of_topics(paths)
     refuse_without_commits(paths, logs)
-    place = output.tables_of_logs((_TABLE,), paths, logs)
+    saved = _REASONS if table == _WHY else _TABLE
+    place = output.tables_of_logs((saved,), paths, logs)
     now_ms = time.time_ns() // 1_000_000
     settings = LagSettings.at(
         *(now_ms, as_of),
@@ -183,9 +184,9 @@ def groups(
         _write_resume(views, lag, found, settings.question, reset, output.table_format)
     else:
         written = _LagTable(table, output.table_format, as_of, verbose)
-        _write_lags(views, lag, requested, found, written)
+        found = _write_lags(views, lag, requested, found, written)
     if place is not None:
-        name_tables([place.replace(_TABLE, found)])
+        name_tables([place.replace(saved, found)])
 
 
 def _read(lag: ConsumerLag, table: str) -> pa.Table:
@@ -210,17 +211,21 @@ def _write_lags(
     groups: Collection[GroupKey],
     found: pa.Table,
     written: _LagTable,
-) -> None:
-    """Write one of the tables about the lag of groups, and what it cannot show."""
+) -> pa.Table:
+    """Write one of the tables about the lag of groups, and what it cannot show; return the rows
+    that a job writes of it."""
     from kafkalog.command_line.groups import group_notes, group_tables
-    from kafkalog.questions.cluster_facts import cluster_facts
-    from kafkalog.questions.lag_row import lag_rows_of
+    from kafkalog.questions.groups.cluster_facts import cluster_facts
+    from kafkalog.questions.groups.lag_row import lag_rows_of
     from kafkalog.questions.why import why_rows
+    from kafkalog.views.engine import RowsInMemory
 
     table, table_format, as_of, verbose = written
     rows = lag_rows_of(found)
     if table == _WHY:
-        group_tables.write_why(list(why_rows(views, lag, groups, rows)), table_format)
+        reasons = RowsInMemory.of(_REASONS, why_rows(views, lag, groups, rows))
+        group_tables.write_why([*reasons], table_format)
+        found = reasons.table
     elif table == _LAGGING:
         group_tables.write_lagging(lag, rows, table_format, verbose=verbose)
     else:
@@ -232,6 +237,7 @@ def _write_lags(
 
     clocks = verbose or table == _LAGGING
     group_notes.note_rows(rows, deleted_topics, as_of, clocks=clocks)
+    return found
 
 
 def _write_resume(
@@ -292,7 +298,7 @@ def _chosen_table(
 
 def _refuse_output(output: AnswerOutput, table: str) -> None:
     """Raise ConflictingOptionsError for --output-dir with a table that no job writes."""
-    if output.output_dir and table not in (_DESCRIBE, _LAGGING, _HISTORY):
+    if output.output_dir and table not in (_DESCRIBE, _LAGGING, _WHY, _HISTORY):
         raise ConflictingOptionsError("--output-dir", f"--{table}")
 
 
@@ -300,7 +306,7 @@ def _requested(lag: ConsumerLag, names: Sequence[str]) -> set[GroupKey]:
     """Return the groups with these names, or all groups if no name is given. Raises LogDirError for
     an unknown one where records are missing that may be about it, and else OptionError."""
     from kafkalog.inspection.logs.missing_records import unknown_name
-    from kafkalog.questions.group_parts import IN_ZOOKEEPER
+    from kafkalog.questions.groups.group_parts import IN_ZOOKEEPER
 
     known = {key: group for key, group in lag.groups.items() if group.state != "Dead"}
     missing = set(names) - {key.group_id for key in known}

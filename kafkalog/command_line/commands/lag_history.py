@@ -83,8 +83,8 @@ def lag_history(
     processes: int | None,
 ) -> ExitCode:
     """Show the lag and the status of groups over time, and their generations."""
-    from kafkalog.questions.group_parts import refuse_without_commits
-    from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
+    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
     from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 
     table_format = output.table_format

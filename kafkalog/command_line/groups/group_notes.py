@@ -11,9 +11,9 @@ from kafkalog.inspection.groups.commit_reach import expired_words, reach_words
 from kafkalog.inspection.groups.complete_from import first_timestamp_ms
 from kafkalog.inspection.lag.resumed_commits import RECORDS_AGAIN, RESUMES_AT, again_words
 from kafkalog.inspection.logs.missing_records import missing_words
-from kafkalog.questions.group_parts import IN_ZOOKEEPER
-from kafkalog.questions.lag import ConsumerLag
-from kafkalog.questions.lag_row import LagRow
+from kafkalog.questions.groups.group_parts import IN_ZOOKEEPER
+from kafkalog.questions.groups.lag import ConsumerLag
+from kafkalog.questions.groups.lag_row import LagRow
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.words import counted, time_text

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkalog.command_line.terminal import has_chosen_columns, print_text, write_table
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, RESUMES_AT
-from kafkalog.questions.lag import ConsumerLag
-from kafkalog.questions.lag_row import LagRow
-from kafkalog.questions.why import WHY_COLUMNS
+from kafkalog.questions.groups.lag import ConsumerLag
+from kafkalog.questions.groups.lag_row import LagRow
 from kafkalog.words import age_text, counted, duration_text, first_names, time_text
 
 _OFFSETS = (
@@ -37,6 +36,28 @@ _LAGGING = (
 )
 # --lagging shows groups for which one of these is not 0.
 _BEHIND_PARTS = ("readable_records", "below_log_start", "damaged")
+# Columns of table group_reasons by their names here.
+_WHY = {
+    "group": "group_id",
+    "topic": "topic",
+    "partition": "partition",
+    "reason": "reason",
+    "to_read": "readable_records",
+    "lag": "lag",
+    "current_offset": "committed_offset",
+    "committed_at_ms": "commit_timestamp_ms",
+    "stuck_since_ms": "stuck_since_ms",
+    "transactional_id": "transactional_id",
+    "producer_id": "producer_id",
+    "transaction_started_ms": "transaction_started_ms",
+    "transaction_timeout_ms": "transaction_timeout_ms",
+    "ends_by_itself_ms": "ends_by_itself_ms",
+    "state": "group_state",
+    "members": "member_count",
+    "consumer_id": "member_id",
+    "host": "client_host",
+    "what_to_do": "what_to_do",
+}
 _TIMES = dict.fromkeys(
     (
         *("behind_since_ms", "committed_at_ms", "last_commit_ms", "stuck_since_ms"),
@@ -57,7 +78,7 @@ def group_columns(table: str, *, verbose: bool) -> tuple[str, ...]:
         "list": _NAMES,
         "state": _STATES,
         "members": (*_MEMBERS, *(_MORE_MEMBERS if verbose else ()), *_WORK),
-        "why": WHY_COLUMNS,
+        "why": tuple(_WHY),
         "lagging": _LAGGING_VERBOSE if verbose else _LAGGING,
     }
     return tables.get(table, (*_with_resumed(RESUME_COLUMNS), *more))
@@ -232,26 +253,28 @@ def _lagging(group: Group, rows: Sequence[LagRow]) -> tuple[Any, ...]:
     )
 
 
-def write_why(rows: Sequence[tuple[Any, ...]], table_format: str) -> None:
-    """Write a row per partition of a group, of the columns WHY_COLUMNS; as text what to do follows
-    the table, once for all partitions where it is the same, and empty columns are left out."""
+def write_why(found: Sequence[Mapping[str, Any]], table_format: str) -> None:
+    """Write a row per partition of a group, rows of table `group_reasons`; as text what to do
+    follows the table, once for all partitions where it is the same, and empty columns are left
+    out."""
+    rows = [[row[column] for column in _WHY.values()] for row in found]
+    names = [*_WHY]
     if table_format != "text":
-        write_table(WHY_COLUMNS, rows, table_format)
+        write_table(names, rows, table_format)
         return
     columns = list(zip(*rows, strict=True))
-    last = len(WHY_COLUMNS) - 1
+    last = len(names) - 1
     shown = [
         place
         for place in range(last)
         if has_chosen_columns() or any(each is not None for each in columns[place])
     ]
-    names = [WHY_COLUMNS[place] for place in shown]
     values = [[row[place] for place in shown] for row in rows]
-    write_table(names, values, table_format, texts=_TEXTS)
+    write_table([names[place] for place in shown], values, table_format, texts=_TEXTS)
     partitions: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for row in rows:
-        place = [] if row[1] is None else [f"{row[1]}-{row[2]}"]
-        partitions[row[0], row[last]] += place
-    for (group, words), found in partitions.items():
-        where = f" in {first_names(found, _MOST_PARTITIONS)}" if found else ""
+    for row in found:
+        place = [] if row["topic"] is None else [f"{row['topic']}-{row['partition']}"]
+        partitions[row["group_id"], row["what_to_do"]] += place
+    for (group, words), places in partitions.items():
+        where = f" in {first_names(places, _MOST_PARTITIONS)}" if places else ""
         print_text(f"{group}{where}: {words}")

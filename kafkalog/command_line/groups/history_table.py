@@ -46,7 +46,7 @@ class HistoryInput(NamedTuple):
 def write_history(given: HistoryInput, output: AnswerOutput, *, verbose: bool) -> None:
     """Write a row per commit; as text commits that read on are one row, but with `verbose`. Raises
     OptionError and LogDirError as the question does."""
-    from kafkalog.questions.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.group_parts import refuse_without_commits
 
     table_format = output.table_format
     is_text = table_format == "text"

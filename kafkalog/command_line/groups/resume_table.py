@@ -14,7 +14,7 @@ from kafkalog.words import counted, given_duration_ms
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafkalog.questions.lag import ConsumerLag
+    from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.questions.positions.group_resume import CommitToResume, OffsetReset, ResumeRequest
     from kafkalog.views.engine import LocalViews
 

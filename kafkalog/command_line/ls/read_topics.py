@@ -8,8 +8,8 @@ from kafkalog.coordination.zookeeper.kafka_directories import CONSUMER_OFFSETS_V
 from kafkalog.inspection.groups.commit_reach import reach_words
 from kafkalog.inspection.logs.missing_records import missing_words
 from kafkalog.inspection.zookeeper.cluster_trees import cluster_tree
-from kafkalog.questions.group_parts import refuse_without_commits
-from kafkalog.questions.lag import ConsumerLag, LagSettings
+from kafkalog.questions.groups.group_parts import refuse_without_commits
+from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.views.engine import Views
 

@@ -12,7 +12,7 @@ from kafkalog.coordination.metadata.image import Moment
 from kafkalog.coordination.metadata.release_refusals import Effect
 from kafkalog.coordination.metadata.releases import known_release
 from kafkalog.exit_codes import ExitCode
-from kafkalog.questions.coordinators import is_coordinated
+from kafkalog.questions.groups.coordinators import is_coordinated
 from kafkalog.questions.version_change import COLUMNS, Row, is_refused, version_rows, version_words
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import segment_sizes

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
-
-from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
 
 # Statuses of commits whose lag counts. A running broker's disk has hardly any expired commit: those
 # are in copies, and counted when the copy was made.
@@ -38,17 +35,6 @@ class GroupFacts(NamedTuple):
     state_timestamp_ms: int | None
     topics: frozenset[str] | None = None
     offsets_partition: int | None = None
-
-    @classmethod
-    def of(
-        cls, group: Group, topics: frozenset[str] | None, offsets_partition: int | None
-    ) -> GroupFacts:
-        """Return the facts about a group."""
-        return cls(
-            *(group.group_type, group.state, group.protocol_type, group.state_timestamp_ms),
-            topics,
-            offsets_partition,
-        )
 
 
 def subscribed_by_all(subscriptions: Iterable[Collection[str] | None]) -> frozenset[str] | None:
@@ -109,42 +95,6 @@ def commit_status(
     if expiry_ms is not None and expiry_ms <= at_ms:
         return "expired"
     return "unconfirmed" if commit["is_confirmed"] is False else "current"
-
-
-class CommitJudge:
-    """Computes the status of commits of many groups and topics."""
-
-    def __init__(
-        self,
-        groups: Mapping[GroupKey, Group],
-        members: Iterable[GroupMember],
-        topics: Iterable[KnownTopic],
-        belongs_to: Mapping[GroupKey, int],
-        retention_ms: int,
-    ) -> None:
-        """`belongs_to` is what `offsets_partitions` returns for the groups."""
-        subscriptions: dict[GroupKey, list[frozenset[str] | None]] = defaultdict(list)
-        for member in members:
-            subscriptions[member.group].append(member.subscribed_topics)
-        self._groups = {
-            key: GroupFacts.of(group, subscribed_by_all(subscriptions[key]), belongs_to.get(key))
-            for key, group in groups.items()
-        }
-        self._topics: dict[tuple[str | None, str], list[KnownTopic]] = defaultdict(list)
-        for topic in topics:
-            self._topics[topic.cluster_id, topic.topic].append(topic)
-        self._retention_ms = retention_ms
-
-    def status(
-        self, commit: Mapping[str, Any], key: GroupKey, high_watermark: int | None, at_ms: int
-    ) -> str:
-        """Return the status of a group's commit, as `commit_status` does."""
-        topics = self._topics.get((key.cluster_id, commit["topic"]), ())
-        return commit_status(
-            *(commit, self._groups.get(key), topics, high_watermark),
-            at_ms=at_ms,
-            retention_ms=self._retention_ms,
-        )
 
 
 def _is_of_earlier_topic(commit: Mapping[str, Any], topics: Sequence[KnownTopic]) -> bool:

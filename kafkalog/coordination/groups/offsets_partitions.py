@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
-from kafkalog.coordination.groups.group_records import GroupKey
 from kafkalog.wire.java_strings import java_string_hash
 
 _LEAST_HASH = -(1 << 31)
@@ -28,21 +27,3 @@ def is_confirmed(groups_in_place: int, groups: int) -> bool:
     """Return whether most groups are in the partition that the number of partitions puts them in:
     an input that has only the first partitions of the topic puts them anywhere."""
     return groups_in_place * 2 > groups
-
-
-def offsets_partitions(
-    groups: Collection[GroupKey], partitions: Mapping[str | None, Collection[int]]
-) -> dict[GroupKey, int]:
-    """Return the partitions that groups belong to, where they are known: `partition_count` of those
-    found of each cluster, if it `is_confirmed`."""
-    found: dict[GroupKey, int] = {}
-    for cluster_id, numbers in partitions.items():
-        count = partition_count(numbers)
-        if count is None:
-            continue
-        own = [key for key in groups if key.cluster_id == cluster_id]
-        places = {key: offsets_partition_of(key.group_id, count) for key in own}
-        in_place = sum(place == key.internal_partition for key, place in places.items())
-        if is_confirmed(in_place, len(own)):
-            found |= places
-    return found

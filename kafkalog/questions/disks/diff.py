@@ -16,7 +16,6 @@ from kafkalog.coordination.metadata.cluster_rows import change_rows
 from kafkalog.coordination.metadata.image import MetadataImage, differences
 from kafkalog.inspection.logs.missing_records import missing_records, missing_words
 from kafkalog.inspection.metadata.assigned_partitions import Images, cluster_images
-from kafkalog.questions.committed_offsets import CommittedOffsets, committed_offsets
 from kafkalog.questions.disks.log_changes import (
     NOT_CONTINUED,
     TABLE,
@@ -25,6 +24,7 @@ from kafkalog.questions.disks.log_changes import (
     log_change,
     log_pairs,
 )
+from kafkalog.questions.groups.committed_offsets import CommittedOffsets, committed_offsets
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import Rows, RowsInMemory, Views

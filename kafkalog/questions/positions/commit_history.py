@@ -28,7 +28,7 @@ from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.missing_records import note_missing_records, unknown_name
 from kafkalog.inspection.logs.replica_facts import best_logs, leader_epochs
-from kafkalog.questions.group_parts import known_names
+from kafkalog.questions.groups.group_parts import known_names
 from kafkalog.storage.files.files import modified_ms
 from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 from kafkalog.storage.names import CONSUMER_OFFSETS

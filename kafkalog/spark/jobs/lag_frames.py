@@ -18,9 +18,9 @@ from kafkalog.inspection.lag.chosen_rows import ChosenNames
 from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, find_log, with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.inspection.metadata.current_topics import find_logs
-from kafkalog.questions.group_parts import refuse_without_commits
-from kafkalog.questions.lag import ConsumerLag, LagSettings
-from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
+from kafkalog.questions.groups.group_parts import refuse_without_commits
+from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
 from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.spark.kept_rows import KeptRows
 from kafkalog.spark.session import parallelism

@@ -59,6 +59,7 @@ class LagRequest(_GroupRequest):
     as_of: int | None
     offsets_retention: int
     max_lag: int | None
+    why: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,12 @@ def lag_options(function: Callable[..., Any]) -> Callable[..., Any]:
             metavar="RECORDS",
             type=click.IntRange(min=0),
             help="More records to read in a partition are a finding (default: no limit).",
+        ),
+        click.option(
+            "--why",
+            is_flag=True,
+            help="Write table group_reasons too: why each group does not read on, since when, and "
+            "what to do.",
         ),
     )(function)
 

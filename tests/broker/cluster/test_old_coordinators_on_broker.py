@@ -8,7 +8,7 @@ import pytest
 
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.inspection.groups.coordinator_loading import Consequence
-from kafkalog.questions.coordinators import CoordinatorSettings, coordinators
+from kafkalog.questions.groups.coordinators import CoordinatorSettings, coordinators
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from kafkalog.views.engine import LocalViews

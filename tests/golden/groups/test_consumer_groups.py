@@ -21,8 +21,8 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.coordination.groups.group_records import Group, assigned_partitions
 from kafkalog.inspection.lag.chosen_rows import ChosenNames
 from kafkalog.inspection.metadata.current_topics import find_logs
-from kafkalog.questions.lag import ConsumerLag, LagSettings
-from kafkalog.questions.lag_rows import CommitsRead
+from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+from kafkalog.questions.groups.lag_rows import CommitsRead
 from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.views.engine import LocalViews, rows_of_view
 from kafkalog.views.local_views import cluster_metadata

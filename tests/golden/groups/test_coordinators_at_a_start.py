@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.questions.coordinators import CoordinatorSettings, coordinators
+from kafkalog.questions.groups.coordinators import CoordinatorSettings, coordinators
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.views.engine import LocalViews

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from jobs.consumer_lag import main
 from kafkalog.inspection.groups.commit_reach import CommitReach
 from kafkalog.inspection.lag.lag_table import LagTotals
-from kafkalog.questions.lag import lag_findings
+from kafkalog.questions.groups.lag import lag_findings
 from kafkalog.spark.jobs.job import ExitCode
 from tests.support.jobs.job_runs import table, written_schema
 from tests.support.logs.commit_logs import SampleCommit, write_commits, write_topic

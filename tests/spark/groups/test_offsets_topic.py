@@ -9,9 +9,9 @@ from py4j.java_gateway import JVMView
 from pyspark.sql import SparkSession
 
 from kafkalog.coordination.groups.group_records import GroupKey
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of, offsets_partitions
+from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of, partition_count
 from kafkalog.inspection.groups.complete_from import complete_from
-from kafkalog.questions.cluster_facts import cluster_facts
+from kafkalog.questions.groups.cluster_facts import cluster_facts
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.views.engine import LocalViews
@@ -44,8 +44,9 @@ def test_every_group_lies_where_its_hash_says(
             there.setdefault(log.log_dir.cluster_id, []).append(log.partition)
     commits = kafkalog_read(spark, *log_dirs, view="offset_commits")
     rows = commits.select(*GroupKey._fields).distinct().collect()
-    keys = [GroupKey(*row) for row in rows]
-    found = offsets_partitions(keys, there)
+    keys = {GroupKey(*row) for row in rows}
+    counts = {cluster_id: partition_count(numbers) for cluster_id, numbers in there.items()}
+    found = {key: offsets_partition_of(key.group_id, counts[key.cluster_id] or 0) for key in keys}
     assert found == {key: key.internal_partition for key in keys}
     assert len(found) > 3
 

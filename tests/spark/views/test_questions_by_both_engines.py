@@ -11,9 +11,9 @@ from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.lake.state.state_plan import plan_state
 from kafkalog.questions.checks import checks
 from kafkalog.questions.compaction import CompactionRequest, compaction
-from kafkalog.questions.history_summary import HistorySummary, ReadSummary
-from kafkalog.questions.lag import ConsumerLag, LagSettings
-from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
+from kafkalog.questions.groups.history_summary import HistorySummary, ReadSummary
+from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
 from kafkalog.questions.recovery import RecoveryRequest, recovery
 from kafkalog.questions.retention import RetentionRequest, retention
 from kafkalog.questions.state import State

@@ -74,9 +74,9 @@ def check(*cases: Case, at_ms: int = 50_000) -> None:
 def judged(cases: Sequence[Case], at_ms: int) -> dict[str, tuple[int | None, str]]:
     commits, records, topics = [], [], []
     for number, case in enumerate(cases):
-        group, topic = {"group_id": case.name(number)}, f"t{number}"
-        commits += [{**row, **group, "topic": topic} for row in (case.row, *case.waiting)]
-        records += [{**_renamed(record, topic), **group} for record in case.records]
+        own_id, topic = {"group_id": case.name(number)}, f"t{number}"
+        commits += [{**row, **own_id, "topic": topic} for row in (case.row, *case.waiting)]
+        records += [{**_renamed(record, topic), **own_id} for record in case.records]
         topics += [KnownTopic(row[0], topic, row[2], row[3], CREATED_MS) for row in case.topics]
     in_effect = plain_commits(tuple(commits))
     groups, members = plain_groups(tuple(records), in_effect)
@@ -86,7 +86,11 @@ def judged(cases: Sequence[Case], at_ms: int) -> dict[str, tuple[int | None, str
         subscribed = subscribed_by_all(
             member.subscribed_topics for member in members if member.group == key
         )
-        facts = GroupFacts.of(groups[key], subscribed, BELONGS.get(key.group_id))
+        group = groups[key]
+        facts = GroupFacts(
+            *(group.group_type, group.state, group.protocol_type, group.state_timestamp_ms),
+            *(subscribed, BELONGS.get(key.group_id)),
+        )
         own = [topic for topic in topics if (topic.cluster_id, topic.topic) == ("c", row["topic"])]
         status = commit_status(row, facts, own, 1000, at_ms=at_ms, retention_ms=RETENTION_MS)
         found[key.group_id] = (expires_ms(row, facts, RETENTION_MS), status)

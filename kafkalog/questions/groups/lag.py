@@ -23,9 +23,9 @@ from kafkalog.inspection.logs.missing_records import (
     missing_words,
     note_missing_records,
 )
-from kafkalog.questions.cluster_facts import cluster_facts
-from kafkalog.questions.group_parts import known_names
-from kafkalog.questions.lag_rows import LagRows
+from kafkalog.questions.groups.cluster_facts import cluster_facts
+from kafkalog.questions.groups.group_parts import known_names
+from kafkalog.questions.groups.lag_rows import LagRows
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.views.engine import Views
 from kafkalog.words import age_text, counted
@@ -115,6 +115,11 @@ class ConsumerLag:
     def totals(self) -> LagTotals:
         """The totals of the rows."""
         return self.rows.summary.totals
+
+    @property
+    def at_ms(self) -> int:
+        """The time that the rows are about."""
+        return self._settings.question.at_ms
 
     @cached_property
     def groups(self) -> dict[GroupKey, Group]:

@@ -7,7 +7,7 @@ from kafkalog.inspection.groups.coordinator_loading import (
     CoordinatorLoad,
     SkippedRecord,
 )
-from kafkalog.questions.coordinators import load_words
+from kafkalog.questions.groups.coordinators import load_words
 
 _STOPPED = {"loads": False, "offset": 17, "record_name": "OffsetCommit", "reason": "it is cut"}
 

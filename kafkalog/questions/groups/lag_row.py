@@ -14,8 +14,16 @@ from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.inspection.lag.resumed_commits import RECORDS_AGAIN, RESUMES_AT
 
 _COLUMNS = (
-    *("cluster_id", "internal_partition", "group_id", "topic", "partition", "at_ms"),
-    *("commit_status", "group_type", "member_id", "client_id", "client_host", "committed_offset"),
+    *("cluster_id", "input_path", "internal_partition", "group_id", "topic", "partition"),
+    *(
+        "at_ms",
+        "commit_status",
+        "group_type",
+        "member_id",
+        "client_id",
+        "client_host",
+        "committed_offset",
+    ),
     *("log_start_offset", "high_watermark", "high_watermark_from", "last_stable_offset", "lag"),
     *(*LAG_PARTS, "next_offset", "next_timestamp_ms", "timestamp_type", "time_lag_ms"),
     *("commit_timestamp_ms", RESUMES_AT, RECORDS_AGAIN),

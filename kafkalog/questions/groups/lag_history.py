@@ -40,8 +40,8 @@ from kafkalog.lake.file_schemas import file_metadata
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import OnReport, Report, WrittenFile
-from kafkalog.questions.group_parts import GroupsPart, group_parts, known_names
-from kafkalog.questions.history_summary import (
+from kafkalog.questions.groups.group_parts import GroupsPart, group_parts, known_names
+from kafkalog.questions.groups.history_summary import (
     GENERATIONS,
     HistorySummary,
     ReadSummary,

@@ -45,8 +45,8 @@ from kafkalog.inspection.lag.lag_table import (
     summed,
 )
 from kafkalog.inspection.logs.replica_facts import best_logs
-from kafkalog.questions.cluster_facts import ClusterFacts
-from kafkalog.questions.group_parts import GroupsPart, RowsSummary, group_parts, placed_part
+from kafkalog.questions.groups.cluster_facts import ClusterFacts
+from kafkalog.questions.groups.group_parts import GroupsPart, RowsSummary, group_parts, placed_part
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import segment_sizes
 from kafkalog.storage.reading.read_plan import TaskSize, packed

@@ -1,0 +1,1 @@
+"""Questions about consumer groups: their lag, their commits, and why they wait."""
