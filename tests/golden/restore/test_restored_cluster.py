@@ -670,6 +670,28 @@ def test_damage_is_left_out_and_named(inputs: list[Path], tmp_path: Path) -> Non
     assert any("events-0" in line and "are left out" in line for line in manifest["not_exact"])
 
 
+def test_what_is_damaged_in_one_copy_is_taken_from_another(
+    inputs: list[Path], tmp_path: Path
+) -> None:
+    """F1219: of each copy another batch is damaged; the end of the longest is torn."""
+    copies = []
+    for number, path in enumerate(inputs):
+        copies.append(tmp_path / f"copy{number}" / "data")
+        shutil.copytree(path, copies[-1])
+        log = copies[-1] / "events-0" / f"{0:020}.log"
+        data = bytearray(log.read_bytes())
+        data[1000 + 2000 * number] ^= 0xFF
+        log.write_bytes(data)
+    torn = max((copies[-1] / "plain-0").glob("*.log"))
+    torn.write_bytes(torn.read_bytes()[:-7])
+    found = json.loads(restore(copies, "--as-of", AS_OF, "--check", "--format", "json").stdout)
+    sound = json.loads(restore(inputs, "--as-of", AS_OF, "--check", "--format", "json").stdout)
+    for row, before in zip(found["partitions"], sound["partitions"], strict=True):
+        assert row["lost"] == []
+        for name in ("topic", "partition", "cut_offset", "records"):
+            assert row[name] == before[name]
+
+
 def test_several_nodes_get_a_directory_each(inputs: list[Path], tmp_path: Path) -> None:
     """F1034 and F1038."""
     target = tmp_path / "cluster"
