@@ -594,8 +594,8 @@ def test_partitions_that_only_earlier_copies_have_are_said(
 def test_a_copy_that_took_long_is_known_by_its_checkpoints(
     inputs: list[Path], tmp_path: Path
 ) -> None:
-    """F1216: the log of plain-0 was copied before the checkpoints beside it. F1217: the cleaner has
-    gone on since its checkpoint was copied."""
+    """F1216: the log of plain-0 was copied before the checkpoints beside it. F1217: the cleaner was
+    at work after its checkpoint was copied."""
     copy = tmp_path / "copy" / "data"
     shutil.copytree(inputs[2], copy)
     for log in sorted((copy / "plain-0").glob("*.log"))[-3:]:
