@@ -130,7 +130,8 @@ def sources_of(paths: Sequence[str]) -> Sources:
     if not metadata:
         raise LogDirError(
             f"{', '.join(paths)}: there is no {CLUSTER_METADATA}-0: give the log directories, and "
-            "metadata.log.dir, of the nodes"
+            "metadata.log.dir, of the nodes; clusters with ZooKeeper, which have none, are not "
+            "restored"
         )
     clusters = {copy.cluster_id: copy.path for copy in metadata}
     if len(clusters) > 1:

@@ -562,6 +562,13 @@ def test_moments_that_copies_do_not_cover_are_said(inputs: list[Path]) -> None:
     assert "nothing is known to be missing" in exact.output
 
 
+def test_disks_of_a_cluster_with_zookeeper_are_refused(unpacked: Unpacked) -> None:
+    disks = sorted((unpacked("kafka39zk.logs") / "log-dirs").iterdir())
+    refused = restore(disks, "--check")
+    assert refused.exit_code == ExitCode.UNREADABLE_INPUT
+    assert "clusters with ZooKeeper" in refused.output
+
+
 def test_partitions_that_only_earlier_copies_have_are_said(
     inputs: list[Path], tmp_path: Path
 ) -> None:
