@@ -120,6 +120,17 @@ class LogWalk:
                 plan.segments.append(self._segment(segment, runs, max_ms))
         plan.epochs = without_end(known_leader_epochs(plan.log), plan.cut)
         plan.bytes = sum(each.size for each in plan.segments)
+        if plan.cut < max(ends, default=0):
+            plan.lost = [each for each in plan.lost if self._is_below_cut(each)]
+
+    def _is_below_cut(self, lost: LostBytes) -> bool:
+        """Return whether damaged bytes are before the last batch that is kept, not the end of a
+        batch that was being written."""
+        below = [each for each, _, _ in self._runs if (each.base_offset or 0) < self._plan.cut]
+        if not below or lost.path != below[-1].path:
+            return any(each.path == lost.path for each in below)
+        pieces = self._plan.segments[-1].pieces
+        return not pieces or lost.position < pieces[-1].end
 
     def set_cut(self, end: int) -> None:
         """Set the cut of a log that ends at an offset."""

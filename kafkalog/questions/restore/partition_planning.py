@@ -44,6 +44,8 @@ def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
     order = by_lineage(facts)
     others = [log_facts(log) for log in logs]
     plan = united_plan(task, facts, order) if task.is_compacted else _walked(task, facts, order[0])
+    if plan.lost and len(logs) > 1:
+        plan = _mended(plan, united_plan(task, facts, order))
     plan.covered_ms = max(
         (copy.covered_ms for copy in task.copies if copy.covered_ms is not None), default=None
     )
@@ -53,6 +55,15 @@ def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
     plan.other_copies = [log.path for log in logs if log is not plan.log]
     _follow_producers(plan, task.as_of_ms)
     yield plan
+
+
+def _mended(damaged: PartitionPlan, plan: PartitionPlan) -> PartitionPlan:
+    """Return the plan of a log that is not cleaned from all copies, where the best one is damaged:
+    what is damaged in one is taken from another. With offsets that are sound in none, the damage
+    counts."""
+    plan.is_cleaned_beyond = False
+    plan.lost = damaged.lost if plan.offsets < plan.cut - plan.start else []
+    return plan
 
 
 def _walked(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> PartitionPlan:

@@ -88,7 +88,7 @@ class PartitionPlan:
     batches of several copies make the log, `is_cleaned_beyond` that the cleaner of each copy has
     looked at records after the cut: what these superseded can be gone. The offsets from
     `tiered_from` up to `start` are in tiered storage alone. `known_end` is the highest one that a
-    checkpoint of high watermarks has."""
+    checkpoint of high watermarks has; `offsets` is how many are kept of a united log."""
 
     topic: str
     partition: int
@@ -117,6 +117,7 @@ class PartitionPlan:
     is_cleaned_beyond: bool = False
     tiered_from: int | None = None
     known_end: int = 0
+    offsets: int = 0
 
     @property
     def name(self) -> str:

@@ -121,7 +121,8 @@ class Sources:
 def sources_of(paths: Sequence[str]) -> Sources:
     """Return what is under the paths. Raises LogDirError where no copy of the metadata is there, or
     copies of several clusters are."""
-    found = find_partitions(paths, strict=False, current_ids=None)
+    # A partition that a broker has in two log directories has two copies.
+    found = find_partitions(paths, strict=False, current_ids=None, needed=CLUSTER_METADATA)
     tiered = [log.path for log in found if log.tiered_topic_id is not None]
     if tiered:
         raise LogDirError(f"{tiered[0]} is in tiered storage: restore reads log directories only")
@@ -129,7 +130,8 @@ def sources_of(paths: Sequence[str]) -> Sources:
     if not metadata:
         raise LogDirError(
             f"{', '.join(paths)}: there is no {CLUSTER_METADATA}-0: give the log directories, and "
-            "metadata.log.dir, of the nodes"
+            "metadata.log.dir, of the nodes; clusters with ZooKeeper, which have none, are not "
+            "restored"
         )
     clusters = {copy.cluster_id: copy.path for copy in metadata}
     if len(clusters) > 1:

@@ -65,6 +65,7 @@ def united_plan(
         if not len(kept):
             continue
         is_data = kept[:, _BITS] & CONTROL_BIT == 0
+        plan.offsets += int((kept[:, _LAST] - kept[:, _BASE] + 1).sum())
         plan.records += int(kept[is_data, _COUNT].sum())
         plan.last_ms = max(plan.last_ms, int(kept[:, _MS].max()))
         segments.add(kept)

@@ -94,7 +94,8 @@ def read_from(bootstrap: str, offset: int, until: str) -> list[tuple[int, str]]:
         assert time.monotonic() < deadline, found
         for record in consumer.consume(100, 1.0):
             assert record.error() is None
-            found.append((record.offset(), record.value().decode()))
+            value = record.value()
+            found.append((record.offset() or 0, "" if value is None else value.decode()))
     consumer.close()
     return found
 

@@ -562,6 +562,13 @@ def test_moments_that_copies_do_not_cover_are_said(inputs: list[Path]) -> None:
     assert "nothing is known to be missing" in exact.output
 
 
+def test_disks_of_a_cluster_with_zookeeper_are_refused(unpacked: Unpacked) -> None:
+    disks = sorted((unpacked("kafka39zk.logs") / "log-dirs").iterdir())
+    refused = restore(disks, "--check")
+    assert refused.exit_code == ExitCode.UNREADABLE_INPUT
+    assert "clusters with ZooKeeper" in refused.output
+
+
 def test_partitions_that_only_earlier_copies_have_are_said(
     inputs: list[Path], tmp_path: Path
 ) -> None:
@@ -594,8 +601,8 @@ def test_partitions_that_only_earlier_copies_have_are_said(
 def test_a_copy_that_took_long_is_known_by_its_checkpoints(
     inputs: list[Path], tmp_path: Path
 ) -> None:
-    """F1216: the log of plain-0 was copied before the checkpoints beside it. F1217: the cleaner has
-    gone on since its checkpoint was copied."""
+    """F1216: the log of plain-0 was copied before the checkpoints beside it. F1217: the cleaner was
+    at work after its checkpoint was copied."""
     copy = tmp_path / "copy" / "data"
     shutil.copytree(inputs[2], copy)
     for log in sorted((copy / "plain-0").glob("*.log"))[-3:]:
@@ -668,6 +675,28 @@ def test_damage_is_left_out_and_named(inputs: list[Path], tmp_path: Path) -> Non
     assert (row["topic"], row["partition"]) == ("events", 0)
     assert row["lost"][0]["reason"] == "checksum"
     assert any("events-0" in line and "are left out" in line for line in manifest["not_exact"])
+
+
+def test_what_is_damaged_in_one_copy_is_taken_from_another(
+    inputs: list[Path], tmp_path: Path
+) -> None:
+    """F1219: of each copy another batch is damaged; the end of the longest is torn."""
+    copies = []
+    for number, path in enumerate(inputs):
+        copies.append(tmp_path / f"copy{number}" / "data")
+        shutil.copytree(path, copies[-1])
+        log = copies[-1] / "events-0" / f"{0:020}.log"
+        data = bytearray(log.read_bytes())
+        data[1000 + 2000 * number] ^= 0xFF
+        log.write_bytes(data)
+    torn = max((copies[-1] / "plain-0").glob("*.log"))
+    torn.write_bytes(torn.read_bytes()[:-7])
+    found = json.loads(restore(copies, "--as-of", AS_OF, "--check", "--format", "json").stdout)
+    sound = json.loads(restore(inputs, "--as-of", AS_OF, "--check", "--format", "json").stdout)
+    for row, before in zip(found["partitions"], sound["partitions"], strict=True):
+        assert row["lost"] == []
+        for name in ("topic", "partition", "cut_offset", "records"):
+            assert row[name] == before[name]
 
 
 def test_several_nodes_get_a_directory_each(inputs: list[Path], tmp_path: Path) -> None:
