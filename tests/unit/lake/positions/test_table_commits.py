@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyiceberg import catalog
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.utils.config import Config
 
 from kafkalog.coordination.groups.kept_positions import Keeper
 from kafkalog.errors import StatePositionError
 from kafkalog.lake.positions.table_commits import catalog_commits, is_table, table_commits
+from tests.support.lake.iceberg_tables import configure_catalog
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
 QUERY = "9fa73c46-8900-474b-8bc0-7d12dda17f2d"
@@ -23,7 +22,7 @@ CONTROL = "kafka.connect.offsets.control.orders.cg-control-sink"
 def written(folder: Path, *summaries: Mapping[str, str]) -> Path:
     """A table with a snapshot for each of these summaries, by pyiceberg."""
     lake = SqlCatalog(
-        "lake", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse"
+        "lake", uri=f"sqlite:///{folder}/lake.db", warehouse=f"file://{folder}/warehouse"
     )
     lake.create_namespace("shop")
     table = lake.create_table("shop.orders", schema=ROWS.schema)
@@ -61,11 +60,7 @@ def test_connect_keeps_offsets_of_its_control_topic(tmp_path: Path) -> None:
 
 def test_a_table_of_a_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path, {CONTROL: '{"0": 3}'})
-    uri, warehouse = f"sqlite:///{tmp_path}/catalog.db", f"file://{tmp_path}/warehouse"
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", uri)
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", warehouse)
-    # pyiceberg reads its configuration when it is imported.
-    monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())
+    configure_catalog(monkeypatch, tmp_path)
     found = catalog_commits("lake", "shop.orders")
     assert found.path == "lake:shop.orders"
     assert {name: offsets for name, (offsets, _) in found.control_offsets.items()} == {
