@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.tables.decoded_values import DECODED, ERROR, decoded_type
+from kafkalog.columns.arrow_types import arrow_type
+from kafkalog.lake.decoding.payload_arrays import PayloadDecoder
+from kafkalog.messages.payload_formats import JsonFormat, TextFormat
+from kafkalog.tables.sampled_types import sampled_type
 
 SAMPLE = [b'{"a":1,"b":{"c":"x"},"d":[1.5],"m":1}', b'{"z":true,"m":"text"}', b"not json"]
 NOT_OF_IT = "JSON, but not of the fields that a sample shows"
@@ -16,13 +19,14 @@ NOT_OF_IT = "JSON, but not of the fields that a sample shows"
 
 def decoded(values: list[bytes | None], sample: list[bytes], form: str = "json") -> list[Any]:
     batch = pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())})
-    rows = decoded_type(form, sample).with_decoded(batch).to_pylist()
-    return [(row[DECODED], row[ERROR]) for row in rows]
+    found = TextFormat() if form == "string" else JsonFormat(json.dumps(sampled_type(sample)))
+    rows = PayloadDecoder("value", found, NOT_OF_IT).with_decoded(batch).to_pylist()
+    return [(row["value_decoded"], row["value_error"]) for row in rows]
 
 
 def test_fields_are_those_that_have_one_type_in_the_sample() -> None:
     # F1072
-    assert decoded_type("json", SAMPLE).type == pa.struct(
+    assert arrow_type(sampled_type(SAMPLE)) == pa.struct(
         [
             pa.field("a", pa.int64()),
             pa.field("b", pa.struct([pa.field("c", pa.string())])),
@@ -56,7 +60,7 @@ def row(**given: Any) -> dict[str, Any]:
         (b'{"a":1}],"":[{"a":2}', (None, "not JSON")),
         (b'{"b": {"c": "two\nlines"}}', (row(b={"c": "two lines"}), None)),
         (b"[" * 100_000, (None, "not JSON")),
-        (b"\xff\xfe", (None, "not UTF-8")),
+        (b"\xff\xfe", (None, "not JSON")),
     ],
 )
 def test_a_value_is_decoded_or_null_with_the_reason(
@@ -71,7 +75,7 @@ def test_a_value_is_decoded_or_null_with_the_reason(
 def test_text_is_what_is_utf_8() -> None:
     # F291
     expected = [("é", None), (None, "not UTF-8"), (None, None), ("", None)]
-    assert decoded(["é".encode(), b"\xe9", None, b""], [], "text") == expected
+    assert decoded(["é".encode(), b"\xe9", None, b""], [], "string") == expected
 
 
 def test_a_topic_without_json_has_no_fields() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from pyspark.sql import SparkSession
-
 from kafkalog.errors import OptionError, RefusedOptionError, SchemaError
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.lake.decoded_columns import Differences, merged_type
+from kafkalog.lake.decoding.decoding_requests import DecodingRequest, PayloadKind
 from kafkalog.log_lines import logger
 from kafkalog.messages.avro_schemas import (
     merged_avro_schema,
@@ -18,6 +18,7 @@ from kafkalog.messages.avro_schemas import (
     standalone_avro_schema,
 )
 from kafkalog.messages.confluent_wire import write_message_indexes
+from kafkalog.messages.decoding.registry_sources import registry_at
 from kafkalog.messages.json_schemas import json_schema_type
 from kafkalog.messages.payload_formats import (
     AvroFormat,
@@ -35,9 +36,9 @@ from kafkalog.messages.schema_registry import (
     SchemaState,
     read_schema_registry,
 )
-from kafkalog.spark.decoding.decoding_requests import DecodingRequest, PayloadKind
-from kafkalog.spark.decoding.given_schemas import check_avro
-from kafkalog.spark.decoding.registry_sources import registry_at
+from kafkalog.views.options.options import Mode, View, read_options
+from kafkalog.views.planning.planning import chosen_logs, planned_groups
+from kafkalog.views.view_reading import read_view
 
 _logger = logger(__name__)
 _Read = TypeVar("_Read")
@@ -48,24 +49,45 @@ _REGISTRY_TYPES = {
 }
 
 
-def read_registry(request: DecodingRequest, spark: SparkSession) -> SchemaRegistry:
-    """Return the schemas in the segments of `_schemas`, or of the registry that is given. Raises
-    OptionError for one that cannot be read."""
+# Offset, key and value of a record of `_schemas`.
+Record = tuple[int, bytes | None, bytes | None]
+
+
+def read_registry(
+    request: DecodingRequest, records: Callable[[DecodingRequest], Iterable[Record]]
+) -> SchemaRegistry:
+    """Return the schemas in the segments of `_schemas`, whose `records` are in the order of
+    offsets, or those of the registry that is given. Raises OptionError for one that cannot be
+    read."""
     if request.registry is not None:
         try:
             return registry_at(request.registry)
         except SchemaError as error:
             raise RefusedOptionError("--schema-registry", str(error)) from error
-    reader = spark.read.format("kafkalog").option("subscribe", SCHEMAS_TOPIC)
-    reader = reader.option("columns", "offset,key,value").option("mode", request.mode)
-    rows = reader.load(list(request.schemas_topic)).orderBy("offset").collect()
-    registry = read_schema_registry(
-        (row.offset, _bytes_or_none(row.key), _bytes_or_none(row.value)) for row in rows
-    )
+    registry = read_schema_registry(records(request))
     if registry.unreadable:
         shown = ", ".join(map(str, registry.unreadable[:10]))
         _logger.warning("%s: no registry's records at offsets %s", SCHEMAS_TOPIC, shown)
     return registry
+
+
+def records_of_schemas(request: DecodingRequest) -> list[Record]:
+    """Return the records of `_schemas` under the paths of a request, read in this process."""
+    given = {
+        "paths": json.dumps(list(request.schemas_topic)),
+        "view": View.RECORDS.value,
+        "subscribe": SCHEMAS_TOPIC,
+        "mode": request.mode,
+    }
+    options = read_options(given)
+    logs = find_logs(options.paths, strict=options.mode is Mode.FAILFAST)
+    columns = "offset", "key", "value"
+    return sorted(
+        (row["offset"], row["key"], row["value"])
+        for group in planned_groups(options, chosen_logs(options, logs))
+        for batch in read_view(group, options, columns)
+        for row in batch.to_pylist()
+    )
 
 
 class RegistryChoice:
@@ -73,12 +95,17 @@ class RegistryChoice:
     arguments have one."""
 
     def __init__(
-        self, request: DecodingRequest, spark: SparkSession, given: SchemaFormat | None
+        self,
+        request: DecodingRequest,
+        registry: SchemaRegistry,
+        check_avro: Callable[[str], None],
+        given: SchemaFormat | None,
     ) -> None:
+        """`check_avro` raises SchemaError for a text that cannot be read as an Avro schema."""
         self._request = request
-        self._spark = spark
+        self._registry = registry
+        self._check_avro = check_avro
         self._given = given
-        self._registry = read_registry(request, spark)
 
     def chosen(self, ids: list[int]) -> ConfluentFormat:
         """Return each id with its use, or the reason why it has none.
@@ -110,6 +137,17 @@ class RegistryChoice:
         if not uses:
             raise self._none_found(ids, refused)
         return ConfluentFormat(uses, refused, read_as)
+
+    def known(self) -> set[int]:
+        """Return all ids of the registry."""
+        return set(self._registry.by_id)
+
+    def with_versions(self, ids: Iterable[int]) -> set[int]:
+        """Return ids, and those of the other versions of their subjects."""
+        of = {found: self._registry.by_id[found] for found in ids if found in self._registry.by_id}
+        subjects = {schema.subject for schema in of.values()}
+        schemas = self._registry.by_id.values()
+        return {*ids, *(each.schema_id for each in schemas if each.subject in subjects)}
 
     def _refusal(self, schema: RegisteredSchema) -> str | None:
         wanted = _REGISTRY_TYPES[self._request.kind]
@@ -146,9 +184,9 @@ class RegistryChoice:
                 found = merged_type(found, other, "", Differences())
             return JsonFormat(json.dumps(found))
         text = self._avro_text(schema)
-        check_avro(self._request, self._spark, text)
+        self._check_avro(text)
         merged = merged_avro_schema(text, self._readable(others, self._avro_text))
-        check_avro(self._request, self._spark, merged)
+        self._check_avro(merged)
         return AvroFormat(merged, merged)
 
     def _readable(
@@ -205,7 +243,3 @@ def _newest(schemas: Mapping[int, RegisteredSchema]) -> int:
 def _is_bytes(schema: str) -> bool:
     parsed = read_avro_schema(schema)
     return (parsed.get("type") if isinstance(parsed, dict) else parsed) == "bytes"
-
-
-def _bytes_or_none(value: bytearray | None) -> bytes | None:
-    return None if value is None else bytes(value)

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from kafkalog.errors import OptionError
-from kafkalog.spark.decoding.decoding_requests import (
+from kafkalog.lake.decoding.decoding_requests import (
     DecodingOptions,
     DecodingRequest,
     PayloadKind,

@@ -132,19 +132,21 @@ def decoding_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _shared_options() -> list[Callable[..., Any]]:
     options = [option for column in COLUMNS for option in _column_options(column)]
-    topic = click.option(
-        "--schemas-topic",
-        metavar="PATH",
-        help=f"For confluent formats: the directory of {SCHEMAS_TOPIC}-0, or a log directory with "
-        "it; without it PATH... are searched.",
-    )
-    registry = click.option(
-        "--schema-registry",
-        metavar="URL|DIR",
-        help="For confluent formats: read the schemas from the registry at this URL, or from files "
-        f"named by their ids, such as DIR/7.avsc, instead of {SCHEMAS_TOPIC}.",
-    )
-    return [*options, topic, registry]
+    return [*options, schemas_topic_option, schema_registry_option]
+
+
+schemas_topic_option = click.option(
+    "--schemas-topic",
+    metavar="PATH",
+    help=f"For confluent formats: the directory of {SCHEMAS_TOPIC}-0, or a log directory with "
+    "it; without it PATH... are searched.",
+)
+schema_registry_option = click.option(
+    "--schema-registry",
+    metavar="URL|DIR",
+    help="For confluent formats: read the schemas from the registry at this URL, or from files "
+    f"named by their ids, such as DIR/7.avsc, instead of {SCHEMAS_TOPIC}.",
+)
 
 
 def _column_options(column: str) -> list[Callable[..., Any]]:
@@ -215,7 +217,7 @@ def _refuse_schema(request: DecodingRequest) -> None:
 
 def unusable_schema(request: DecodingRequest, error: SchemaError) -> OptionError:
     """Return the error for a given schema that cannot be used."""
-    allowed = f"a schema that Spark can use: {error}"
+    allowed = f"a schema that can be used: {error}"
     return OptionError(request.argument("schema"), request.schema, allowed)
 
 
