@@ -11,7 +11,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+import click
+
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
+from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import connect_topic_option
 
 _SHOWN = (
@@ -30,8 +33,12 @@ places are the checkpoint of a query of Spark's, and a Delta, Iceberg or Parquet
     "/srv/spark/checkpoints/orders /var/lib/kafka/data --output-dir /tmp/positions",
     meaning=_MEANING,
 )
+@shared.catalog_option("An Iceberg catalog, with a table beside those in PATH.")
+@click.option("--table", metavar="NAME", help="A table of the catalog.")
 @connect_topic_option
-def main(job: JobSettings, connect_topics: Sequence[str]) -> ExitCode:
+def main(
+    job: JobSettings, catalog: str | None, table: str | None, connect_topics: Sequence[str]
+) -> ExitCode:
     """Compare positions that Spark's checkpoints, Delta and Iceberg tables, source connectors of
     Kafka Connect and MirrorMaker keep with the logs. Findings are positions of topics that were
     deleted or made again, positions beyond the end of the log, and those below its start."""
@@ -49,7 +56,9 @@ def main(job: JobSettings, connect_topics: Sequence[str]) -> ExitCode:
 
     keepers, log_dirs = divided_paths(job.paths)
     inputs, logs = announced_logs(replace(job, paths=tuple(log_dirs)))
-    request = PositionsRequest(keepers, time.time_ns() // 1_000_000, connect_topics)
+    of_catalog = shared.catalog_table(catalog, table)
+    now_ms = time.time_ns() // 1_000_000
+    request = PositionsRequest(keepers, now_ms, connect_topics, of_catalog)
     with job_session("kafkalog positions", with_delta=job.is_delta, compiles_less=True) as spark:
         found = positions(SparkViews(spark, inputs, logs, {"mode": job.mode}), request)
         path = replace_rows(job, TABLE, [*inputs, *keepers], found.rows)

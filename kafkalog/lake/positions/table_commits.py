@@ -19,6 +19,7 @@ from kafkalog.coordination.groups.kept_positions import Keeper, KeptPosition
 from kafkalog.errors import StatePositionError
 from kafkalog.lake.delta.delta_positions import DELTA_LOG
 from kafkalog.lake.formats.recorded_table import recorded_positions
+from kafkalog.lake.formats.targets import ICEBERG, TablePlace, iceberg_table
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.parquet.parquet_manifest import MANIFEST
 
@@ -94,6 +95,19 @@ def table_commits(path: str) -> TableCommits | None:
         )
         for (topic, partition), offset in sorted(positions.next_offsets.items())
     ]
+    return found
+
+
+def catalog_commits(catalog: str, table: str) -> TableCommits:
+    """Return what the commits of an Iceberg table of a catalog say. Raises StatePositionError where
+    there is no such table, and for a commit that cannot be read."""
+    place = iceberg_table(TablePlace(ICEBERG, catalog=catalog, table=table))
+    loaded = place.load()
+    if loaded is None:
+        raise StatePositionError(f"catalog {catalog} has no table {place.name}")
+    found = TableCommits(Keeper.ICEBERG, f"{catalog}:{place.name}")
+    folder, _, name = loaded.metadata_location.rpartition("/")
+    _take_iceberg(found, OutputDirectory(folder), name)
     return found
 
 

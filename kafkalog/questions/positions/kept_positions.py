@@ -28,7 +28,12 @@ from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.log_offsets import log_end_offset
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.lake.positions.spark_checkpoint import SparkCheckpoint
-from kafkalog.lake.positions.table_commits import TableCommits, is_table, table_commits
+from kafkalog.lake.positions.table_commits import (
+    TableCommits,
+    catalog_commits,
+    is_table,
+    table_commits,
+)
 from kafkalog.questions.positions.commit_history import log_begin
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog, topic_id
@@ -60,11 +65,13 @@ _FINDINGS = (Status.TOPIC_DELETED, Status.TOPIC_MADE_AGAIN, Status.AHEAD, Status
 @dataclass(frozen=True, slots=True)
 class PositionsRequest:
     """Directories with checkpoints and tables; topics that have the offsets of Connect's connectors
-    beside those that are known by their names; and the time of the run."""
+    beside those that are known by their names; a catalog of Iceberg and a table of it; and the time
+    of the run."""
 
     keepers: Sequence[str]
     now_ms: int
     connect_topics: Sequence[str] = ()
+    catalog_table: tuple[str, str] | None = None
 
 
 @dataclass
@@ -133,7 +140,7 @@ def positions(views: Views, request: PositionsRequest) -> Positions:
     """Return the positions against the logs. Raises StatePositionError for a checkpoint or a commit
     that cannot be read, LogDirError where there is no position at all."""
     logs = best_logs(views.logs)
-    kept = _kept_in_directories(request.keepers, sorted({log.topic or "" for log in logs}))
+    kept = _kept_in_directories(request, sorted({log.topic or "" for log in logs}))
     _take_topics(kept, views, logs, request.connect_topics)
     if not kept.positions:
         raise LogDirError(
@@ -152,10 +159,10 @@ def positions(views: Views, request: PositionsRequest) -> Positions:
     return Positions(RowsInMemory.of(TABLE, rows), kept.lines)
 
 
-def _kept_in_directories(paths: Sequence[str], topics: Sequence[str]) -> _Kept:
+def _kept_in_directories(request: PositionsRequest, topics: Sequence[str]) -> _Kept:
     """Return what checkpoints and tables have. A table of a query whose checkpoint is there has the
     offsets of its last batch."""
-    kept = _Kept()
+    kept, paths = _Kept(), request.keepers
     checkpoints = [found for path in paths if (found := SparkCheckpoint.at(path)) is not None]
     for checkpoint in checkpoints:
         kept.positions += checkpoint.positions()
@@ -168,10 +175,10 @@ def _kept_in_directories(paths: Sequence[str], topics: Sequence[str]) -> _Kept:
                 "committed: the query does it again when it starts, up to planned_offset"
             )
     by_query = {found.query_id: found for found in checkpoints if found.query_id is not None}
-    for path in paths:
-        commits = table_commits(path)
-        if commits is None:
-            continue
+    tables = [commits for path in paths if (commits := table_commits(path)) is not None]
+    if request.catalog_table is not None:
+        tables.append(catalog_commits(*request.catalog_table))
+    for commits in tables:
         kept.positions += [*commits.positions, *commits.control_positions(topics)]
         # kafkalog's own commits have a writer too.
         batches = {} if commits.positions else commits.batches

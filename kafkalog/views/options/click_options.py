@@ -107,6 +107,15 @@ def catalog_option(meaning: str) -> Decorator:
     return click.option("--catalog", metavar="NAME", help=help_text)
 
 
+def catalog_table(catalog: str | None, table: str | None) -> tuple[str, str] | None:
+    """Return --catalog and --table where both are given. Raises click.UsageError for one alone."""
+    if catalog is None and table is None:
+        return None
+    if catalog is None or table is None:
+        raise click.UsageError("give --catalog and --table together")
+    return catalog, table
+
+
 def topic_option(
     meaning: str = "Only this topic; repeatable.", *, required: bool = False
 ) -> Decorator:

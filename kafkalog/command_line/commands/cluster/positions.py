@@ -46,12 +46,15 @@ never_written, behind, at_end. Findings are topic_deleted, topic_made_again, ahe
 Examples:
   kafkalog positions /srv/spark/checkpoints/orders /var/lib/kafka/data
   kafkalog positions /srv/lake/orders /srv/spark/checkpoints/orders /var/lib/kafka/data
+  kafkalog positions /var/lib/kafka/data --catalog lake --table shop.orders
   kafkalog positions /var/lib/kafka/data --connect-topic my-connect-offsets --format json
 """
 
 
 @click.command(epilog=_EPILOG)
 @shared.paths_argument
+@shared.catalog_option("An Iceberg catalog, with a table beside those in PATH.")
+@click.option("--table", metavar="NAME", help="A table of the catalog.")
 @connect_topic_option
 @shown_rows_option("rows")
 @shared.fail_on_findings_option(default=True)
@@ -59,6 +62,8 @@ Examples:
 @shared.processes_option
 def positions(
     paths: Sequence[str],
+    catalog: str | None,
+    table: str | None,
     connect_topics: Sequence[str],
     show: int,
     fail_on_findings: bool,
@@ -74,7 +79,9 @@ def positions(
     keepers, log_dirs = divided_paths(paths)
     logs = logs_of_topics(log_dirs)
     place = output.tables_of_logs([_TABLE], log_dirs, logs, keepers)
-    request = PositionsRequest(keepers, time.time_ns() // 1_000_000, connect_topics)
+    of_catalog = shared.catalog_table(catalog, table)
+    now_ms = time.time_ns() // 1_000_000
+    request = PositionsRequest(keepers, now_ms, connect_topics, of_catalog)
     with views_with_progress(log_dirs, logs, processes) as views:
         found = answer(views, request)
     write_answer(columns, found.rows, table_format, show=show, texts=_TEXTS)

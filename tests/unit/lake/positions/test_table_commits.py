@@ -11,7 +11,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from kafkalog.coordination.groups.kept_positions import Keeper
 from kafkalog.errors import StatePositionError
-from kafkalog.lake.positions.table_commits import is_table, table_commits
+from kafkalog.lake.positions.table_commits import catalog_commits, is_table, table_commits
+from tests.support.lake.iceberg_tables import configure_catalog
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
 QUERY = "9fa73c46-8900-474b-8bc0-7d12dda17f2d"
@@ -20,11 +21,11 @@ CONTROL = "kafka.connect.offsets.control.orders.cg-control-sink"
 
 def written(folder: Path, *summaries: Mapping[str, str]) -> Path:
     """A table with a snapshot for each of these summaries, by pyiceberg."""
-    catalog = SqlCatalog(
-        "tests", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse"
+    lake = SqlCatalog(
+        "lake", uri=f"sqlite:///{folder}/lake.db", warehouse=f"file://{folder}/warehouse"
     )
-    catalog.create_namespace("shop")
-    table = catalog.create_table("shop.orders", schema=ROWS.schema)
+    lake.create_namespace("shop")
+    table = lake.create_table("shop.orders", schema=ROWS.schema)
     for summary in summaries:
         table.append(ROWS, snapshot_properties=dict(summary))
     return Path(table.location().removeprefix("file://"))
@@ -55,6 +56,18 @@ def test_connect_keeps_offsets_of_its_control_topic(tmp_path: Path) -> None:
     # Of a topic that is not there the name ends at the last dot.
     (name,) = {each.topic for each in found.control_positions([])}
     assert name == "control.orders"
+
+
+def test_a_table_of_a_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, {CONTROL: '{"0": 3}'})
+    configure_catalog(monkeypatch, tmp_path)
+    found = catalog_commits("lake", "shop.orders")
+    assert found.path == "lake:shop.orders"
+    assert {name: offsets for name, (offsets, _) in found.control_offsets.items()} == {
+        CONTROL.removeprefix("kafka.connect.offsets."): {0: 3}
+    }
+    with pytest.raises(StatePositionError, match=r"catalog lake has no table shop\.others"):
+        catalog_commits("lake", "shop.others")
 
 
 def test_what_is_no_table_and_what_is_damaged(tmp_path: Path) -> None:
