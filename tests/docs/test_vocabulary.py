@@ -26,6 +26,11 @@ _DECODING = {
     ),
 }
 
+_INGEST = {
+    *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
+    *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
+}
+
 # Options that one command alone has, or that Kafka's tool of the same purpose has.
 OWN = {
     "audit-consumers": {"--log-dir"},
@@ -34,10 +39,7 @@ OWN = {
     "completion": set[str](),
     "diff": {"--all"},
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
-    "export": {
-        *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
-        *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
-    },
+    "export": {*_INGEST, "--dead-letters"},
     "find": {"--key", "--largest", "--partition-count", "--partitioner", "--value-contains"},
     "free": {"--need", "--replicas"},
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
@@ -101,7 +103,7 @@ OWN = {
 OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
     "consumer-lag": {"--max-lag", "--offsets-retention"},
-    "ingest-topics": OWN["export"],
+    "ingest-topics": _INGEST,
     "key-usage": set[str](),
     "lag-history": OWN["lag-history"],
     "migrate-offsets": OWN["migrate-offsets"],
