@@ -18,6 +18,7 @@ import click
 
 from kafkalog import __version__
 from kafkalog.columns.jit import prefer_stored
+from kafkalog.command_line.short_help import HelpedCommand
 from kafkalog.command_line.terminal import print_error, print_note
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, StoppedError, output_closed
@@ -115,8 +116,9 @@ Examples:
   kafkalog dump --deep --limit 5 /var/lib/kafka/data/orders-0
 
 \b
-Input files are only read, never changed. `kafkalog COMMAND --help` shows the
-options and examples of a command.
+Input files are only read, never changed. `kafkalog COMMAND --help` shows
+examples of a command and its options, `kafkalog COMMAND --help-all` explains
+them.
 
 \b
 Exit codes: 0 done; 1 findings; 2 wrong arguments; 3 some or all of the input
@@ -143,8 +145,7 @@ class LazyCommands(click.Group):
         function = name.replace("-", "_").replace(" ", "_")
         folder = _FOLDERS.get(name, "")
         module = import_module(f"kafkalog.command_line.commands.{folder}{function}")
-        command: click.Command = getattr(module, function)
-        return command
+        return HelpedCommand.of(getattr(module, function))
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkalog.inspection.logs.replica_facts import best_logs
-from kafkalog.messages.connect_records import (
+from kafkalog.messages.clients.connect_records import (
     RUNNING,
     Connector,
     ConnectRecord,

@@ -90,7 +90,8 @@ def key_usage(views: Views, request: KeyUsageRequest) -> KeyUsage:
     columns = ("topic", "partition", *TALLY_COLUMNS)
     (found,) = views.rows(AskedView("records", columns, reduce, _FOUND, logs=logs))
     tallies: dict[tuple[str, int], KeyTally] = {}
-    for row in found:
+    in_order = sorted(found, key=lambda row: (row["topic"], row["partition"], row["first_offset"]))
+    for row in in_order:
         place = row["topic"], row["partition"]
         known = tallies.get(place)
         if known is None:
@@ -131,7 +132,7 @@ def _answer(tallies: dict[tuple[str, int], KeyTally]) -> KeyUsage:
         if topic not in by_topic:
             by_topic[topic] = KeyTally.of(tally.row())
         else:
-            by_topic[topic].merge(tally.row())
+            by_topic[topic].merge(tally.row(), follows=False)
         for key, size in zip(tally.heavy.hashes.tolist(), tally.heavy.bytes.tolist(), strict=True):
             places[topic][key] = max(places[topic].get(key, (-1, -1)), (size, partition))
     topics = []
@@ -150,8 +151,8 @@ def _row(tally: KeyTally) -> dict[str, Any]:
         "is_exact": not tally.distinct.level,
         "keyless_records": tally.keyless,
         "tombstones": tally.tombstones,
-        "repeated_records": tally.repeats,
-        "resent_records": tally.resent,
+        "repeated_records": tally.repeats.count,
+        "resent_records": tally.resent.count,
         "bytes": tally.bytes,
         "heaviest_key_share": _share(int(tally.heavy.bytes.max(initial=0)), tally),
         "largest_record_bytes": None if tally.largest_bytes < 0 else tally.largest_bytes,

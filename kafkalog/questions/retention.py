@@ -132,7 +132,7 @@ class RetentionPlan:
             sum(getattr(row, f"bytes_within_{name}") for row in topics) for name in ("day", "week")
         )
         if week:
-            is_open = any(row.bytes_unknown for row in topics)
+            is_open = any("cleanup.policy" in row.missing_settings for row in topics)
             also = "; where cleanup.policy is not known, if it has delete" if is_open else ""
             yield (
                 f"by time, if nothing more is written: {size_text(day)} within a day, "

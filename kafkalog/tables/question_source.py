@@ -24,6 +24,7 @@ from kafkalog.views.parallel import processes_for
 
 if TYPE_CHECKING:
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
+    from kafkalog.questions.connectors import Connectors
     from kafkalog.questions.lag_history import LagHistory
 
 _EVERY_TOPIC = TopicChoice(subscribe=(ALL_TOPICS,))
@@ -137,9 +138,19 @@ def _heavy_keys(asked: _Asked) -> pa.Table:
     return key_usage(asked.views, KeyUsageRequest(asked.logs)).heavy.table
 
 
+def _connectors(asked: _Asked) -> Connectors:
+    from kafkalog.questions.connectors import ConnectorsRequest, connectors
+
+    is_all = asked.options.topics in (TopicChoice(), _EVERY_TOPIC)
+    return connectors(asked.views, ConnectorsRequest(None if is_all else asked.logs))
+
+
 _QUESTIONS: Mapping[str, Callable[[_Asked], pa.Table]] = {
     "checksum_report": _checksum_report,
     "compaction_findings": _compaction_findings,
+    "connector_offsets": lambda asked: _connectors(asked).offsets.table,
+    "connector_tasks": lambda asked: _connectors(asked).tasks.table,
+    "connectors": lambda asked: _connectors(asked).connectors.table,
     "consumer_lag": _consumer_lag,
     "group_generations": _group_generations,
     "heavy_keys": _heavy_keys,

@@ -147,8 +147,9 @@ def scan(
     without Spark and Java.
 
     `view` is a view of `kafkalog.read`, or a table of a question: checksum_report,
-    compaction_findings, consumer_lag, group_generations, heavy_keys, key_usage, lag_history,
-    schema_ids or transaction_report. The other arguments are those of `kafkalog.read`; `processes`
+    compaction_findings, connectors, connector_tasks, connector_offsets, consumer_lag,
+    group_generations, heavy_keys, key_usage, lag_history, schema_ids or transaction_report. The
+    other arguments are those of `kafkalog.read`; `processes`
     is how many processes read, all cores without it. With a `value_format` view records has columns
     value_decoded and value_error: "string", "json", whose fields are those of `value_schema` or,
     without it, of a sample, "avro" with a `value_schema`, "confluent-avro" and "confluent-json",

@@ -23,7 +23,7 @@ from kafkalog.storage.reading.offset_ranges import (
     TimestampRange,
 )
 from kafkalog.tables.filters import Filter
-from kafkalog.views.options.options import ISOLATED_VIEWS, Mode, ReadOptions, View
+from kafkalog.views.options.options import ISOLATED_VIEWS, START_VIEWS, Mode, ReadOptions, View
 from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
 from kafkalog.views.options.view_columns import VIEW_TABLES, view_columns
 from kafkalog.views.parallel import in_order, processes_for
@@ -98,7 +98,9 @@ class ViewSource:
         return sorted({log.topic for log in self._logs() if log.topic is not None})
 
     def _logs(self) -> list[PartitionLog]:
-        found = find_logs(self.options.paths, strict=self.options.mode is Mode.FAILFAST)
+        is_strict = self.options.mode is Mode.FAILFAST
+        is_start = self.options.view in START_VIEWS
+        found = find_logs(self.options.paths, strict=is_strict, with_doubles=is_start)
         if self.options.topics == _EVERY_TOPIC:
             found = without_former(found)
         if self.options.view in _OF_LOGS:

@@ -53,6 +53,7 @@ OWN = {
         *("--burrow-intervals", "--burrow-min-distance", "--burrow-minimum-complete"),
         *("--burrow-offset-refresh", "--every", "--no-progress"),
     },
+    "connect": set[str](),
     "keys": set[str](),
     "ls": {"--deep", "--quick", "--sample-size", "--savings", "--sort", "--unread"},
     "metadata": {"--commands", "--diff", "--show-secrets"},
@@ -65,7 +66,8 @@ OWN = {
     },
     "erase": {
         *("--check", "--header", "--hmac-key", "--identifiers", "--keep", "--key", "--page"),
-        *("--proof", "--sign-key", "--text", "--value-path", "--verify"),
+        *("--key-path", "--proof", "--schema-registry", "--sign-key", "--text", "--value-path"),
+        "--verify",
     },
     "optimize": set[str](),
     "quorum": set[str](),
@@ -83,7 +85,7 @@ OWN = {
     "restore": {
         *("--check", "--create-missing", "--keep-cluster-id", "--keep-retention"),
         *("--latest-topics", "--link", "--manifest", "--nodes", "--replication"),
-        *("--reuse-offsets", "--strict", "--verify"),
+        *("--offset-gap", "--reuse-offsets", "--strict", "--verify"),
     },
     "retention": {"--set"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
@@ -102,8 +104,10 @@ OWN = {
 }
 OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
+    "commit-history": set[str](),
     "consumer-lag": {"--max-lag", "--offsets-retention"},
     "ingest-topics": _INGEST,
+    "connectors": set[str](),
     "key-usage": set[str](),
     "lag-history": OWN["lag-history"],
     "migrate-offsets": OWN["migrate-offsets"],

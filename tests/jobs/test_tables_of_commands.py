@@ -18,6 +18,7 @@ AS_OF = ("--as-of", "2026-12-01T00:00:00Z")
 QUESTIONS = {
     "check": ("validate_checksums", ()),
     "compaction": ("verify_compaction", AS_OF),
+    "connect": ("connectors", ()),
     "groups": ("consumer_lag", AS_OF),
     "keys": ("key_usage", ()),
     "lag-history": ("lag_history", ("--until-time", "2026-12-01T00:00:00Z")),
@@ -30,6 +31,7 @@ QUESTIONS = {
 TABLES = {
     "check": ("checksum_report", "faults"),
     "compaction": ("compaction_report", "compaction_findings"),
+    "connect": ("connectors", "connector_tasks", "connector_offsets"),
     "groups": ("consumer_lag",),
     "keys": ("key_usage", "heavy_keys"),
     "lag-history": ("lag_history", "group_generations"),

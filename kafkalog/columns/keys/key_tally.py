@@ -90,6 +90,30 @@ class HeavyKeys:
         self.keys = keys.take(pa.array(firsts))
 
 
+class Repeats:
+    """How many contents, as hashes in the order of a log, repeat one at most NEAR_RECORDS before;
+    `head` and `tail` are the first and the last of them, for what lies beside them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.head, self.tail = (np.empty(0, dtype=np.int64) for _ in range(2))
+
+    def add(self, contents: LongArray) -> None:
+        """Add what follows."""
+        self.count += int(np.count_nonzero(_is_repeat(self.tail, contents)))
+        self._pass_by(contents, contents)
+
+    def follow(self, count: int, head: LongArray, tail: LongArray) -> None:
+        """Add what follows and was counted elsewhere."""
+        self.count += count + int(np.count_nonzero(_is_repeat(self.tail, head)))
+        self.count -= int(np.count_nonzero(_is_repeat(self.tail[:0], head)))
+        self._pass_by(head, tail)
+
+    def _pass_by(self, head: LongArray, tail: LongArray) -> None:
+        self.head = np.concatenate([self.head, head])[:NEAR_RECORDS]
+        self.tail = np.concatenate([self.tail, tail])[-NEAR_RECORDS:]
+
+
 class KeyTally:
     """What the records of a partition come to, in the order of their offsets. `secret` is that of
     all whose tallies are merged."""
@@ -98,10 +122,9 @@ class KeyTally:
         self._secret = secret_words(secret)
         self.distinct, self.heavy = DistinctKeys(), HeavyKeys()
         self.records = self.keyless = self.tombstones = self.bytes = 0
-        self.repeats = self.resent = 0
+        self.first_offset: int | None = None
         self.largest_bytes, self.largest_offset = -1, -1
-        self._contents = np.empty(0, dtype=np.int64)
-        self._times = np.empty(0, dtype=np.int64)
+        self.repeats, self.resent = Repeats(), Repeats()
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add records with TALLY_COLUMNS."""
@@ -113,16 +136,26 @@ class KeyTally:
         self.keyless += int(np.count_nonzero(~has_key))
         self.tombstones += int(np.count_nonzero(has_key & ~has_value))
         self.bytes += int(sizes.sum())
-        self._note_largest(sizes, integers(columns["offset"]))
+        offsets = integers(columns["offset"])
+        if self.first_offset is None and len(offsets):
+            self.first_offset = int(offsets[0])
+        self._note_largest(sizes, offsets)
         self._add_keys(keys, sizes, columns["key"], has_key)
         # Odd numbers keep the hashes of key and value apart.
         contents = keys * np.where(has_key, 3, 5) + values * 7
         self._note_repeats(contents, columns, has_value)
 
-    def merge(self, row: Mapping[str, Any]) -> None:
-        """Add what another tally's `row` has."""
-        for name in ("records", "keyless", "tombstones", "bytes", "repeats", "resent"):
+    def merge(self, row: Mapping[str, Any], *, follows: bool = True) -> None:
+        """Add what another tally's `row` has: of the records that follow in the same partition, or
+        of another partition."""
+        for name in ("records", "keyless", "tombstones", "bytes"):
             setattr(self, name, getattr(self, name) + row[name])
+        for name, known in (("repeats", self.repeats), ("resent", self.resent)):
+            if follows:
+                head, tail = (_longs(row[f"{name}_{end}"]) for end in ("head", "tail"))
+                known.follow(row[name], head, tail)
+            else:
+                known.count += row[name]
         if row["largest_bytes"] > self.largest_bytes:
             self.largest_bytes, self.largest_offset = row["largest_bytes"], row["largest_offset"]
         self.distinct.add(_longs(row["hashes"]), row["level"])
@@ -143,9 +176,16 @@ class KeyTally:
     def row(self) -> dict[str, Any]:
         """Return it as a row, of TALLY_SCHEMA."""
         self.heavy.settle()
-        names = ("records", "keyless", "tombstones", "bytes", "repeats", "resent")
+        names = ("records", "keyless", "tombstones", "bytes")
         return {
             **{name: getattr(self, name) for name in names},
+            "first_offset": self.first_offset,
+            "repeats": self.repeats.count,
+            "repeats_head": self.repeats.head,
+            "repeats_tail": self.repeats.tail,
+            "resent": self.resent.count,
+            "resent_head": self.resent.head,
+            "resent_tail": self.resent.tail,
             "largest_bytes": self.largest_bytes,
             "largest_offset": self.largest_offset,
             "level": self.distinct.level,
@@ -186,24 +226,22 @@ class KeyTally:
     ) -> None:
         """Count records with a value that repeat one shortly before, and of these those that a
         producer without idempotence sent with the same time: a retry."""
-        rows = np.flatnonzero(has_value)
-        contents = contents[rows]
-        self.repeats += int(np.count_nonzero(_is_repeat(self._contents, contents)))
-        self._contents = np.concatenate([self._contents, contents])[-NEAR_RECORDS:]
+        contents = contents[has_value]
+        self.repeats.add(contents)
         is_plain = _is_value(columns["producerId"], None) | _is_value(columns["producerId"], -1)
         is_plain &= _is_value(columns["timestampType"], _CREATE_TIME)
-        timed = contents + integers(columns["timestampMs"])[rows] * 11
         # Records of idempotent producers are left out: brokers drop their retries.
-        timed = np.where(is_plain[rows], timed, -rows - 1)
-        is_resent = _is_repeat(self._times, timed) & is_plain[rows]
-        self.resent += int(np.count_nonzero(is_resent))
-        self._times = np.concatenate([self._times, timed])[-NEAR_RECORDS:]
+        times = integers(columns["timestampMs"])[has_value]
+        self.resent.add((contents + times * 11)[is_plain[has_value]])
 
 
 TALLY_SCHEMA = pa.schema(
     [
         *((name, pa.int64()) for name in ("records", "keyless", "tombstones", "bytes")),
-        *((name, pa.int64()) for name in ("repeats", "resent", "largest_bytes", "largest_offset")),
+        *((name, pa.int64()) for name in ("first_offset", "repeats", "resent")),
+        *((name, pa.int64()) for name in ("largest_bytes", "largest_offset")),
+        *((f"repeats_{end}", pa.list_(pa.int64())) for end in ("head", "tail")),
+        *((f"resent_{end}", pa.list_(pa.int64())) for end in ("head", "tail")),
         *(("level", pa.int32()), ("hashes", pa.list_(pa.int64()))),
         *((f"heavy_{name}", pa.list_(pa.int64())) for name in ("hashes", "bytes", "records")),
         *(("heavy_keys", pa.list_(pa.binary())), ("heavy_missed", pa.int64())),

@@ -17,7 +17,7 @@ from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import NO_VALUE
-from kafkalog.messages.client_protocols import (
+from kafkalog.messages.clients.client_protocols import (
     CONNECT_PROTOCOL,
     STREAMS_ASSIGNOR,
     work_of_instance,

@@ -11,7 +11,6 @@ from kafkalog.errors import OptionError, RefusedOptionError, SchemaError
 from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.lake.decoded_columns import Differences, merged_type
 from kafkalog.lake.decoding.decoding_requests import DecodingRequest, PayloadKind
-from kafkalog.lake.decoding.registry_sources import registry_at
 from kafkalog.log_lines import logger
 from kafkalog.messages.avro_schemas import (
     merged_avro_schema,
@@ -19,6 +18,7 @@ from kafkalog.messages.avro_schemas import (
     standalone_avro_schema,
 )
 from kafkalog.messages.confluent_wire import write_message_indexes
+from kafkalog.messages.decoding.registry_sources import registry_at
 from kafkalog.messages.json_schemas import json_schema_type
 from kafkalog.messages.payload_formats import (
     AvroFormat,

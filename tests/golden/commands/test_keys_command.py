@@ -11,6 +11,7 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.schemas import table_fields
 from kafkalog.testing import LogDirectory, ProducerRecord
+from tests.support.golden.fixture_sets import consumed
 from tests.support.repository import Unpack
 
 
@@ -73,3 +74,20 @@ def test_topics_of_brokers_are_read_if_they_are_named(unpacked: Unpack) -> None:
     assert not [row for row in rows(logs) if row["topic"].startswith("__")]
     found = rows(logs, "--topic", "__consumer_offsets")
     assert sum(row["records"] for row in found) > 0
+
+
+def test_repeats_and_keys_are_those_among_what_a_consumer_received(unpacked: Unpack) -> None:
+    # F1245, F1247
+    logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
+    received = sorted(
+        consumed(golden, "shop.idem", "read_uncommitted"), key=lambda row: row["offset"]
+    )
+    kept = [(row["key"], row["value"]) for row in received if row["value"] is not None]
+    repeated = sum(each in kept[max(0, number - 1000) : number] for number, each in enumerate(kept))
+    (row,) = rows(logs, "--topic", "shop.idem")
+    assert row["repeated_records"] == repeated > 0
+    keys = [each["key"] for each in received if each["key"] is not None]
+    assert (row["distinct_keys"], row["records"]) == (len(set(keys)), len(received))
+    assert row["tombstones"] == len(
+        [each for each in received if each["value"] is None and each["key"] is not None]
+    )

@@ -94,19 +94,43 @@ def test_records_repeat_others_that_are_near_also_in_an_earlier_batch() -> None:
     first = batch([b"a", b"b"], [b"1", b"2"], [10, 20])
     again = batch([b"a", b"b", b"b"], [b"1", b"2", b"3"], [10, 99, 20], first_offset=2)
     found = tally(first, again)
-    assert (found.repeats, found.resent) == (2, 1)
+    assert (found.repeats.count, found.resent.count) == (2, 1)
 
 
 def test_records_of_idempotent_producers_are_not_resent() -> None:
     # F1247
     first = batch([b"a"], [b"1"], [10], producer_id=7)
     found = tally(first, batch([b"a"], [b"1"], [10], producer_id=7, first_offset=1))
-    assert (found.repeats, found.resent) == (1, 0)
+    assert (found.repeats.count, found.resent.count) == (1, 0)
 
 
 def test_records_far_apart_and_tombstones_do_not_repeat() -> None:
     # F1247
     between: list[bytes | None] = [b"%d" % each for each in range(NEAR_RECORDS)]
     found = tally(batch([b"a", *between, b"a"], [b"1", *between, b"1"]))
-    assert found.repeats == 0
-    assert tally(batch([b"a", b"a"], [None, None])).repeats == 0
+    assert found.repeats.count == 0
+    assert tally(batch([b"a", b"a"], [None, None])).repeats.count == 0
+
+
+@pytest.mark.parametrize("border", range(0, 3001, 250))
+def test_a_partition_that_tasks_divide_has_the_same_repeats(border: int) -> None:
+    # F1247
+    random = np.random.default_rng(7)
+    numbers = random.integers(0, 900, 3000).tolist()
+    keys: list[bytes | None] = [b"%d" % number for number in numbers]
+    times = random.integers(0, 4, 3000).tolist()
+    whole = tally(batch(keys, keys, times))
+    merged = KeyTally.of(tally(batch(keys[:border], keys[:border], times[:border])).row())
+    for first, end in ((border, border + 300), (border + 300, 3000)):
+        part = tally(batch(keys[first:end], keys[first:end], times[first:end], None, first))
+        merged.merge(part.row())
+    assert merged.repeats.count == whole.repeats.count
+    assert merged.resent.count == whole.resent.count
+    assert 100 < whole.resent.count < whole.repeats.count
+
+
+def test_partitions_do_not_repeat_each_other() -> None:
+    one = tally(batch([b"a"], [b"1"]))
+    both = KeyTally.of(one.row())
+    both.merge(one.row(), follows=False)
+    assert (both.records, both.repeats.count, both.resent.count) == (2, 0, 0)

@@ -30,8 +30,8 @@ from kafkalog.views.engine import Views
 from kafkalog.words import counted, duration_text
 
 COLUMNS = (
-    *("group", "topic", "partition", "current_offset", "leader", "leads_now", "log_start_offset"),
-    *("log_end_offset", "resumes_at", "reason", "records_again", "records_skipped", "to_read"),
+    *("group", "topic", "partition", "resumes_at", "reason", "current_offset", "records_again"),
+    *("records_skipped", "to_read", "leader", "leads_now", "log_start_offset", "log_end_offset"),
     "what_happens",
 )
 EARLIEST, LATEST, NONE = "earliest", "latest", "none"

@@ -54,7 +54,8 @@ _Place = tuple[GroupKey, GroupPartition]
 
 @dataclass(frozen=True, slots=True)
 class CommitHistoryRequest:
-    """The groups whose commits are followed, up to a time; without a time, up to now."""
+    """The groups whose commits are followed, all if none are given, up to a time; without a time,
+    up to now."""
 
     groups: frozenset[str]
     now_ms: int
@@ -84,6 +85,11 @@ class CommitHistory(NamedTuple):
 
     rows: Rows
     reach: str
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether a commit moved in a way that is a finding."""
+        return any(row["finding"] is not None for row in self.rows)
 
     def words(self) -> Iterator[str]:
         """Yield lines: what was found in which partition, and from when on commits are known."""
@@ -131,7 +137,8 @@ def _read(
 
     def of_groups(batches: Batches) -> Batches:
         for batch in batches:
-            yield batch.filter(pc.is_in(batch["group_id"], names))
+            is_one = pc.is_in(batch["group_id"], names) if len(names) else None
+            yield batch.filter(pc.is_valid(batch["group_id"]) if is_one is None else is_one)
 
     of_topic: Options = {"subscribe": CONSUMER_OFFSETS}
     asked = [
@@ -193,11 +200,13 @@ def _members(records: Iterable[Mapping[str, Any]]) -> dict[GroupKey, _Members]:
         generations.add(record)
     found: dict[GroupKey, _Members] = defaultdict(lambda: _Members([], [], []))
     for row in sorted(generations.rows(), key=lambda row: int(row["record_offset"])):
-        if row["members"] is None and row["state"] != "Dead":
+        # The deletion of a group has no members.
+        count = row.get("members")
+        if count is None and row.get("state") != "Dead":
             continue
         offsets, members, times = found[group_key(row)]
         offsets.append(row["record_offset"])
-        members.append(row["members"] or 0)
+        members.append(count or 0)
         times.append(row["record_timestamp_ms"])
     return dict(found)
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import pytest
 
 from kafkalog.errors import SchemaError
-from kafkalog.lake.decoding.registry_sources import registry_at
+from kafkalog.messages.decoding.registry_sources import registry_at
 
 LISTED = [
     {"subject": "orders-value", "version": 1, "id": 1, "schema": '"long"'},

@@ -131,9 +131,10 @@ class TopicPositions:
         topic, end = _text(key, 0)
         (partition,) = _PARTITION.unpack_from(key, end)
         upstream, downstream = _TWO_OFFSETS.unpack(value)
-        name = f"offset {downstream} of the copy"
+        name = f"copied up to offset {downstream} of the copy"
         place = Keeper.MIRROR_SYNC, self._topic, name, topic, partition
-        return KeptPosition(*place, upstream, written_ms)
+        # Both offsets are of a record that was copied.
+        return KeptPosition(*place, upstream + 1, written_ms)
 
     def _checkpoint(self, key: bytes, value: bytes, written_ms: int | None) -> KeptPosition:
         group, end = _text(key, 0)

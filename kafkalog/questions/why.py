@@ -1,7 +1,8 @@
-"""What `kafkalog groups --why` shows: why groups do not read on. Rule: docs/format.md F781."""
+"""Why do groups not read on, since when, and what helps? Rule: docs/format.md F781."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,18 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.command_line.groups.group_sources import GroupSources
-from kafkalog.command_line.groups.lag_rows import LagRow
-from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition, group_key
+from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupPartition, group_key
 from kafkalog.coordination.groups.stuck_partitions import (
     HoldingTransaction,
     PartitionOfGroup,
     why_without_partitions,
 )
+from kafkalog.inspection.lag.chosen_rows import ChosenNames
 from kafkalog.inspection.logs.missing_records import missing_words
+from kafkalog.questions.lag import ConsumerLag, LagSettings
+from kafkalog.questions.lag_row import LagRow, lag_rows_of
 from kafkalog.questions.transactions import Transactions, TransactionSettings, transactions
 from kafkalog.storage.names import CONSUMER_OFFSETS
-from kafkalog.views.engine import AskedView, Batches, LocalViews
+from kafkalog.views.engine import Batches, Views, rows_of_view
 
 _COMMIT_COLUMNS = (
     *("cluster_id", "internal_partition", "group_id", "topic", "partition", "committed_offset"),
@@ -55,12 +57,7 @@ class CommitHistory:
 
 
 def commit_histories(
-    log_dirs: Sequence[str],
-    sources: GroupSources,
-    groups: Collection[GroupKey],
-    *,
-    at_ms: int,
-    processes: int,
+    views: Views, groups: Collection[GroupKey], at_ms: int
 ) -> dict[_Place, CommitHistory]:
     """Return the histories of the commits of some groups, as of a time."""
     names = pa.array(sorted({key.group_id for key in groups}), pa.string())
@@ -71,9 +68,7 @@ def commit_histories(
 
     schema = arrow_schema("offset_commits", _COMMIT_COLUMNS)
     of_topic = {"subscribe": CONSUMER_OFFSETS}
-    (rows,) = LocalViews(log_dirs, sources.logs, processes).rows(
-        AskedView("offset_commits", _COMMIT_COLUMNS, of_groups, schema, of_topic)
-    )
+    rows = rows_of_view(views, "offset_commits", _COMMIT_COLUMNS, of_groups, schema, of_topic)
     applied: dict[_Place, dict[int, Mapping[str, Any]]] = {}
     found: dict[_Place, CommitHistory] = {}
     for row in rows:
@@ -99,20 +94,14 @@ def commit_histories(
 
 
 def open_transactions(
-    log_dirs: Sequence[str],
-    sources: GroupSources,
-    places: Collection[GroupPartition],
-    *,
-    at_ms: int,
-    longest_ms: int,
-    processes: int,
+    views: Views, places: Collection[GroupPartition], at_ms: int
 ) -> list[HoldingTransaction]:
     """Return the open transactions in some partitions, the oldest of each first."""
-    logs = [log for log in sources.logs if log.topic_partition in places]
-    settings = TransactionSettings(at_ms, None, longest_ms, logs, has_ended_rows=False)
-    return holding_transactions(
-        transactions(LocalViews(log_dirs, sources.logs, processes), settings)
-    )
+    if not places:
+        return []
+    logs = [log for log in views.logs if log.topic_partition in places]
+    settings = TransactionSettings(at_ms, None, logs=logs, has_ended_rows=False)
+    return holding_transactions(transactions(views, settings))
 
 
 def holding_transactions(found: Transactions) -> list[HoldingTransaction]:
@@ -131,102 +120,121 @@ def holding_transactions(found: Transactions) -> list[HoldingTransaction]:
 
 
 def why_rows(
-    sources: GroupSources,
-    groups: Collection[GroupKey],
-    rows: Sequence[LagRow],
-    histories: Mapping[_Place, CommitHistory],
-    transactions: Sequence[HoldingTransaction],
+    views: Views, lag: ConsumerLag, groups: Collection[GroupKey], rows: Sequence[LagRow]
 ) -> Iterator[tuple[object, ...]]:
     """Yield the values of WHY_COLUMNS, a row per partition of each group. `rows` have the lag of
     readers of committed records."""
+    at_ms = rows[0]["at_ms"] if rows else 0
+    histories = commit_histories(views, groups, at_ms)
+    places = {row.place for row in rows if row["beyond_last_stable"]}
+    places |= {
+        (CONSUMER_OFFSETS, key.internal_partition or 0)
+        for (key, _), history in histories.items()
+        if history.pending is not None
+    }
+    transactions = open_transactions(views, places, at_ms)
     by_producer = {(each.topic, each.partition, each.producer_id): each for each in transactions}
     by_partition = {(each.topic, each.partition): each for each in reversed(transactions)}
     for row in rows:
-        place = row.group, (row.topic, row.partition)
-        history = histories.get(place, CommitHistory())
-        share = sources.shares.get(place)
-        moved_ms = history.moved_ms if share is None else share.written_ms
+        history = histories.get((row.group, row.place), CommitHistory())
+        is_share = row["group_type"] == "share"
+        moved_ms = row["commit_timestamp_ms"] if is_share else history.moved_ms
         pending = history.pending
-        holder = by_partition.get(place[1])
+        holder = by_partition.get(row.place)
         if pending is not None:
             internal = row.group.internal_partition or 0
             holder = by_producer.get((CONSUMER_OFFSETS, internal, pending.producer_id or 0))
-        found = _partition_of_group(sources, row, moved_ms, pending, holder)
-        reason, words = found.why(row.at_ms)
-        is_waiting = bool(found.to_read or is_held(row) or pending)
-        since = [moved_ms, None if row.is_ahead_of_time else row.behind_since_ms]
+        found = _partition_of_group(lag.groups[row.group], row, moved_ms, pending, holder)
+        reason, words = found.why(at_ms)
+        is_waiting = bool(found.to_read or row.is_held or pending)
+        since = [moved_ms, None if row.is_ahead_of_time else row["next_timestamp_ms"]]
         if pending is not None:
             since = [pending.written_ms]
-        elif is_held(row) and holder is not None:
+        elif row.is_held and holder is not None:
             since.append(holder.started_ms)
         known = [each for each in since if each is not None]
-        shown = holder if pending is not None or is_held(row) else None
-        member = row.member
+        shown = holder if pending is not None or row.is_held else None
         yield (
-            *(row.group.group_id, row.topic, row.partition, reason, found.to_read),
-            *(row.account["lag"], row.committed_offset),
-            row.commit and row.commit["commit_timestamp_ms"],
+            *(row.group.group_id, *row.place, reason, found.to_read),
+            *(row["lag"], row["committed_offset"], row["commit_timestamp_ms"]),
             max(known) if known and is_waiting else None,
             *((shown.transactional_id, shown.producer_id) if shown else (None, None)),
             *((shown.started_ms, shown.timeout_ms, shown.ends_ms) if shown else (None,) * 3),
-            *(found.group_state, found.members),
-            *((member.member_id, member.client_host) if member else (None, None)),
+            *(found.group_state, found.members, row["member_id"], row["client_host"]),
             words,
         )
     for key in sorted(set(groups) - {row.group for row in rows}):
-        group = sources.groups[key]
+        group = lag.groups[key]
         nothing = [None] * (len(WHY_COLUMNS) - 7)
         reason, words = why_without_partitions(group.protocol_type, group.members)
-        if sources.missing:
-            words = f"Commits may be missing: {missing_words(sources.missing)}."
+        if lag.missing:
+            words = f"Commits may be missing: {missing_words(lag.missing)}."
         yield (
             *(key.group_id, None, None, reason, *nothing[:-2]),
             *(group.state, group.members, None, None, words),
         )
 
 
-def is_held(row: LagRow) -> bool:
-    """Return whether readers of committed records have nothing left to read but what is behind an
-    open transaction."""
-    account = row.account
-    return (
-        row.committed_offset is not None
-        and not account["readable_records"]
-        and bool(account["beyond_last_stable"])
-        and row.committed_offset <= account["last_stable_offset"]
-    )
-
-
 def _partition_of_group(
-    sources: GroupSources,
+    group: Group,
     row: LagRow,
     moved_ms: int | None,
     pending: PendingCommit | None,
     holder: HoldingTransaction | None,
 ) -> PartitionOfGroup:
-    account, group = row.account, sources.groups[row.group]
-    to_read, behind = account["readable_records"], account["beyond_last_stable"] or 0
-    stable = account["last_stable_offset"]
-    if to_read is not None and behind and (row.committed_offset or 0) > (stable or 0):
+    to_read, behind = row["readable_records"], row["beyond_last_stable"] or 0
+    stable = row["last_stable_offset"]
+    if to_read is not None and behind and (row["committed_offset"] or 0) > (stable or 0):
         # It has read beyond the last stable offset: it does not wait there.
         to_read += behind
     return PartitionOfGroup(
-        row.topic,
-        row.partition,
+        *row.place,
         group.group_type,
         group.state,
         group.members,
-        row.status,
-        row.committed_offset,
+        row["commit_status"],
+        row["committed_offset"],
         stable,
         to_read,
-        is_held(row),
-        account["below_log_start"] or 0,
-        account["ahead_of_log"] or 0,
-        account["damaged"] or 0,
-        account["next_offset"],
+        row.is_held,
+        row["below_log_start"] or 0,
+        row["ahead_of_log"] or 0,
+        row["damaged"] or 0,
+        row["next_offset"],
         moved_ms,
-        row.member and row.member.member_id,
+        row["member_id"],
         (pending.committed_offset or 0) if pending else None,
         holder,
     )
+
+
+def waiting_groups(
+    views: Views, transactions: Collection[Mapping[str, Any]], as_of_ms: int | None, now_ms: int
+) -> dict[tuple[str, int, int], list[str]]:
+    """Return the ids of the groups that wait for open transactions, by topic, partition and
+    producer id: by a commit in it, or at the last stable offset that it holds. `transactions` are
+    open ones, rows of table `transaction_report`."""
+    if not transactions or not any(log.topic == CONSUMER_OFFSETS for log in views.logs):
+        return {}
+    holders = {
+        (row["topic"], row["partition"]): row["producer_id"]
+        for row in transactions
+        if row["is_stable_offset_holder"]
+    }
+    topics = frozenset(topic for topic, _ in holders)
+    settings = LagSettings.at(
+        now_ms, as_of_ms, read_committed=True, retention_ms=0, chosen=ChosenNames(topics=topics)
+    )
+    lag = ConsumerLag(views, settings)
+    rows = lag_rows_of(lag.rows.rows().table) if holders else []
+    waiting = lag.rows.known.waiting if holders else lag.rows.groups_alone().waiting
+    found: dict[tuple[str, int, int], set[str]] = defaultdict(set)
+    at_ms = now_ms if as_of_ms is None else as_of_ms
+    for (key, _), history in commit_histories(views, waiting, at_ms).items():
+        if history.pending is not None:
+            place = CONSUMER_OFFSETS, key.internal_partition or 0
+            found[*place, history.pending.producer_id or 0].add(key.group_id)
+    for row in rows:
+        if row.place in holders and row.is_held:
+            found[*row.place, holders[row.place]].add(row.group.group_id)
+    return {place: sorted(names) for place, names in found.items()}

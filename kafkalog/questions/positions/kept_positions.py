@@ -16,20 +16,20 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from kafkalog.columns.arrays import of_values
-from kafkalog.errors import LogDirError
-from kafkalog.inspection.lag.lag_columns import with_accounts
-from kafkalog.inspection.logs.log_offsets import log_end_offset
-from kafkalog.inspection.logs.replica_facts import best_logs
-from kafkalog.lake.positions.spark_checkpoint import SparkCheckpoint
-from kafkalog.lake.positions.table_commits import TableCommits, is_table, table_commits
-from kafkalog.messages.kept_positions import (
+from kafkalog.coordination.groups.kept_positions import (
     KeptPosition,
     TopicKind,
     TopicPositions,
     in_order,
     kind_of_topic,
 )
-from kafkalog.questions.commit_history import log_begin
+from kafkalog.errors import LogDirError
+from kafkalog.inspection.lag.lag_columns import with_accounts
+from kafkalog.inspection.logs.log_offsets import log_end_offset
+from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.lake.positions.spark_checkpoint import SparkCheckpoint
+from kafkalog.lake.positions.table_commits import TableCommits, is_table, table_commits
+from kafkalog.questions.positions.commit_history import log_begin
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.views.engine import AskedView, Rows, RowsInMemory, Views

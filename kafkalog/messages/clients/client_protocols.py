@@ -6,7 +6,6 @@ Brokers do not look into these bytes. Rules: docs/format.md F1251 and F1252.
 
 from __future__ import annotations
 
-import base64
 import struct
 import uuid
 from collections.abc import Callable, Sequence
@@ -112,7 +111,7 @@ def connect_work(subscription: bytes, assignment: bytes) -> frozenset[tuple[str,
 
 def read_streams_subscription(user_data: bytes) -> tuple[str, str | None]:
     """Return the id of an instance's process, and its application.server if it has one. Raises
-    ValueError for bytes of another form, and of versions before 7, of Kafka 2.4 and older."""
+    ValueError for bytes of another form, and of versions before 7, of Kafka 2.5 and older."""
     reader = _Reader(user_data)
     version, _ = reader.number(_INT32), reader.number(_INT32)
     if version < _VERSIONS_WITH_UUID:
@@ -145,18 +144,6 @@ def _task(reader: _Reader, version: int) -> str:
         if size:
             task = f"{reader.bytes(size).decode('utf-16-be')}__{task}"
     return task
-
-
-def streams_commit_time(metadata: str) -> int | None:
-    """Return the stream time in the metadata of a commit of Kafka Streams, in milliseconds; None
-    where the metadata is of another form or has no time."""
-    try:
-        reader = _Reader(base64.b64decode(metadata, validate=True))
-        version = reader.bytes(1)[0]
-        time_ms = reader.number(_INT64)
-    except ValueError:
-        return None
-    return time_ms if version in (1, 2) and time_ms >= 0 else None
 
 
 def work_of_worker(subscription: bytes, assignment: bytes) -> str | None:
