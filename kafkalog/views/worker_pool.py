@@ -13,6 +13,7 @@ from multiprocessing.context import ForkProcess
 from typing import Generic, TypeVar
 
 from kafkalog.errors import KafkaLogError, OutOfMemoryError
+from kafkalog.views.shared_batches import SharedBatch, is_shared, receive_batch, send_batch
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -142,7 +143,7 @@ class WorkerPool(Generic[_Item, _Result]):
     def _take(self, connection: Connection) -> None:
         message: _Message[_Result]
         try:
-            message = connection.recv()
+            message = _received(connection)
         except (EOFError, ConnectionResetError):
             message = None, self._ended(connection), False  # what was sent before comes first
         _, error, is_last = message
@@ -179,8 +180,25 @@ def _left_in(connection: Connection) -> list[_Message[_Result]]:
     # Its last message can be cut short.
     with suppress(EOFError, OSError):
         while connection.poll():
-            messages.append(connection.recv())
+            messages.append(_received(connection))
     return messages
+
+
+def _received(connection: Connection) -> _Message[_Result]:
+    message: _Message[_Result] = connection.recv()
+    result, error, is_last = message
+    if isinstance(result, SharedBatch):
+        return receive_batch(connection), error, is_last
+    return message
+
+
+def _sent(connection: Connection, message: _Message[_Result]) -> None:
+    result, error, is_last = message
+    if is_shared(result):
+        connection.send((SharedBatch(), error, is_last))
+        send_batch(connection, result)
+    else:
+        connection.send(message)
 
 
 def _live(
@@ -201,7 +219,7 @@ def _live(
     try:
         while True:
             for message in _messages(work(items[connection.recv()], Turn(connection))):
-                connection.send(message)
+                _sent(connection, message)
     except (EOFError, BrokenPipeError):
         return  # the first process has ended
     except KeyboardInterrupt:

@@ -26,6 +26,11 @@ _DECODING = {
     ),
 }
 
+_INGEST = {
+    *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
+    *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
+}
+
 # Options that one command alone has, or that Kafka's tool of the same purpose has.
 OWN = {
     "audit-consumers": {"--log-dir"},
@@ -34,10 +39,7 @@ OWN = {
     "completion": set[str](),
     "diff": {"--all"},
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
-    "export": {
-        *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
-        *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
-    },
+    "export": {*_INGEST, "--dead-letters"},
     "find": {
         *("--header", "--key", "--largest", "--partition-count", "--partitioner"),
         *("--schema-registry", "--value-contains", "--value-path"),
@@ -107,7 +109,7 @@ OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
     "commit-history": set[str](),
     "consumer-lag": {"--max-lag", "--offsets-retention", "--why"},
-    "ingest-topics": OWN["export"],
+    "ingest-topics": _INGEST,
     "connectors": set[str](),
     "key-usage": set[str](),
     "lag-history": OWN["lag-history"],

@@ -35,6 +35,8 @@ FOR_EACH_DAG: dict[str, Any] = {
     },
 }
 _PACKAGE = "{{ var.json.kafkalog.package }}"
+# Delta's jar for the Spark of the workers, where that is another than the settings name.
+_DELTA_PACKAGE = "{{ var.json.kafkalog.get('delta_package', '') }}"
 # Exit codes of jobs that are the same the next time (docs/reference/jobs.md). After any other, a
 # disk or an object store may be back in a minute.
 _FINAL = {1: "findings, which the log shows", 2: "wrong arguments"}
@@ -71,15 +73,15 @@ def note_folder(operator: BaseOperator, context: Mapping[str, Any], folder: str)
 class SparkSubmitJob(SparkSubmitOperator):
     """A job by spark-submit."""
 
-    template_fields = (*SparkSubmitOperator.template_fields, "folder")
+    template_fields = (*SparkSubmitOperator.template_fields, "folder", "delta_package")
 
     def __init__(self, *, job: str, arguments: str, folder: str, **others: Any) -> None:
         super().__init__(
             application=f"{_PACKAGE}/jobs/{job}.py",
             application_args=arguments,
             properties_file=f"{_PACKAGE}/conf/spark-defaults.conf",
-            # Spark would log each of its steps, a thousand lines, in the task's log.
             conf={
+                # Spark would log each of its steps, a thousand lines, in the task's log.
                 "spark.driver.extraJavaOptions": "-Dlog4j2.configurationFile="
                 f"{_PACKAGE}/conf/log4j2.properties"
             },
@@ -87,9 +89,12 @@ class SparkSubmitJob(SparkSubmitOperator):
             **others,
         )
         self.folder = folder
+        self.delta_package = _DELTA_PACKAGE
 
     def execute(self, context: Any) -> None:
         """Run the job; its exit code says whether another try can help."""
+        if self.delta_package:
+            self.conf = {**(self.conf or {}), "spark.jars.packages": self.delta_package}
         try:
             super().execute(context)
         except AirflowException:

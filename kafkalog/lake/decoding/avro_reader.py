@@ -16,7 +16,7 @@ from kafkalog.errors import SchemaError
 from kafkalog.lake.decoding.avro_types import RECORDS, AvroSchema, full_name, is_null
 from kafkalog.wire.varints import VARINT_BYTES, VARLONG_BYTES
 
-# Takes a payload and a position in it; returns a value and the position behind it.
+# Takes a payload and a position in it; returns a value and the position after it.
 Read = Callable[[bytes, int], tuple[Any, int]]
 _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
 _NUMBERS = ("int", "long", "float", "double")

@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError, SchemaError
-from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.messages.avro_schemas import read_avro_schema
 from kafkalog.messages.schema_registry import SCHEMAS_TOPIC
 from kafkalog.views.options import click_options as shared
@@ -253,6 +252,8 @@ def _check(name: str, value: object, is_taken: bool, is_needed: object) -> None:
 
 
 def _schemas_topic(options: DecodingOptions, paths: Sequence[str]) -> tuple[str, ...]:
+    from kafkalog.inspection.metadata.current_topics import find_logs
+
     paths = [options.schemas_topic] if options.schemas_topic else paths
     logs = find_logs(paths, strict=False)
     found = [log for log in logs if log.topic == SCHEMAS_TOPIC]

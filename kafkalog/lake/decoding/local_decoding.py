@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -52,12 +53,19 @@ class LocalDecoding:
     """Decodes the rows of an export. Call `columns` first, which chooses the formats."""
 
     def __init__(
-        self, requests: Sequence[DecodingRequest], options: TableDecodingOptions, processes: int
+        self,
+        requests: Sequence[DecodingRequest],
+        options: TableDecodingOptions,
+        processes: int,
+        *,
+        is_for_faults: bool = False,
     ) -> None:
-        """Raises OptionError for a schema that cannot be used, and for Protobuf."""
+        """`is_for_faults` leaves out the rows in which everything is decoded. Raises OptionError
+        for a schema that cannot be used, and for Protobuf."""
         self._requests = {request.column: request for request in requests}
         self._options = options
         self._processes = processes
+        self._is_for_faults = is_for_faults
         self._choices = {request.column: format_choice(request) for request in requests}
         self._decoders: list[PayloadDecoder] = []
 
@@ -100,7 +108,11 @@ class LocalDecoding:
                 rows = decoder.with_decoded(rows)
                 if self._options.drop_decoded_bytes:
                     rows = _without_decoded(rows, decoder.column)
-            yield rows
+            yield self._faulty(rows) if self._is_for_faults else rows
+
+    def _faulty(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        errors = [rows.column(f"{decoder.column}_error") for decoder in self._decoders]
+        return rows.filter(reduce(pc.or_, map(pc.is_valid, errors)))
 
 
 def _without_decoded(rows: pa.RecordBatch, column: str) -> pa.RecordBatch:

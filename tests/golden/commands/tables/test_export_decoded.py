@@ -4,6 +4,7 @@ tests/spark/views/test_local_decoding.py compares what is decoded with Spark.
 """
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,37 @@ def test_bytes_are_left_out_where_asked(tmp_path: Path) -> None:
         (0, None, "k", None, {"id": 1}),
         (1, None, "k", b"{", None),
     ]
+
+
+def test_dead_letters_have_a_table_of_their_own(tmp_path: Path) -> None:
+    # F1275
+    output, sound = tmp_path / "lake", b"\0\0\0\0\x01\x0e"
+    given = ("--topic", "orders", "--output-dir", output, "--dead-letters", "dead")
+    logs = logs_with(tmp_path / "logs", sound, b"x", None)
+    assert run(logs, *given, *BY_ID)[0] == 0
+    reason = "not a schema id: the first byte is 78, not 00"
+    dead = [{"offset": 1, "value": b"x", "value_error": reason}]
+    assert rows(output, "offset", "value", "value_error", table="dead") == dead
+    # A run without anything new adds nothing.
+    assert run(logs, *given, *BY_ID)[0] == 0
+    assert rows(output, "offset", "value", "value_error", table="dead") == dead
+    more = logs_with(tmp_path / "more", sound, b"x", None, b"y", sound)
+    assert run(more, *given, *BY_ID)[0] == 0
+    assert [row["offset"] for row in rows(output, "offset", table="dead")] == [1, 3]
+    assert [row["offset"] for row in rows(output, "offset")] == [0, 1, 2, 3, 4]
+    # A table that was removed is made again.
+    shutil.rmtree(output / "dead")
+    assert run(more, *given, *BY_ID)[0] == 0
+    assert [row["offset"] for row in rows(output, "offset", table="dead")] == [1, 3]
+
+
+def test_dead_letters_need_a_format_and_a_name(tmp_path: Path) -> None:
+    logs = logs_with(tmp_path / "logs", b"x")
+    given = (logs, "--output-dir", tmp_path / "lake", "--dead-letters")
+    code, said = run(*given, "dead")
+    assert (code, "--value-format" in said) == (2, True)
+    code, said = run(*given, "ingested_records", "--value-format", "string")
+    assert (code, "a name of letters" in said) == (2, True)
 
 
 def test_each_topic_of_a_file_has_its_own_format(tmp_path: Path) -> None:
