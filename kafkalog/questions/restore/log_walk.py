@@ -71,13 +71,22 @@ class LogWalk:
         max_ms = -1
         for table in sound_rows(segment):
             self._note_lost(segment, table)
-            rows = table[table[:, column.FAULT] == 0]
+            rows = own_rows(segment, table)
             if not len(rows):
                 continue
             self.note(rows)
             max_ms = max(max_ms, int(rows[:, column.MAX_TIMESTAMP].max()))
             _added(runs, rows)
         self._runs.append((segment, runs, max_ms))
+        end = runs[-1].next_offset if runs else segment.base_offset or 0
+        if segment.is_cut and segment.next_base_offset is not None:
+            self._note_missing(end, segment.next_base_offset)
+
+    def _note_missing(self, start: int, end: int) -> None:
+        """Tiered storage has whole logs: between its segments, and before the disk, no offset is
+        missing."""
+        if start < end:
+            self._plan.missing.append((start, end))
 
     def _note_lost(self, segment: SegmentFile, table: LongArray) -> None:
         faults = table[:, column.FAULT]
@@ -180,9 +189,19 @@ def _cut_runs(segment: SegmentFile, cut: int) -> tuple[list[_Run], int]:
     return runs, max_ms
 
 
+def own_rows(segment: SegmentFile, table: LongArray) -> LongArray:
+    """Return the sound batches of a batch table that are of a segment: an object in tiered storage
+    can go on with offsets of the next one."""
+    rows: LongArray = table[table[:, column.FAULT] == 0]
+    if segment.is_cut and segment.next_base_offset is not None:
+        rows = rows[rows[:, column.LAST_OFFSET] < segment.next_base_offset]
+    return rows
+
+
 def kept_rows(segment: SegmentFile, cut: int) -> Iterator[LongArray]:
     """Yield the rows of the sound batches that end below the cut."""
     for table in sound_rows(segment):
-        rows = table[(table[:, column.FAULT] == 0) & (table[:, column.LAST_OFFSET] < cut)]
+        rows = own_rows(segment, table)
+        rows = rows[rows[:, column.LAST_OFFSET] < cut]
         if len(rows):
             yield rows

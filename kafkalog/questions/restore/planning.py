@@ -18,7 +18,8 @@ from kafkalog.questions.restore.nodes import Node
 from kafkalog.questions.restore.partition_files import Ending
 from kafkalog.questions.restore.partition_planning import plan_partition
 from kafkalog.questions.restore.partition_plans import PartitionPlan, PlanTask
-from kafkalog.questions.restore.sources import PartitionKey, Sources
+from kafkalog.questions.restore.sources import Sources
+from kafkalog.questions.restore.tiers import PartitionKey
 from kafkalog.questions.restore.transactions import (
     EndedTransaction,
     TransactionalId,

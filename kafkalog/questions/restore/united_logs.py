@@ -42,12 +42,12 @@ def united_plan(
     plan = new_plan(task, facts, order[0])
     plan.is_united = True
     walk = LogWalk(plan, task)
-    sources: list[_Source] = []
+    sources: list[UnitedSource] = []
     end = plan.start
     for number in order:
         divergence = epoch_divergence(facts[number], facts[order[0]])
         for segment in _with_replaced(task.copies[number].log):
-            source = _Source(segment, len(sources), divergence)
+            source = UnitedSource(segment, len(sources), divergence)
             end = max(end, source.noted(walk))
             sources.append(source)
     walk.set_cut(end)
@@ -72,7 +72,7 @@ def united_plan(
 
 
 @dataclass
-class _Source:
+class UnitedSource:
     """A file of one of the copies, whose batches count up to the offset `divergence`. Of several
     with the same batch that with the lowest `number` counts."""
 
@@ -126,7 +126,7 @@ class _Reading:
     later: Iterator[LongArray]
 
 
-def merged(sources: Sequence[_Source]) -> Iterator[LongArray]:
+def merged(sources: Sequence[UnitedSource]) -> Iterator[LongArray]:
     """Yield the batches of all files in the order of their last offsets, each once: the one that
     has the most records. Of each file a few are in memory, and of files that begin later none."""
     waiting = sorted(sources, key=lambda each: each.segment.base_offset or 0, reverse=True)
@@ -151,7 +151,7 @@ def merged(sources: Sequence[_Source]) -> Iterator[LongArray]:
         yield _once(np.concatenate(parts))
 
 
-def _open(source: _Source, reading: list[_Reading]) -> None:
+def _open(source: UnitedSource, reading: list[_Reading]) -> None:
     rows = source.rows()
     first = next(rows, None)
     if first is not None:
@@ -169,7 +169,7 @@ def _once(rows: LongArray) -> LongArray:
 class _UnitedSegments:
     """Makes segments of batches that come in the order of their offsets."""
 
-    sources: Sequence[_Source]
+    sources: Sequence[UnitedSource]
     base: int
     _segments: list[SegmentPlan] = field(default_factory=list)
     _pieces: list[Piece] = field(default_factory=list)
