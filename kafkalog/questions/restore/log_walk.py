@@ -19,6 +19,7 @@ from kafkalog.format.side_files.leader_epochs import without_end
 from kafkalog.inspection.logs.replica_facts import known_leader_epochs, sound_rows
 from kafkalog.inspection.metadata.data_facts import is_tiered
 from kafkalog.questions.restore.partition_plans import (
+    LATEST_MS,
     LostBytes,
     PartitionPlan,
     Piece,
@@ -41,6 +42,9 @@ def new_plan(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> Part
     )
     if is_tiered(log):
         plan.tiered_from = log.log_start
+    first = log.segments[0].base_offset if log.segments else None
+    if first is not None and first < start and task.as_of_ms < LATEST_MS:
+        plan.deleted_from = first
     return plan
 
 

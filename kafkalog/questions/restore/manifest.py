@@ -184,6 +184,11 @@ def _of_partition(each: PartitionPlan) -> Iterator[str]:
             f"{each.name}: offsets {each.tiered_from} to {each.start - 1} are in tiered storage, "
             "which was not given"
         )
+    if each.deleted_from is not None:
+        yield (
+            f"{each.name}: a client has deleted the records before offset {each.start}; whether "
+            "before the moment or after it nothing says: they stay deleted"
+        )
     for start, end in each.missing:
         if start < each.cut:
             yield (

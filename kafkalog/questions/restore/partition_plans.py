@@ -19,6 +19,9 @@ from kafkalog.storage.partition_log import PartitionLog, segment_sizes
 _CLOCKS_MS = 60_000
 _FOUND_DAMAGE = 100
 
+# The moment where a log is not cut.
+LATEST_MS = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class LostBytes:
@@ -88,7 +91,8 @@ class PartitionPlan:
     batches of several copies make the log, `is_cleaned_beyond` that the cleaner of each copy has
     looked at records after the cut: what these superseded can be gone. The offsets from
     `tiered_from` up to `start` are in tiered storage alone, which was not given; those of `missing`
-    are nowhere."""
+    are nowhere. Those from `deleted_from` up to `start` were deleted by a client, and are on the
+    disk still."""
 
     topic: str
     partition: int
@@ -117,6 +121,7 @@ class PartitionPlan:
     is_cleaned_beyond: bool = False
     tiered_from: int | None = None
     missing: list[tuple[int, int]] = field(default_factory=list)
+    deleted_from: int | None = None
 
     @property
     def name(self) -> str:

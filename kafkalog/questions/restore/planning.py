@@ -17,7 +17,7 @@ from kafkalog.questions.restore.metadata import RestoredMetadata
 from kafkalog.questions.restore.nodes import Node
 from kafkalog.questions.restore.partition_files import Ending
 from kafkalog.questions.restore.partition_planning import plan_partition
-from kafkalog.questions.restore.partition_plans import PartitionPlan, PlanTask
+from kafkalog.questions.restore.partition_plans import LATEST_MS, PartitionPlan, PlanTask
 from kafkalog.questions.restore.sources import Sources
 from kafkalog.questions.restore.tiers import PartitionKey
 from kafkalog.questions.restore.transactions import (
@@ -40,7 +40,6 @@ from kafkalog.views.engine import Views
 
 # Their logs are recreated. The metadata of tiered storage names objects of the old bucket.
 REWRITTEN_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, REMOTE_LOG_METADATA)
-_NEVER_MS = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class RestoreRequest:
     @property
     def cut_ms(self) -> int:
         """The time after which records are cut off."""
-        return _NEVER_MS if self.is_uncut else self.as_of_ms
+        return LATEST_MS if self.is_uncut else self.as_of_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +232,7 @@ def _wanted(
             left_out.append(LeftOut(topic, topic_id, reason))
             continue
         empty += [(topic, each, topic_id) for each in missing]
-        moment = _NEVER_MS if topic in request.latest_topics else request.cut_ms
+        moment = LATEST_MS if topic in request.latest_topics else request.cut_ms
         tasks += [
             PlanTask(
                 *(topic, each, topic_id, sources.copies[topic_id, each], moment),
