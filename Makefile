@@ -16,6 +16,8 @@ RULE        ?=
 
 # Jars are fetched once, by `make setup`; a session then starts without asking for them.
 JARS         = $(shell ls $(CURDIR)/$(VENV)/ivy/jars/*.jar 2>/dev/null | paste -sd, -)
+# Byte code is kept: the tests start hundreds of processes, and each would compile 190 modules.
+export PYTHONDONTWRITEBYTECODE :=
 export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
 # A worker for each core. tests/conftest.py says which tests run in the same worker.

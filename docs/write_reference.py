@@ -266,7 +266,7 @@ def command_line_page() -> str:
 
 def _helps() -> Iterator[tuple[str, str]]:
     for command in ("", *sorted(COMMANDS)):
-        arguments = [*command.split(), "--help"]
+        arguments = [*command.split(), "--help-all"] if command else ["--help"]
         told = CliRunner().invoke(kafkalog, arguments, prog_name="kafkalog", terminal_width=100)
         yield f"kafkalog {command}".rstrip(), told.output
 

@@ -32,7 +32,6 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     back as the offsets topic goes, and the generations of groups. Findings are groups that have a
     partition with an error at the end, and damage that hides commits. For an earlier copy give its
     time as --until-time: a group that stopped with it is not an error."""
-    from kafkalog.analysis.readable import readable
     from kafkalog.inspection.lag.lag_history import TABLE
     from kafkalog.questions.group_parts import refuse_without_commits
     from kafkalog.questions.history_summary import GENERATIONS
@@ -41,6 +40,7 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.readable import readable
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import local_rows
 

@@ -15,6 +15,7 @@ from kafkalog.views.options.config_files import ConfigSources
 
 _TOTALS = (
     "topic string, segments bigint, segments_going bigint, bytes bigint, bytes_freed bigint, "
+    "bytes_within_day bigint, bytes_within_week bigint, "
     "bytes_unknown bigint, bytes_past_time bigint, blocked_partitions bigint, "
     "blocked_by_ms bigint, padded_segments bigint, missing_settings string"
 )
@@ -25,8 +26,11 @@ _TOTALS = (
     "/var/lib/kafka/data --output-dir /tmp/plan --server-properties server.properties",
 )
 @shared.config_options
+@shared.set_option
 @shared.as_of_option("Plan as of this time instead of now")
-def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCode:
+def main(
+    job: JobSettings, configs: ConfigSources, settings: dict[str, str], as_of: int | None
+) -> ExitCode:
     """Show which segments retention would delete and why. Findings are topics whose retention is
     blocked by a timestamp in the future, and segments that a broker takes to be of 1970 because
     their time index ends with zeros."""
@@ -37,13 +41,14 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCod
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import local_rows
 
-    config = configs.options()
+    configs.given()
     inputs, logs = announced_logs(job)
-    settings = RetentionRequest(time.time_ns() // 1_000_000 if as_of is None else as_of, config)
+    config = configs.with_settings(settings, logs).options()
+    request = RetentionRequest(time.time_ns() // 1_000_000 if as_of is None else as_of, config)
     with job_session(
         "kafkalog plan-retention", with_delta=job.is_delta, compiles_less=True
     ) as spark:
-        plan = retention(SparkViews(spark, inputs, logs, {"mode": job.mode}), settings)
+        plan = retention(SparkViews(spark, inputs, logs, {"mode": job.mode}), request)
         path = replace_rows(job, TABLE, inputs, plan.rows)
         if job.show:
             shown = ((*astuple(each)[:-1], each.missing) for each in plan.most_first())

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafkalog.spark.decoding.decoding_requests import (
+from kafkalog.lake.decoding.decoding_requests import (
     DecodingOptions,
     decoding_options,
     decoding_requests,
@@ -42,12 +42,12 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     with a time in the future."""
     from pyspark.sql import Observation
 
-    from kafkalog.analysis import state
     from kafkalog.questions.state import StateTotals, state_doubts, state_words
     from kafkalog.spark.decoding import decoded_frames as decoded
     from kafkalog.spark.decoding.format_choices import format_choices
     from kafkalog.spark.jobs.inputs import announced_logs, is_small
     from kafkalog.spark.jobs.tables import state_by_tasks, state_table
+    from kafkalog.spark.jobs.tables import state_frames as state
     from kafkalog.spark.jobs.tables.source_frames import sources_frame
     from kafkalog.spark.jobs.tables.state_partitions_table import write_partitions
     from kafkalog.spark.session import job_session
@@ -105,8 +105,8 @@ def build(
 ) -> DataFrame:
     """Return the latest record of each key in the offsets to read, deletes included; `keyless`
     counts the records without a key."""
-    from kafkalog.analysis import state
     from kafkalog.lake.state.state_rows import STATE_RECORD_COLUMNS
+    from kafkalog.spark.jobs.tables import state_frames as state
     from kafkalog.spark.jobs.tables.source_frames import sources_frame, state_records
 
     isolation_level = run.positions.settings.isolation_level

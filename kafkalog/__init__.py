@@ -6,9 +6,7 @@ Every name that users need is here, in `kafkalog.testing` (log directories for t
 - read on Spark: read, register, job_session, notebook_session, described, readable
 - read as Arrow and in SQL: scan, Scan, sql
 - tables, jobs, servers: export, run_job, serve, write
-- lag and groups on Spark: groups, group_members, member_partitions, group_generations,
-  latest_group_records, commits_in_effect, with_commit_status, with_lag, log_places,
-  commits_complete_from
+- lag of groups on Spark: consumer_lag, lag_history, with_lag, log_places
 - logs in Python: find_partitions, LogReader, LogWriter, InputFile, earliest_offset, latest_offset,
   log_end_offset, rebuild_side_files
 - messages in Python: read_internal_record, read_control_record, read_assignment,
@@ -25,15 +23,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kafkalog.analysis.lag.commits import commits_in_effect, with_commit_status
-    from kafkalog.analysis.lag.group_generations import group_generations
-    from kafkalog.analysis.lag.groups import (
-        group_members,
-        groups,
-        latest_group_records,
-        member_partitions,
-    )
-    from kafkalog.analysis.readable import readable
     from kafkalog.errors import (
         CorruptDataError,
         DataLossError,
@@ -59,9 +48,9 @@ if TYPE_CHECKING:
     from kafkalog.messages.record_writer import write_record_key, write_record_value
     from kafkalog.server.network.serving import serve
     from kafkalog.spark.frames import read, register, write
-    from kafkalog.spark.jobs.lag.lag_reading import log_places, with_lag
+    from kafkalog.spark.jobs.lag_frames import consumer_lag, lag_history, log_places, with_lag
     from kafkalog.spark.lake.export import export
-    from kafkalog.spark.log_rows import commits_complete_from
+    from kafkalog.spark.readable import readable
     from kafkalog.spark.session import job_session, notebook_session
     from kafkalog.spark.tables import described
     from kafkalog.storage.files.files import InputFile
@@ -88,21 +77,16 @@ __all__ = [
     "OptionError",
     "Scan",
     "SchemaError",
-    "commits_complete_from",
-    "commits_in_effect",
+    "consumer_lag",
     "described",
     "earliest_offset",
     "export",
     "find_partitions",
-    "group_generations",
-    "group_members",
-    "groups",
     "job_session",
-    "latest_group_records",
+    "lag_history",
     "latest_offset",
     "log_end_offset",
     "log_places",
-    "member_partitions",
     "notebook_session",
     "read",
     "read_assignment",
@@ -119,7 +103,6 @@ __all__ = [
     "scan",
     "serve",
     "sql",
-    "with_commit_status",
     "with_lag",
     "write",
     "write_message_set_send",
@@ -130,12 +113,6 @@ __all__ = [
 
 # Modules below kafkalog, and the public names that each defines.
 _PUBLIC_NAMES = {
-    "analysis.lag.commits": ("commits_in_effect", "with_commit_status"),
-    "analysis.lag.group_generations": ("group_generations",),
-    "analysis.lag.groups": (
-        *("group_members", "groups", "latest_group_records", "member_partitions"),
-    ),
-    "analysis.readable": ("readable",),
     "errors": (
         *("CorruptDataError", "DataLossError", "KafkaLogError", "LogDirError"),
         *("OffsetOutOfRangeError", "OptionError", "SchemaError"),
@@ -153,11 +130,11 @@ _PUBLIC_NAMES = {
     "messages.record_writer": ("write_record_key", "write_record_value"),
     "server.network.serving": ("serve",),
     "spark.frames": ("read", "register", "write"),
-    "spark.jobs.lag.lag_reading": ("log_places", "with_lag"),
+    "spark.jobs.lag_frames": ("consumer_lag", "lag_history", "log_places", "with_lag"),
     "spark.lake.export": ("export",),
     "spark.session": ("job_session", "notebook_session"),
     "spark.tables": ("described",),
-    "spark.log_rows": ("commits_complete_from",),
+    "spark.readable": ("readable",),
     "storage.files.files": ("InputFile",),
     "storage.log_dir.log_dir": ("find_partitions",),
     "storage.reading.log_reader": ("LogReader",),

@@ -9,6 +9,8 @@ from functools import partial
 from heapq import merge
 from itertools import islice
 
+import pyarrow as pa
+
 from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.terminal import print_note, progress_bar
@@ -16,12 +18,16 @@ from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.dump.record_search import (
     MatchedRecord,
+    ReadRecords,
     SegmentSearch,
     Visibility,
     judged_records,
+    largest_first,
     search_segment,
     wanted_records,
 )
+from kafkalog.inspection.erasure.identifiers import Identifier
+from kafkalog.inspection.erasure.record_matching import Decoder, RecordMatcher
 from kafkalog.inspection.logs.replica_facts import replica_sets
 from kafkalog.inspection.metadata.current_topics import without_former
 from kafkalog.storage.log_dir.other_entries import absent_lines
@@ -41,16 +47,33 @@ _Match = tuple[PartitionLog, MatchedRecord]
 
 @dataclass(frozen=True)
 class FindRequest:
-    """The command's arguments: a key, bytes in the value, times, or several of these."""
+    """The command's arguments: a key, bytes in the value, a header, a value at a path, times, or
+    several of these. `decoders` are for values that are not JSON. With `largest` so many of the
+    largest records are found, not of the last ones."""
 
     topics: tuple[str, ...]
     partitions: tuple[int, ...] = ()
     key: bytes | None = None
     contained: bytes | None = None
+    header: Identifier | None = None
+    at_path: Identifier | None = None
+    decoders: tuple[Decoder, ...] = ()
     timestamps: TimestampRange | None = None
     by_partitioner: bool = False
     partition_count: int | None = None
     limit: int = 1000
+    largest: int | None = None
+
+    @property
+    def most(self) -> int:
+        """How many records are shown."""
+        return self.largest or self.limit
+
+    @property
+    def names_records(self) -> bool:
+        """Whether something is looked for in records, and not their times only."""
+        asked = (self.key, self.contained, self.header, self.at_path)
+        return any(each is not None for each in asked)
 
 
 @dataclass
@@ -152,30 +175,48 @@ def search(logs: Sequence[PartitionLog], request: FindRequest, *, processes: int
         )
         for (log, segment), searched in zip(places, results, strict=True):
             accounts[log.path].segments.append((segment, searched))
-    matches = _newest(accounts.values(), request.limit)
+    matches = (
+        _newest(accounts.values(), request.limit)
+        if request.largest is None
+        else _largest(accounts.values(), request.largest)
+    )
     # Only replicas of one that has a match need to be compared.
     names = {log.topic_partition for log, _ in matches}
     ends = _lineage_ends([log for log in logs if log.topic_partition in names])
     result = Found(
         matches=sum(account.total("matches") for account in accounts.values()),
-        found=_found_rows(matches, ends, processes),
+        found=_found_rows(matches, ends, processes, with_size=request.largest is not None),
         searched=[_searched_row(account) for account in accounts.values()],
         damages=[row for account in accounts.values() for row in _damage_rows(account)],
     )
-    _tell(result, accounts.values())
+    _tell(result, accounts.values(), "last" if request.largest is None else "largest")
     return result
 
 
 def _searched(place: _Place, request: FindRequest) -> Iterator[SegmentSearch]:
     log, segment = place
     wanted = wanted_records(request.key, request.contained)
+    given = (each for each in (request.header, request.at_path) if each is not None)
+    matchers = [RecordMatcher([each], request.decoders) for each in given]
+
+    def kept(records: pa.RecordBatch) -> pa.RecordBatch:
+        records = wanted(records)
+        for matcher in matchers:
+            records = records.filter(pa.array(matcher.matches(records)))
+        return records
+
+    reads = ReadRecords(
+        request.timestamps,
+        # Their keys and values are Kafka's own: they are found by time alone.
+        control_records=not request.names_records and request.largest is None,
+        headers=request.header is not None,
+    )
     with opened_segment(segment) as file:
-        yield search_segment(
-            *(log, segment, file, wanted, request.limit),
-            timestamps=request.timestamps,
-            # Their keys and values are Kafka's own: they are found by time alone.
-            with_control_records=request.key is None and request.contained is None,
+        searched = search_segment(
+            *(log, segment, file, kept, request.most, reads), by_size=request.largest is not None
         )
+    searched.undecoded = sum(matcher.undecoded for matcher in matchers)
+    yield searched
 
 
 def _newest(accounts: Iterable[_Account], most: int) -> list[_Match]:
@@ -195,11 +236,22 @@ def _newest(accounts: Iterable[_Account], most: int) -> list[_Match]:
     return list(islice(merged, most))
 
 
+def _largest(accounts: Iterable[_Account], most: int) -> list[_Match]:
+    """Return the largest matches of all partitions."""
+    every = [
+        (account.log, record)
+        for account in accounts
+        for _, searched in account.segments
+        for record in searched.found
+    ]
+    return sorted(every, key=lambda match: largest_first(match[1]))[:most]
+
+
 def _found_rows(
-    matches: Sequence[_Match], ends: Mapping[str, int], processes: int
+    matches: Sequence[_Match], ends: Mapping[str, int], processes: int, *, with_size: bool
 ) -> list[FoundRow]:
-    """Return a row per match, in their order, with what consumers see of it. `ends` are up to where
-    replicas are of the best one's lineage, by their paths."""
+    """Return a row per match, in their order, with what consumers see of it, and its size if
+    `with_size`. `ends` are up to where replicas are of the best one's lineage, by their paths."""
     by_log: dict[str, tuple[PartitionLog, list[MatchedRecord]]] = {}
     for log, record in sorted(matches, key=lambda match: match[1].offset):
         by_log.setdefault(log.path, (log, []))[1].append(record)
@@ -210,7 +262,7 @@ def _found_rows(
         for (log, _), found in zip(logs, judged, strict=True)
         for record in found
     }
-    return [_found_row(log, seen[_place(record)]) for log, record in matches]
+    return [_found_row(log, seen[_place(record)], with_size=with_size) for log, record in matches]
 
 
 def _place(record: MatchedRecord) -> tuple[str, int, int]:
@@ -234,10 +286,11 @@ def _judged(of_log: tuple[PartitionLog, list[MatchedRecord]]) -> Iterator[list[M
     yield judged_records(*of_log)
 
 
-def _found_row(log: PartitionLog, record: MatchedRecord) -> FoundRow:
+def _found_row(log: PartitionLog, record: MatchedRecord, *, with_size: bool) -> FoundRow:
     time_ms = None if record.timestamp_ms == NO_VALUE else record.timestamp_ms
     place = log.topic, log.partition, record.offset, time_ms
-    return *place, record.value_size, str(record.visibility), record.position, record.path
+    seen = record.value_size, str(record.visibility), record.position
+    return (*place, *seen, *((record.size,) if with_size else ()), record.path)
 
 
 def _searched_row(account: _Account) -> FoundRow:
@@ -247,6 +300,7 @@ def _searched_row(account: _Account) -> FoundRow:
         *(len(account.segments), account.total("size"), account.total("records")),
         *(account.total("matches"), len(account.damages)),
         *(sum(damage.length for _, damage in account.damages), account.is_compacted),
+        account.total("undecoded"),
     )
 
 
@@ -258,8 +312,9 @@ def _damage_rows(account: _Account) -> list[FoundRow]:
     ]
 
 
-def _tell(result: Found, accounts: Iterable[_Account]) -> None:
+def _tell(result: Found, accounts: Iterable[_Account], order: str) -> None:
     """The verdict, and what it rests on, on stderr."""
+    undecoded = 0
     for account in accounts:
         log, first, end = account.log, account.first_offset, account.end_offset
         offsets = "no offset" if first is None else f"offsets {first} to {(end or 0) - 1}"
@@ -272,6 +327,10 @@ def _tell(result: Found, accounts: Iterable[_Account]) -> None:
             print_note(f"  offsets below {first} are in no file here")
         if account.is_compacted:
             print_note("  the log is compacted: of a key, older records may have been removed")
+        if account.total("undecoded"):
+            undecoded += account.total("undecoded")
+            count = counted(account.total("undecoded"), "value")
+            print_note(f"  {count} not decoded, which may hide what is at the path")
         for _, _, path, position, length, fault, offset in _damage_rows(account):
             print_note(
                 f"  {path}: position {position}, {counted(int(str(length)), 'byte')}: {fault}, "
@@ -279,9 +338,11 @@ def _tell(result: Found, accounts: Iterable[_Account]) -> None:
             )
     if result.matches:
         is_shorter = len(result.found) < result.matches
-        shown = f": the last {len(result.found)} of them are shown" if is_shorter else ""
+        shown = f": the {order} {len(result.found)} of them are shown" if is_shorter else ""
         print_note(f"found {counted(result.matches, 'record')}{shown}")
     elif result.damages:
         print_note("not found, and damage may hide it")
+    elif undecoded:
+        print_note("not found, and values that are not decoded may hide it")
     else:
         print_note("not found")

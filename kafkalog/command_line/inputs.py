@@ -46,11 +46,9 @@ def views_with_progress(
 def logs_with_doubles(paths: Sequence[str]) -> list[PartitionLog]:
     """Return the logs under the paths, also where a partition is in two directories, at which a
     broker ends. Raises LogDirError for paths without anything."""
-    from kafkalog.inspection.metadata.current_topics import current_topic_ids
-    from kafkalog.storage.log_dir.log_dir import find_partitions
+    from kafkalog.inspection.metadata.current_topics import find_logs
 
-    no_topic = ""
-    return find_partitions(paths, strict=False, current_ids=current_topic_ids, needed=no_topic)
+    return find_logs(paths, strict=False, with_doubles=True)
 
 
 def logs_of_topics(
@@ -60,16 +58,17 @@ def logs_of_topics(
     found: Sequence[PartitionLog] | None = None,
 ) -> list[PartitionLog]:
     """Return the logs under the paths, including internal topics; only those of the topics and
-    partitions, if any are given. Logs a checkpoint file that cannot be read, and ignores it.
+    partitions, if any are given. Logs a checkpoint file that cannot be read, and ignores it. Goes
+    on where a partition is in two directories of one broker (F1170).
     `found` are all logs there, if they have been listed just now.
 
     Raises LogDirError for paths without a log, and for partitions that only checkpoints name; and
     OptionError for a topic or a partition that no log has.
     """
     if found is None:
-        from kafkalog.inspection.metadata.current_topics import find_logs
+        from kafkalog.inspection.start.doubled_partitions import find_logs_once
 
-        found = find_logs(paths, strict=False)
+        found = find_logs_once(paths)
     with missing_topics_explained(paths, found, topics, partitions):
         return with_topics(found, topics, partitions)
 

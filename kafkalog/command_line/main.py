@@ -18,6 +18,7 @@ import click
 
 from kafkalog import __version__
 from kafkalog.columns.jit import prefer_stored
+from kafkalog.command_line.short_help import HelpedCommand
 from kafkalog.command_line.terminal import print_error, print_note
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, StoppedError, output_closed
@@ -48,6 +49,9 @@ COMMANDS = {
     "serve": "Serve log directories to Kafka's clients, read-only.",
     "diff": "Show what changed between two copies of log directories.",
     "free": "Show what may be deleted to free space on a disk, least harmful first.",
+    "positions": "Compare positions that Spark, tables, Connect and MirrorMaker keep with logs.",
+    "connect": "Show the connectors of Kafka Connect, their tasks and source offsets.",
+    "keys": "Show how many keys topics have, which are heavy, and which records repeat others.",
     "schemas": "Show which schema ids the records of each topic name.",
     "retention": "Show which segments a broker's retention deletes, when, and why.",
     "compaction": "Check whether cleaned logs keep the cleaner's guarantees.",
@@ -66,8 +70,11 @@ COMMANDS = {
     "txns": "List transactions: open, hanging, and what they block.",
 }
 _FOLDERS = {
-    **dict.fromkeys(("metadata", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."),
+    **dict.fromkeys(
+        ("metadata", "positions", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."
+    ),
     **dict.fromkeys(("diff", "erase", "free", "restore", "salvage", "undelete"), "disks."),
+    **dict.fromkeys(("connect", "keys", "schemas"), "topics."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
 
@@ -78,11 +85,13 @@ _OTHER_NAMES = {
     "cleaning": "compaction",
     "compare": "diff",
     "configs": "metadata --configs",
+    "connectors": "connect",
     "consume": "dump --deep",
     "consumer-groups": "groups",
     "delete": "free",
     "delete-records": "erase",
     "describe": "metadata, or groups for consumer groups",
+    "duplicates": "keys",
     "lag": "groups",
     "list": "ls",
     "offsets": "get-offsets",
@@ -107,8 +116,9 @@ Examples:
   kafkalog dump --deep --limit 5 /var/lib/kafka/data/orders-0
 
 \b
-Input files are only read, never changed. `kafkalog COMMAND --help` shows the
-options and examples of a command.
+Input files are only read, never changed. `kafkalog COMMAND --help` shows
+examples of a command and its options, `kafkalog COMMAND --help-all` explains
+them.
 
 \b
 Exit codes: 0 done; 1 findings; 2 wrong arguments; 3 some or all of the input
@@ -135,8 +145,7 @@ class LazyCommands(click.Group):
         function = name.replace("-", "_").replace(" ", "_")
         folder = _FOLDERS.get(name, "")
         module = import_module(f"kafkalog.command_line.commands.{folder}{function}")
-        command: click.Command = getattr(module, function)
-        return command
+        return HelpedCommand.of(getattr(module, function))
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]

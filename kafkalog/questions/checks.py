@@ -23,6 +23,7 @@ from kafkalog.columns.batches.byte_ranges import VALID, CheckTotals
 from kafkalog.columns.table_rows import ROWS_PER_BATCH, TableRow, table_batch
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.logs.replica_facts import replica_differences, replicated
+from kafkalog.inspection.partitions.wrong_times import SegmentTimes
 from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
 from kafkalog.storage.log_dir.other_entries import unread_entries
 from kafkalog.storage.names import segment_file_name
@@ -36,6 +37,7 @@ REPORT, FAULTS = "checksum_report", "faults"
 # Each row of `checked_segments` is a row of one of these tables.
 _CHECKED = pa.schema([(name, pa.struct(list(arrow_schema(name)))) for name in (REPORT, FAULTS)])
 _INDEX_COLUMNS = ("directory", "file", "index_findings")
+_TIME_COLUMNS = ("topic", "file", "least_timestamp_ms", "max_timestamp_ms")
 _UNREAD, _DIVERGED = "unreadable", "diverged"
 # Logs that a broker has taken out of use need no files beside them.
 _ON_THEIR_WAY_OUT = (DELETED, CLEANED)
@@ -75,13 +77,15 @@ class CheckFinding(NamedTuple):
 class Checks:
     """Rows of tables `checksum_report` and `faults`; what the segments come to; and the findings in
     files beside logs, None where these were not checked, in what is named like a file and cannot be
-    read as one, and in replicas that have other records."""
+    read as one, and in replicas that have other records; and the times of segments, where the files
+    beside logs were checked."""
 
     report: Rows
     faults: Rows
     totals: CheckTotals
     beside: Sequence[CheckFinding] | None
     others: Sequence[CheckFinding]
+    times: Sequence[SegmentTimes] = ()
 
     @property
     def findings(self) -> list[CheckFinding]:
@@ -130,7 +134,8 @@ def checks(views: Views, *, with_indexes: bool) -> Checks:
     # View `segments` is about a broker's own disk: docs/remote.md F558.
     on_disk = [log for log in logs if log.tiered_topic_id is None]
     if with_indexes and on_disk:
-        asked.append(AskedView("segments", _INDEX_COLUMNS, logs=on_disk))
+        columns = (*_INDEX_COLUMNS, *(each for each in _TIME_COLUMNS if each != "file"))
+        asked.append(AskedView("segments", columns, logs=on_disk))
     checked, *of_indexes = views.rows(*asked)
     report = checked.of_table(REPORT)
     beside = [finding for rows in of_indexes for row in rows for finding in _index_findings(row)]
@@ -140,6 +145,11 @@ def checks(views: Views, *, with_indexes: bool) -> Checks:
         check_totals(report),
         beside if with_indexes else None,
         [*_unread(logs), *views.tasks(_diverged, replicated(logs))],
+        [
+            SegmentTimes(*(row[name] for name in _TIME_COLUMNS))
+            for rows in of_indexes
+            for row in rows
+        ],
     )
 
 

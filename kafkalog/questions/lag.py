@@ -1,389 +1,239 @@
-"""How far behind is each group, now or at a past time?
-
-Two steps: a task reads partitions of `__consumer_offsets` and passes on the commits that count;
-then a task has the commits about some logs and makes rows of table `consumer_lag`. Between the
-steps rows are bytes of Arrow. Reasons: docs/decisions/0034 and 0045.
-"""
+"""How far behind is each group, now or at a past time? Rules: docs/format.md F310 to F327, F780."""
 
 from __future__ import annotations
 
-import pickle
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
-from zlib import crc32
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.commit_status import KnownTopic
-from kafkalog.coordination.groups.offsets_partitions import is_confirmed, partition_count
-from kafkalog.inspection.groups.commit_reach import LogReach
-from kafkalog.inspection.groups.placed_commits import PartitionFacts, of_placed_schema
-from kafkalog.inspection.lag.chosen_rows import (
-    ChosenNames,
-    FoundNames,
-    all_names,
-    group_count,
-    group_digests,
+from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
+from kafkalog.coordination.groups.group_records import Group, GroupKey
+from kafkalog.inspection.groups.commit_reach import (
+    CommitReach,
+    commit_reaches,
+    expired_words,
+    reach_words,
 )
-from kafkalog.inspection.lag.lag_table import (
-    TABLE,
-    KnownTopics,
-    LagQuestion,
-    LagSummary,
-    LogPlace,
-    by_log,
-    lag_table,
-    summed,
+from kafkalog.inspection.lag.chosen_rows import ChosenNames
+from kafkalog.inspection.lag.lag_table import LagQuestion, LagTotals
+from kafkalog.inspection.lag.resumed_commits import again_words
+from kafkalog.inspection.logs.missing_records import (
+    MissingRecords,
+    missing_words,
+    note_missing_records,
 )
-from kafkalog.inspection.logs.replica_facts import best_logs
-from kafkalog.lake.file_schemas import file_metadata
-from kafkalog.lake.layout import TableOutput
-from kafkalog.lake.table_writer import TableWriter, removed_on_error
-from kafkalog.lake.written_file import OnReport, Report, WrittenFile
-from kafkalog.questions.group_parts import GroupsPart, RowsSummary, group_parts, placed_part
-from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.storage.log_dir.topic_directories import topic_directories
-from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS
-from kafkalog.storage.partition_log import PartitionLog, segment_sizes
-from kafkalog.storage.reading.read_plan import TaskSize, packed
-from kafkalog.views.engine import Rows, Step, Views
-from kafkalog.views.local_views import cluster_metadata, view_options
-from kafkalog.views.reading.work_log import READ, reported_work
+from kafkalog.questions.cluster_facts import cluster_facts
+from kafkalog.questions.group_parts import known_names
+from kafkalog.questions.lag_rows import LagRows
+from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
+from kafkalog.views.engine import Views
+from kafkalog.words import age_text, counted
 
-_ROWS_PER_BATCH = 65_536
-# A commit takes 80 bytes of `__consumer_offsets` at least: a bucket has 400,000 rows at most, fewer
-# where that keeps all cores busy.
-_BYTES_PER_BUCKET, _LEAST_BYTES = 32 * 1024 * 1024, 4 * 1024 * 1024
-# Of logs, of which a task reads headers; to so many buckets each task can pass rows on.
-_LOG_BYTES_PER_BUCKET, _MOST_BUCKETS = 1024 * 1024 * 1024, 4096
-# The place that knows how all rows were read.
-_SUMMARIES = 0
-# The column of rows that come with what their task knows of them.
-_SUMMARY = "summary"
+if TYPE_CHECKING:
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
+    from kafkalog.views.options.lag_options import LagRequest
+
+# What a lag can be made of, in words.
+_PARTS = {
+    "readable_records": "to read",
+    "control_records": "control",
+    "aborted_records": "aborted",
+    "gaps": "gaps",
+    "beyond_last_stable": "in open transactions",
+    "below_log_start": "deleted",
+    "in_tiered_storage": "in tiered storage",
+    "damaged": "damaged",
+    "ahead_of_log": "ahead of the log",
+}
+_ALL_NAMES = ChosenNames()
 
 
-@dataclass(frozen=True)
-class ClusterFacts:
-    """What is known of clusters before their groups are read: all topics; the leaders of the
-    partitions of `__consumer_offsets`, by cluster and number; and the partitions that the input
-    has, in the same form."""
+@dataclass(frozen=True, slots=True)
+class LagSettings:
+    """Which lag: that of which groups and topics, as of which time. A partition with more than
+    `max_lag` records to read is a finding."""
 
-    topics: Sequence[KnownTopic]
-    leaders: Mapping[tuple[str | None, int], int]
-    offsets_partitions: Collection[tuple[str | None, int]]
+    question: LagQuestion
+    chosen: ChosenNames = _ALL_NAMES
+    max_lag: int | None = None
 
     @classmethod
-    def of(
+    def of(cls, request: LagRequest, now_ms: int) -> LagSettings:
+        """Return what is requested."""
+        retention_ms = request.offsets_retention * 60_000
+        question = LagQuestion(now_ms, request.as_of, request.read_committed, retention_ms)
+        return cls(question, request.chosen, request.max_lag)
+
+    @classmethod
+    def at(
         cls,
-        logs: Sequence[PartitionLog],
-        topics: Iterable[KnownTopic],
-        leaders: Mapping[tuple[str | None, int], int],
-        cluster_id: str | None = None,
-    ) -> ClusterFacts:
-        """Return what directories show, with what else is known; `cluster_id` is that of
-        directories that name none."""
-        by_directory = {
-            KnownTopic(each.cluster_id or cluster_id, each.topic, each.topic_id, each.is_deleted)
-            for each in topic_directories(logs)
-            if each.topic is not None
-        }
-        found = {
-            (log.log_dir.cluster_id or cluster_id, log.partition)
-            for log in logs
-            if log.topic == CONSUMER_OFFSETS and log.is_live and log.partition is not None
-        }
-        return cls([*by_directory.union(topics)], leaders, found)
-
-    def topic_names(self) -> dict[str, str]:
-        """Return the names of topics by their ids."""
-        names: dict[str, str] = {}
-        for each in self.topics:
-            if each.topic_id is not None and each.topic is not None:
-                names[each.topic_id] = max(names.get(each.topic_id, ""), each.topic)
-        return names
-
-    def topics_by_name(self) -> dict[tuple[str | None, str], list[KnownTopic]]:
-        """Return the topics by cluster and name."""
-        found: dict[tuple[str | None, str], list[KnownTopic]] = defaultdict(list)
-        for each in self.topics:
-            found[each.cluster_id, each.topic].append(each)
-        return dict(found)
-
-    def of_partition(self, cluster_id: str | None, number: int | None) -> PartitionFacts:
-        """Return the facts about a partition of `__consumer_offsets`, but for from when on it has
-        all commits."""
-        found = {*self.offsets_partitions, *self.leaders}
-        numbers = {place for cluster, place in found if cluster == cluster_id}
-        leader = None if number is None else self.leaders.get((cluster_id, number))
-        return PartitionFacts(partition_count(numbers), leader, None)
+        now_ms: int,
+        as_of_ms: int | None,
+        *,
+        read_committed: bool = False,
+        retention_ms: int = OFFSETS_RETENTION_MINUTES * 60_000,
+        chosen: ChosenNames = _ALL_NAMES,
+    ) -> LagSettings:
+        """Return settings without a limit."""
+        return cls(LagQuestion(now_ms, as_of_ms, read_committed, retention_ms), chosen)
 
 
-def facts_of_logs(views: Views, at_ms: int | None) -> ClusterFacts:
-    """Return what directories and `__cluster_metadata` show, now or at a past time."""
-    metadata = cluster_metadata(views.log_dirs, views.logs, at_ms)
-    ids = {log.log_dir.cluster_id for log in views.logs if log.topic == CLUSTER_METADATA}
-    topics = [
-        KnownTopic(cluster_id, name, topic_id, topic_id in metadata.deleted)
-        for cluster_id in ids
-        for topic_id, name in metadata.names.items()
-    ]
-    led = metadata.leaders_of(CONSUMER_OFFSETS)
-    leaders = {(cluster_id, number): each for cluster_id in ids for number, each in led.items()}
-    return ClusterFacts.of(views.logs, topics, leaders)
-
-
-class _GroupCounts(NamedTuple):
-    """How many groups a task has found of a cluster, and how many of them are where the number of
-    partitions of `__consumer_offsets` says."""
-
-    cluster_id: str | None
-    in_place: int
-    groups: int
-
-
-class _Read(NamedTuple):
-    """What is known of all rows of a task that has read commits."""
-
-    digests: bytes
-    names: FoundNames
-    reaches: tuple[LogReach, ...]
-
-
-class _Made(NamedTuple):
-    """What is known of the rows of a place, and what it has received from tasks that read."""
-
-    summary: LagSummary
-    reads: tuple[_Read, ...]
-
-
-# Rows as a stream of Arrow, or what is known.
-_Passed = bytes | _GroupCounts | _Read
-
-
-class LagRows:
-    """The rows of table `consumer_lag`, which tasks have still to make. `summary` has `show` of
-    those with most to read, `groups` counts groups with rows, `names` are the given names that rows
-    have, and `reaches` say how far back commits go, once the rows are made."""
+class ConsumerLag:
+    """The lag of groups: `rows` of table `consumer_lag` first, by one of its methods; then the
+    rest."""
 
     def __init__(
         self,
         views: Views,
-        facts: ClusterFacts,
-        question: LagQuestion,
-        chosen: ChosenNames,
+        settings: LagSettings,
+        zookeeper: ZookeeperCluster | None = None,
         *,
         show: int = 0,
-        cluster_id: str | None = None,
-        in_zookeeper: pa.Table | None = None,
+        with_groups: bool = False,
     ) -> None:
-        """`in_zookeeper` are commits of groups that commit to ZooKeeper, and `cluster_id` that of
-        log directories that name none."""
-        self.summary = summed([], show)
-        self.groups, self.names, self.reaches = 0, FoundNames(), list[LogReach]()
-        self._views, self._facts, self._question = views, facts, question
-        self._chosen, self._show, self._in_zookeeper = chosen, show, in_zookeeper
-        self._options = view_options(views.log_dirs, "offset_commits", **views.options)
-        self._parts = group_parts(self._options, views.logs, cluster_id)
-        log_bytes = sum(sum(segment_sizes(log.segments)) for log in views.logs)
-        size = sum(part.size for part in self._parts)
-        self._buckets = _bucket_count(size, log_bytes, views.cores)
+        """`show` rows with most to read are kept; `with_groups`: all groups with their members are
+        wanted too."""
+        self._views, self._settings, self._zookeeper = views, settings, zookeeper
+        at_ms = settings.question.as_of_ms
+        self.facts = cluster_facts(views, at_ms, zookeeper)
+        cluster_id = in_zookeeper = None
+        if zookeeper is not None:
+            from kafkalog.questions.zookeeper.zookeeper_groups import zookeeper_commits
 
-    def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
-        """Run the tasks, which write the rows to files and report these; return the files."""
-        make = self._making()
-
-        def write(
-            bucket: int, received: Iterator[_Passed]
-        ) -> Iterator[tuple[list[WrittenFile], _Made]]:
-            rows, made = make(bucket, received)
-            with removed_on_error(TableWriter(output)) as writer:
-                ordered, runs = by_log(rows)
-                described = ordered.replace_schema_metadata(file_metadata(TABLE))
-                for key, begin, end in runs:
-                    for batch in described.slice(begin, end - begin).to_batches():
-                        writer.write(batch, key)
-                files = writer.close()
-            report(Report(0, tuple(files)))
-            yield files, made
-
-        done = [*self._shuffled(write)]
-        self._take([made for _, made in done])
-        return [file for files, _ in done for file in files]
-
-    def rows(self) -> Rows:
-        """Return the rows, which tasks make now."""
-        make = self._making()
-        struct = pa.struct(list(arrow_schema(TABLE)))
-        schema = pa.schema([(TABLE, struct), (_SUMMARY, pa.binary())])
-
-        def rows_and_summary(bucket: int, received: Iterator[_Passed]) -> Iterator[pa.RecordBatch]:
-            rows, made = make(bucket, received)
-            for batch in rows.to_batches():
-                structs = pa.StructArray.from_arrays(batch.columns, fields=list(struct))
-                nothing = pa.nulls(len(batch), pa.binary())
-                yield pa.RecordBatch.from_arrays([structs, nothing], schema=schema)
-            known = pa.array([pickle.dumps(made)], pa.binary())
-            yield pa.RecordBatch.from_arrays([pa.nulls(1, struct), known], schema=schema)
-
-        step = Step(rows_and_summary, self._buckets)
-        found = self._views.shuffled_rows(self._reading(), self._items(), schema, step)
-        known = found.column(_SUMMARY).drop_null().to_pylist()
-        self._take([pickle.loads(each) for each in known])
-        return found.of_table(TABLE)
-
-    def _shuffled(
-        self, make: Callable[[int, Iterator[_Passed]], Iterable[tuple[list[WrittenFile], _Made]]]
-    ) -> Iterator[tuple[list[WrittenFile], _Made]]:
-        step = Step(make, self._buckets)
-        yield from self._views.shuffled(self._reading(), self._items(), step)
-
-    def _take(self, found: Sequence[_Made]) -> None:
-        reads = [read for each in found for read in each.reads]
-        self.summary = summed([each.summary for each in found], self._show)
-        self.groups = group_count(b"".join(read.digests for read in reads))
-        self.names = all_names(read.names for read in reads)
-        self.reaches = [reach for read in reads for reach in read.reaches]
-
-    def _items(self) -> list[Sequence[_NumberedPart] | pa.Table]:
-        numbered = [_NumberedPart(part, number) for number, part in enumerate(self._parts)]
-        size = TaskSize(self._options.max_partition_bytes, cores=self._views.cores)
-        given = [] if self._in_zookeeper is None else [self._in_zookeeper]
-        return [*packed(numbered, size), *given]
-
-    def _reading(
-        self,
-    ) -> Callable[[Sequence[_NumberedPart] | pa.Table], Iterator[tuple[int, _Passed]]]:
-        """Return a function that reads commits, and passes them on by the buckets of their logs."""
-        options, chosen, buckets = self._options, self._chosen, self._buckets
-        at_ms, names = self._question.as_of_ms, self._facts.topic_names()
-        facts = [self._facts.of_partition(each.cluster_id, each.partition) for each in self._parts]
-
-        def of_parts(numbered: Sequence[_NumberedPart]) -> Iterator[tuple[int, _Passed]]:
-            use_file_access(options.file_access)
-            waiting: list[pa.Table] = []
-            summaries: list[RowsSummary] = []
-            with reported_work(READ, {"reads": str(len(numbered))}):
-                for part, number in numbered:
-                    rows, summary = placed_part(
-                        *(part, options, at_ms),
-                        topic_names=names,
-                        facts=facts[number],
-                        chosen=chosen,
-                    )
-                    summaries.append(summary)
-                    waiting.append(rows)
-                    if sum(map(len, waiting)) >= _ROWS_PER_BATCH:
-                        yield from _divided(pa.concat_tables(waiting), buckets)
-                        waiting.clear()
-            if waiting:
-                yield from _divided(pa.concat_tables(waiting), buckets)
-            yield _SUMMARIES, _known(summaries)
-            for counts in _counts(summaries):
-                # All places judge by them.
-                yield from ((bucket, counts) for bucket in range(buckets))
-
-        def read(item: Sequence[_NumberedPart] | pa.Table) -> Iterator[tuple[int, _Passed]]:
-            if not isinstance(item, pa.Table):
-                yield from of_parts(item)
-                return
-            rows = chosen.rows(of_placed_schema(item))
-            yield _SUMMARIES, _Read(group_digests(rows), chosen.found_in(rows), ())
-            yield from _divided(rows, buckets)
-
-        return read
-
-    def _making(self) -> Callable[[int, Iterator[_Passed]], tuple[pa.Table, _Made]]:
-        """Return a function that makes the rows of a bucket."""
-        topics, question, show = self._facts.topics_by_name(), self._question, self._show
-        places = [pickle.dumps(each) for each in self._log_places()]
-
-        def make(bucket: int, received: Iterator[_Passed]) -> tuple[pa.Table, _Made]:
-            tables: list[pa.Table] = []
-            reads: list[_Read] = []
-            counts: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
-            for each in received:
-                if isinstance(each, bytes):
-                    tables.append(pa.ipc.open_stream(each).read_all())
-                elif isinstance(each, _GroupCounts):
-                    counts[each.cluster_id][0] += each.in_place
-                    counts[each.cluster_id][1] += each.groups
-                else:
-                    reads.append(each)
-            confirmed = frozenset(key for key, numbers in counts.items() if is_confirmed(*numbers))
-            own = pickle.loads(places[bucket])
-            rows = (
-                lag_table(pa.concat_tables(tables), own, KnownTopics(topics, confirmed), question)
-                if tables
-                else arrow_schema(TABLE).empty_table()
-            )
-            return rows, _Made(LagSummary.of(rows, show), tuple(reads))
-
-        return make
-
-    def _log_places(self) -> list[dict[tuple[str, int], LogPlace]]:
-        """Return where the logs are of each bucket; a task unpickles those of its own."""
-        found: list[dict[tuple[str, int], LogPlace]] = [{} for _ in range(self._buckets)]
-        for log in best_logs(self._views.logs):
-            if log.topic is not None and log.partition is not None:
-                key = log.topic, log.partition
-                found[_bucket(key, self._buckets)][key] = LogPlace(log.path, log.log_dir.broker_id)
-        return found
-
-
-class _NumberedPart(NamedTuple):
-    part: GroupsPart
-    number: int
+            cluster_id = zookeeper.cluster.cluster_id
+            in_zookeeper = zookeeper_commits(zookeeper, at_ms)
+        self.rows = LagRows(
+            *(views, self.facts, settings.question, settings.chosen),
+            show=show,
+            with_groups=with_groups,
+            cluster_id=cluster_id,
+            in_zookeeper=in_zookeeper,
+        )
 
     @property
-    def size(self) -> int:
-        return self.part.size
+    def totals(self) -> LagTotals:
+        """The totals of the rows."""
+        return self.rows.summary.totals
+
+    @cached_property
+    def groups(self) -> dict[GroupKey, Group]:
+        """All groups, where they are wanted."""
+        return {group.key: group for group in self.rows.known.groups}
+
+    @cached_property
+    def missing(self) -> list[MissingRecords]:
+        """The records of groups that the input lacks. They are noted for the end of the run."""
+        topics = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
+        return [each for topic in topics for each in note_missing_records(self._views.logs, topic)]
+
+    @cached_property
+    def reaches(self) -> list[CommitReach]:
+        """How far back the commits of each store reach."""
+        known = [*self.rows.known.reaches]
+        if self._zookeeper is not None:
+            known.append(self._zookeeper.reach())
+        missing = [each for each in self.missing if each.topic == CONSUMER_OFFSETS]
+        return commit_reaches(known, missing)
+
+    @property
+    def no_group(self) -> str:
+        """What a face says where no group is known; that there is none only where all commits are
+        here (F940)."""
+        return self.by_what_is_here("no group is known")
+
+    def by_what_is_here(self, claim: str) -> str:
+        """Return a claim about groups, limited to what is here where commits are missing."""
+        is_whole = all(reach.is_whole for reach in self.reaches)
+        return claim if is_whole else f"{claim} by what is here of {CONSUMER_OFFSETS}"
+
+    @property
+    def most_behind(self) -> list[dict[str, Any]]:
+        """The rows that are shown, those with most to read first."""
+        order = [("readable_records", "descending")]
+        order += [(name, "ascending") for name in ("group_id", "topic", "partition")]
+        return [_shown(row) for row in self.rows.summary.most_behind.sort_by(order).to_pylist()]
+
+    def words(self) -> list[str]:
+        """Return lines: how many groups lag, by how much, what is lost, what is not known, how far
+        back commits reach, and which of the given names have no rows."""
+        as_of_ms = self._settings.question.as_of_ms
+        missing = self._settings.chosen.words_without(
+            self.rows.known.names, lambda: known_names(self._views, self._zookeeper)
+        )
+        shares = [each for each in self.missing if each.topic == SHARE_GROUP_STATE]
+        return [
+            *lag_words(self.totals, self.rows.known.group_count),
+            *reach_words(self.reaches, as_of_ms).splitlines(),
+            *([f"share groups: {missing_words(shares)}"] if shares else ()),
+            *missing,
+        ]
+
+    @property
+    def findings(self) -> list[str]:
+        """The findings, in words."""
+        return lag_findings(self.totals, self.reaches, self._settings.max_lag)
 
 
-def _known(summaries: Sequence[RowsSummary]) -> _Read:
-    return _Read(
-        b"".join(each.digests for each in summaries),
-        all_names(each.names for each in summaries),
-        tuple(reach for each in summaries for reach in each.reaches),
-    )
+def lag_words(totals: LagTotals, groups: int) -> list[str]:
+    """Return lines: how many groups lag, by how much, what is lost, and what is not known."""
+    head = f"{counted(groups, 'group')}, {counted(totals.partitions, 'partition')}"
+    behind = f"{totals.behind:,} behind, {counted(totals.records, 'record')} to read"
+    if totals.time_lag_ms is not None:
+        age = age_text(totals.time_lag_ms)
+        behind += f", the oldest {age} old" if totals.time_lag_ms >= 0 else f", the oldest {age}"
+    stale = f"{counted(totals.stale, 'stale commit')} not counted"
+    lost = f"offsets lost to deletion in {counted(totals.below_log_start, 'partition')}"
+    lines = [f"{head}: {behind}; {stale}; {lost}, hidden by damage in {totals.damaged:,}"]
+    if totals.waiting:
+        lines.append(
+            f"in {counted(totals.waiting, 'partition')} a commit waits for the end of its "
+            "transaction"
+        )
+    if totals.expired:
+        lines.append(expired_words(totals.expired))
+    if totals.resumed:
+        lines.append(again_words(totals.resumed))
+    if totals.unknown:
+        lines.append(
+            f"lag unknown for {counted(totals.unknown, 'partition')}: no log in the input, or it "
+            "starts after --as-of"
+        )
+    if totals.by_clocks:
+        lines.append(
+            f"for {counted(totals.by_clocks, 'partition')} the end offset at that time is inferred "
+            "from producer timestamps: see high_watermark_from in docs/lag.md"
+        )
+    return lines
 
 
-def _counts(summaries: Iterable[RowsSummary]) -> Iterator[_GroupCounts]:
-    by_cluster: dict[str | None, list[RowsSummary]] = defaultdict(list)
-    for each in summaries:
-        by_cluster[each.cluster_id].append(each)
-    for cluster_id, own in by_cluster.items():
-        in_place = sum(each.groups_in_place for each in own)
-        yield _GroupCounts(cluster_id, in_place, sum(each.groups for each in own))
+def lag_findings(
+    totals: LagTotals, reaches: Sequence[CommitReach], max_lag: int | None
+) -> list[str]:
+    """Return the findings that --fail-on-findings fails on."""
+    found = []
+    if max_lag is not None and (totals.most_records or 0) > max_lag:
+        found.append(f"{totals.most_records:,} records to read in one partition")
+    if totals.below_log_start:
+        found.append("offsets lost to deletion")
+    if totals.damaged or any(reach.damaged_ranges for reach in reaches):
+        found.append("damage")
+    return found
 
 
-def _bucket_count(commit_bytes: int, log_bytes: int, cores: int) -> int:
-    for_commits = max(
-        commit_bytes // _BYTES_PER_BUCKET, min(2 * cores, commit_bytes // _LEAST_BYTES), 1
-    )
-    return max(for_commits, min(for_commits + log_bytes // _LOG_BYTES_PER_BUCKET, _MOST_BUCKETS))
-
-
-def _divided(rows: pa.Table, buckets: int) -> Iterator[tuple[int, bytes]]:
-    """Yield rows by the buckets of their logs."""
-    ordered, runs = by_log(rows)
-    found: dict[int, list[pa.Table]] = defaultdict(list)
-    for key, begin, end in runs:
-        found[_bucket(key, buckets)].append(ordered.slice(begin, end - begin))
-    for bucket, tables in found.items():
-        yield bucket, _streamed(pa.concat_tables(tables))
-
-
-def _bucket(log: tuple[str, int], buckets: int) -> int:
-    topic, partition = log
-    return crc32(f"{topic}-{partition}".encode()) % buckets
-
-
-def _streamed(rows: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.ipc.new_stream(sink, rows.schema, options=options) as stream:
-        stream.write_table(rows.combine_chunks(), max_chunksize=_ROWS_PER_BATCH)
-    return bytes(sink.getvalue().to_pybytes())
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of a row for a terminal."""
+    made_of = (f"{row[name]:,} {words}" for name, words in _PARTS.items() if (row[name] or 0) > 0)
+    age_ms = row["time_lag_ms"]
+    return {
+        **{name: row[name] for name in ("group_id", "topic", "partition", "committed_offset")},
+        **{name: row[name] for name in ("high_watermark", "lag")},
+        "made_of": ", ".join(made_of),
+        "time_lag": None if age_ms is None else age_text(age_ms),
+        "status": row["commit_status"],
+        "group_state": row["group_state"],
+        "stored_in": row["offset_storage"],
+        # Consumers that ZooKeeper coordinates have no other name.
+        "client": row["client_id"] or row["member_id"],
+        "client_host": row["client_host"],
+    }

@@ -29,6 +29,7 @@ from kafkalog.storage.files.files import readable_entries
 from kafkalog.storage.log_dir.log_dir import is_log_dir
 from kafkalog.storage.log_dir.other_entries import given_log_dirs
 from kafkalog.storage.log_dir.server_properties import ServerProperties
+from kafkalog.storage.names import broker_partition_name
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 from kafkalog.words import counted, first_names
@@ -217,11 +218,20 @@ def node_answers(
     answers = [_answer(node, found.images, logs, request, plan) for node in found.nodes]
     fates = {path: fate for each in answers for path, fate in each.start.fates.items()}
     stopped = {load.path: _coordinator_error(load) for load in loads if not load.loads}
+    planned = {row["directory"] for row in plan}
     rows = [_with_fate(row, fates, stopped) for row in plan]
     for answer in answers:
+        unplanned = {path: it for path, it in answer.start.fates.items() if path not in planned}
+        rows += _unplanned_rows(answer, unplanned)
         rows += _absent_rows(answer, logs)
     rows = [{**_empty_row(), **row} for row in rows]
-    rows.sort(key=lambda row: (row["topic"] or "", row["partition"] or 0, row["directory"] or ""))
+    # What is set aside comes before what is in use in its place.
+    rows.sort(
+        key=lambda row: (
+            *(row["topic"] or "", row["partition"] or 0),
+            *(not row["is_set_aside"], row["directory"] or ""),
+        )
+    )
     return NodeAnswers(answers, rows)
 
 
@@ -280,11 +290,58 @@ def _with_fate(
             "set_aside_reason": fate.reason,
             "has_leader": fate.has_leader,
         }
+        if fate.is_set_aside:
+            added["topic"] = _directory_topic(row)
         is_replaced = fate.is_set_aside and fate.has_leader and not fate.begins_empty
-        if fate.is_set_aside and not is_replaced:
+        if fate.replaced_by is not None:
+            added |= _takeover(row, fate.replaced_by)
+        elif fate.is_set_aside and not is_replaced:
             end = 0 if fate.begins_empty else None
             added |= {"log_start_offset": end, "log_end_offset": end, "deleted_soon": None}
     return {**row, **added}
+
+
+def _directory_topic(row: Mapping[str, Any]) -> str | None:
+    """Return the topic by the directory's name: to the node it has no other, where the metadata
+    has another topic of the name."""
+    name = broker_partition_name(os.path.basename(row["directory"]))
+    topic: str | None = row["topic"] if name is None else name.topic
+    return topic
+
+
+def _takeover(row: Mapping[str, Any], future: str) -> Row:
+    """Return the offsets of a copy that takes a partition's place as it is, and what it lacks."""
+    plan = plan_recovery(future, RecoverySettings(is_clean_shutdown=True))
+    before, end = row["log_end_offset"] or 0, plan.log_end_offset
+    return {
+        "log_start_offset": plan.log_start_offset,
+        "log_end_offset": end,
+        "missing_offsets": max(row["missing_offsets"] or 0, before - (end or 0)),
+        "deleted_soon": None,
+    }
+
+
+def _unplanned_rows(answer: NodeAnswer, fates: Mapping[str, ReplicaFate]) -> Iterator[Row]:
+    """Yield the rows of directories that are set aside, and that are no partitions by their names,
+    or not in use."""
+    files = answer.start.files
+    for path, fate in fates.items():
+        name = broker_partition_name(os.path.basename(path))
+        if fate.is_set_aside and name is not None:
+            yield {
+                **dict.fromkeys(_NONE_OF_ABSENT, 0),
+                "cluster_id": files.cluster_id,
+                "broker_id": files.node_id,
+                "input_path": os.path.dirname(path),
+                "topic": name.topic,
+                "partition": name.partition,
+                "directory": path,
+                "broker_starts": True,
+                "missing_offsets": 0,
+                "is_set_aside": True,
+                "set_aside_reason": fate.reason,
+                "has_leader": fate.has_leader,
+            }
 
 
 def _coordinator_error(load: CoordinatorLoad) -> Row:
@@ -322,7 +379,8 @@ def _absent_rows(answer: NodeAnswer, logs: Sequence[PartitionLog]) -> Iterator[R
             "log_start_offset": plan.log_start_offset,
             "log_end_offset": end,
             "missing_offsets": None if end is None else max(recorded - end, 0),
-            "is_set_aside": False,
+            "is_set_aside": each.fate.is_set_aside,
+            "set_aside_reason": each.fate.reason,
             "has_leader": each.fate.has_leader,
         }
 

@@ -13,9 +13,11 @@ from kafkalog.storage.cleaning.retention_facts import TimestampFrom
 from kafkalog.storage.log_dir.topic_configs import UNKNOWN
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import AskedView, Options, Rows, Views
-from kafkalog.words import counted
+from kafkalog.words import counted, size_text
 
 TABLE = "retention_plan"
+_DAY_MS = 24 * 3_600_000
+_WEEK_MS = 7 * _DAY_MS
 _SETTINGS = {
     "cleanup_policy_from": "cleanup.policy",
     "retention_ms_from": "retention.ms",
@@ -35,7 +37,9 @@ class RetentionRequest:
 
 @dataclass
 class TopicTotals:
-    """Segments and bytes of a topic, those deleted, and those undecided: which settings would
+    """Segments and bytes of a topic, those deleted, those that go within a day and a week from the
+    time of the plan on if nothing is written (where the policy is not known, if it has delete), and
+    those undecided: which settings would
     decide, and how many of the bytes are past the limit in time that is known. The partitions whose
     retention a timestamp in the future blocks, up to which time; and segments that a broker takes
     to be of 1970, because zeros are at the end of their time index."""
@@ -45,6 +49,8 @@ class TopicTotals:
     segments_going: int = 0
     bytes: int = 0
     bytes_freed: int = 0
+    bytes_within_day: int = 0
+    bytes_within_week: int = 0
     bytes_unknown: int = 0
     bytes_past_time: int = 0
     blocked_partitions: int = 0
@@ -66,6 +72,8 @@ class TopicTotals:
         if row["goes"]:
             self.segments_going += 1
             self.bytes_freed += size
+        self.bytes_within_day += size * goes_within(row, _DAY_MS)
+        self.bytes_within_week += size * goes_within(row, _WEEK_MS)
         if row["goes"] is None:
             self.bytes_unknown += size
             self.bytes_past_time += size * is_past_time(row)
@@ -79,6 +87,12 @@ class TopicTotals:
 def is_past_time(row: Mapping[str, Any]) -> bool:
     """Return whether a segment is past the limit in time that is known."""
     return row["expires_at_ms"] is not None and row["expires_at_ms"] <= row["at_ms"]
+
+
+def goes_within(row: Mapping[str, Any], length_ms: int) -> bool:
+    """Return whether a segment goes at the time of the plan, or by time within so long after it."""
+    expires_ms = row["expires_at_ms"]
+    return bool(row["goes"]) or (expires_ms is not None and expires_ms <= row["at_ms"] + length_ms)
 
 
 def missing_settings(row: Mapping[str, Any]) -> set[str]:
@@ -114,6 +128,16 @@ class RetentionPlan:
         freed = sum(row.bytes_freed for row in topics)
         whole = counted(sum(row.segments for row in topics), "segment")
         yield f"{going:,} of {whole} would go, {counted(freed, 'byte')} freed"
+        day, week = (
+            sum(getattr(row, f"bytes_within_{name}") for row in topics) for name in ("day", "week")
+        )
+        if week:
+            is_open = any("cleanup.policy" in row.missing_settings for row in topics)
+            also = "; where cleanup.policy is not known, if it has delete" if is_open else ""
+            yield (
+                f"by time, if nothing more is written: {size_text(day)} within a day, "
+                f"{size_text(week)} within a week{also}"
+            )
         blocked = [row.topic or "?" for row in topics if row.blocked_partitions]
         if blocked:
             yield f"blocked by a timestamp in the future: {', '.join(blocked)}"

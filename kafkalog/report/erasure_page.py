@@ -83,11 +83,19 @@ def _sections(proof: Mapping[str, Any]) -> Iterator[Markup]:
 
 
 def _what_is_not_claimed(totals: Mapping[str, int]) -> str:
+    files = totals["unsearched_files"]
+    others = (
+        f" {counted(files, 'other file')} beside them {'was' if files == 1 else 'were'} not "
+        "searched, and nothing is claimed about what is in them."
+        if files
+        else ""
+    )
     if not totals["unsearched_bytes"] and not totals["undecoded"]:
-        return "Every byte of these log files was searched."
+        return f"Every batch of these log files was searched.{others}"
     return (
         f"{totals['unsearched_bytes']:,} bytes of these log files could not be searched, and "
         f"{totals['undecoded']:,} values could not be decoded: nothing is claimed about them."
+        f"{others}"
     )
 
 

@@ -9,6 +9,8 @@ CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 SHARE_GROUP_STATE = "__share_group_state"
 CLUSTER_METADATA = "__cluster_metadata"
+# The id of this topic in every cluster: docs/format.md F770.
+METADATA_TOPIC_ID = "A" * 21 + "Q"
 REMOTE_LOG_METADATA = "__remote_log_metadata"
 INTERNAL_TOPICS = frozenset(
     (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, CLUSTER_METADATA)
@@ -31,6 +33,10 @@ _PARTITION_DIR = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-
 _MARKED_DIR = re.compile(
     r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]{1,10})\.[0-9a-f]{32}-(?P<mark>delete|stray|future)"
 )
+# As a broker takes a name apart.
+_BROKER_MARKS = ("-delete", "-future", "-stray")
+_BROKER_MARKED = re.compile(r"\S+-\S+\.\S+-(?P<mark>delete|future|stray)")
+_BROKER_PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\+?[0-9]{1,10})", re.DOTALL)
 # Tiered storage puts a segment's id after the offset.
 _ANY_LOG_FILE = re.compile(
     r"(?P<base_offset>[0-9]{20})(-[A-Za-z0-9_-]{22})?\.log(\.(deleted|cleaned|swap))?"
@@ -90,6 +96,21 @@ def partition_name(directory_name: str) -> PartitionName | None:
                 match["topic"], int(match["partition"]), match.groupdict().get("mark")
             )
     return None
+
+
+def broker_partition_name(directory_name: str) -> PartitionName | None:
+    """Return the parts of a directory's name as a broker of any version takes them, None for one
+    that it does not take for a partition's: legal names of topics do not matter. Rule: F960."""
+    name, mark = directory_name, None
+    if name.endswith(_BROKER_MARKS):
+        match = _BROKER_MARKED.fullmatch(name)
+        if match is None:
+            return None
+        name, mark = name[: name.rindex(".")], match["mark"]
+    match = _BROKER_PARTITION.fullmatch(name)
+    if match is None or int(match["partition"]) > _LARGEST_PARTITION:
+        return None
+    return PartitionName(match["topic"], int(match["partition"]), mark)
 
 
 def cut_topic(topic: str, ending: str) -> str:

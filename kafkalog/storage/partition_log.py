@@ -199,14 +199,18 @@ class PartitionLog:
     @property
     def log_start(self) -> int:
         """The log start offset by the checkpoint, 0 without one."""
-        key = self.topic_partition
-        return self.log_dir.log_starts.get(key, 0) if key else 0
+        return self._checkpoint(self.log_dir.log_starts)
 
     @property
     def recovery_point(self) -> int:
         """The offset up to which the log was flushed, by the checkpoint, 0 without one."""
+        return self._checkpoint(self.log_dir.recovery_points)
+
+    def _checkpoint(self, offsets: Mapping[TopicPartition, int]) -> int:
+        """Return the log's offset in a checkpoint; brokers do not look there for the cluster's
+        metadata (docs/format.md F1180)."""
         key = self.topic_partition
-        return self.log_dir.recovery_points.get(key, 0) if key else 0
+        return 0 if key is None or self.topic == CLUSTER_METADATA else offsets.get(key, 0)
 
     @property
     def is_recovered_at_start(self) -> bool:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.inspection.metadata.current_topics import find_logs, without_former
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
@@ -25,6 +24,7 @@ from kafkalog.views.parallel import processes_for
 
 if TYPE_CHECKING:
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
+    from kafkalog.questions.connectors import Connectors
     from kafkalog.questions.lag_history import LagHistory
 
 _EVERY_TOPIC = TopicChoice(subscribe=(ALL_TOPICS,))
@@ -82,18 +82,18 @@ def _compaction_findings(asked: _Asked) -> pa.Table:
 
 
 def _consumer_lag(asked: _Asked) -> pa.Table:
-    from kafkalog.inspection.lag.lag_table import LagQuestion
-    from kafkalog.inspection.logs.missing_records import note_missing_records
     from kafkalog.questions.group_parts import refuse_without_commits
-    from kafkalog.questions.lag import LagRows, facts_of_logs
-    from kafkalog.storage.names import CONSUMER_OFFSETS
+    from kafkalog.questions.lag import ConsumerLag, LagSettings
 
     refuse_without_commits(asked.views.log_dirs, asked.views.logs)
-    retention_ms = OFFSETS_RETENTION_MINUTES * 60_000
-    question = LagQuestion(asked.now_ms, asked.as_of_ms, asked.is_committed, retention_ms)
-    note_missing_records(list(asked.views.logs), CONSUMER_OFFSETS)
-    facts = facts_of_logs(asked.views, asked.as_of_ms)
-    return LagRows(asked.views, facts, question, asked.chosen_names()).rows().table
+    settings = LagSettings.at(
+        *(asked.now_ms, asked.as_of_ms),
+        read_committed=asked.is_committed,
+        chosen=asked.chosen_names(),
+    )
+    lag = ConsumerLag(asked.views, settings)
+    _ = lag.missing
+    return lag.rows.rows().table
 
 
 def _lag_history(asked: _Asked) -> pa.Table:
@@ -126,11 +126,35 @@ def _schema_ids(asked: _Asked) -> pa.Table:
     return schema_ids(asked.views, SchemaIdsRequest(asked.logs)).rows.table
 
 
+def _key_usage(asked: _Asked) -> pa.Table:
+    from kafkalog.questions.key_usage import KeyUsageRequest, key_usage
+
+    return key_usage(asked.views, KeyUsageRequest(asked.logs)).partitions.table
+
+
+def _heavy_keys(asked: _Asked) -> pa.Table:
+    from kafkalog.questions.key_usage import KeyUsageRequest, key_usage
+
+    return key_usage(asked.views, KeyUsageRequest(asked.logs)).heavy.table
+
+
+def _connectors(asked: _Asked) -> Connectors:
+    from kafkalog.questions.connectors import ConnectorsRequest, connectors
+
+    is_all = asked.options.topics in (TopicChoice(), _EVERY_TOPIC)
+    return connectors(asked.views, ConnectorsRequest(None if is_all else asked.logs))
+
+
 _QUESTIONS: Mapping[str, Callable[[_Asked], pa.Table]] = {
     "checksum_report": _checksum_report,
     "compaction_findings": _compaction_findings,
+    "connector_offsets": lambda asked: _connectors(asked).offsets.table,
+    "connector_tasks": lambda asked: _connectors(asked).tasks.table,
+    "connectors": lambda asked: _connectors(asked).connectors.table,
     "consumer_lag": _consumer_lag,
     "group_generations": _group_generations,
+    "heavy_keys": _heavy_keys,
+    "key_usage": _key_usage,
     "lag_history": _lag_history,
     "schema_ids": _schema_ids,
     "transaction_report": _transaction_report,

@@ -41,7 +41,10 @@ def view_batches(
 
 
 def cluster_metadata(
-    log_dirs: Sequence[str], logs: Sequence[PartitionLog], at_ms: int | None
+    log_dirs: Sequence[str],
+    logs: Sequence[PartitionLog],
+    at_ms: int | None,
+    mode: Mode = Mode.PERMISSIVE,
 ) -> ClusterMetadata:
     """Return what `__cluster_metadata` under log directories says of topics and leaders, with a
     snapshot where its log has lost its beginning."""
@@ -49,20 +52,24 @@ def cluster_metadata(
     of_metadata = [log for log in logs if log.topic == CLUSTER_METADATA]
     snapshots = [path for log in of_metadata if (path := snapshot_before(log)) is not None]
     if snapshots:
-        records = internal_records(snapshots, CLUSTER_METADATA, None, at_ms)
+        records = internal_records(snapshots, CLUSTER_METADATA, None, at_ms, mode)
         metadata.take(record for record, _ in records)
     if of_metadata:
-        records = internal_records(log_dirs, CLUSTER_METADATA, of_metadata, at_ms)
+        records = internal_records(log_dirs, CLUSTER_METADATA, of_metadata, at_ms, mode)
         metadata.take(record for record, _ in records)
     return metadata
 
 
 def internal_records(
-    paths: Sequence[str], topic: str, found: list[PartitionLog] | None, at_ms: int | None = None
+    paths: Sequence[str],
+    topic: str,
+    found: list[PartitionLog] | None,
+    at_ms: int | None = None,
+    mode: Mode = Mode.PERMISSIVE,
 ) -> Iterator[tuple[InternalRecord, int | None]]:
     """Yield the records of an internal topic in the order of the logs, each with the time that it
     was written; only those up to a time, if one is given."""
-    for batch in view_batches(view_options(paths, "records"), _RECORD, found):
+    for batch in view_batches(view_options(paths, "records", mode=mode.value), _RECORD, found):
         for key, value, written_ms in zip(*(each.to_pylist() for each in batch), strict=True):
             if at_ms is None or (written_ms is not None and written_ms <= at_ms):
                 yield read_internal_record(topic, key, value), written_ms

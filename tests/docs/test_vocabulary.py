@@ -16,6 +16,16 @@ TABLE_ROW = re.compile(r"^\| (`-.*?) \| (repeatable)? ?\| .* \|$", re.MULTILINE)
 OPTION = re.compile(r"`(--[a-z-]+)(?: ([^`]+))?`")
 JOBS = sorted(path.stem for path in (ROOT / "jobs").glob("[a-z]*.py"))
 
+_DECODING = {
+    "--schemas-topic",
+    "--schema-registry",
+    *(
+        f"--{part}-{what}"
+        for part in ("key", "value")
+        for what in ("format", "message", "schema", "schema-id")
+    ),
+}
+
 # Options that one command alone has, or that Kafka's tool of the same purpose has.
 OWN = {
     "audit-consumers": {"--log-dir"},
@@ -24,13 +34,19 @@ OWN = {
     "completion": set[str](),
     "diff": {"--all"},
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
-    "export": {"--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"},
-    "find": {"--key", "--partition-count", "--partitioner", "--value-contains"},
+    "export": {
+        *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
+        *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
+    },
+    "find": {
+        *("--header", "--key", "--largest", "--partition-count", "--partitioner"),
+        *("--schema-registry", "--value-contains", "--value-path"),
+    },
     "free": {"--need", "--replicas"},
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
     "groups": {
         *("--describe", "--lagging", "--list", "--members", "--offsets-retention", "--state"),
-        *("--verbose", "--why"),
+        *("--auto-offset-reset", "--history", "--resume", "--verbose", "--why"),
     },
     "job": {"--spark-submit"},
     "lag-history": {
@@ -38,8 +54,11 @@ OWN = {
         *("--burrow-intervals", "--burrow-min-distance", "--burrow-minimum-complete"),
         *("--burrow-offset-refresh", "--every", "--no-progress"),
     },
+    "connect": set[str](),
+    "keys": set[str](),
     "ls": {"--deep", "--quick", "--sample-size", "--savings", "--sort", "--unread"},
     "metadata": {"--commands", "--diff", "--show-secrets"},
+    "positions": {"--connect-topic"},
     "migrate-offsets": {
         *("--allow-active-groups", "--allow-rewind", "--allow-unknown-cluster"),
         *("--allow-unknown-topics", "--broker-version", "--commit-interval-ms", "--commit-time"),
@@ -48,7 +67,8 @@ OWN = {
     },
     "erase": {
         *("--check", "--header", "--hmac-key", "--identifiers", "--keep", "--key", "--page"),
-        *("--proof", "--sign-key", "--text", "--value-path", "--verify"),
+        *("--key-path", "--proof", "--schema-registry", "--sign-key", "--text", "--value-path"),
+        "--verify",
     },
     "optimize": set[str](),
     "quorum": set[str](),
@@ -57,7 +77,7 @@ OWN = {
         "--voter",
     },
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
-    "sql": {"--value-format"},
+    "sql": {"--schema-registry", "--schemas-topic", "--value-format", "--value-schema"},
     "state": {"--keep-tombstones", "--stop-at"},
     "status": {"--deep", "--stop-at"},
     "tier": set[str](),
@@ -66,9 +86,9 @@ OWN = {
     "restore": {
         *("--check", "--create-missing", "--keep-cluster-id", "--keep-retention"),
         *("--latest-topics", "--link", "--manifest", "--nodes", "--replication"),
-        *("--reuse-offsets", "--strict", "--verify"),
+        *("--offset-gap", "--reuse-offsets", "--strict", "--verify"),
     },
-    "retention": set[str](),
+    "retention": {"--set"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
     "schemas": set[str](),
     "serve": {
@@ -83,27 +103,19 @@ OWN = {
     "undelete": {"--new-topic-id", "--topic-id"},
     "vacuum": {"--dry-run", "--older-than"},
 }
-_DECODING = {
-    "--schemas-topic",
-    "--schema-registry",
-    *(
-        f"--{part}-{what}"
-        for part in ("key", "value")
-        for what in ("format", "message", "schema", "schema-id")
-    ),
-}
 OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
+    "commit-history": set[str](),
     "consumer-lag": {"--max-lag", "--offsets-retention"},
-    "ingest-topics": {
-        *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
-        *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
-    },
+    "ingest-topics": OWN["export"],
+    "connectors": set[str](),
+    "key-usage": set[str](),
     "lag-history": OWN["lag-history"],
     "migrate-offsets": OWN["migrate-offsets"],
     "diff": {"--before"},
     "plan-recovery": {"--index-interval-bytes", "--shutdown"},
-    "plan-retention": set[str](),
+    "plan-retention": {"--set"},
+    "positions": OWN["positions"],
     "reconstruct-state": {*_DECODING, *("--full-refresh", "--keep-tombstones", "--stop-at")},
     "report": OWN["report"],
     "report-transactions": {"--max-transaction-timeout"},

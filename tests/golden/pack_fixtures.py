@@ -15,7 +15,9 @@ import json
 import re
 import sys
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 DATA = Path(__file__).parent / "data"
 SETS = ("kafka44", "kafka39zk", "kafka010", "kafka08", "tiered43", "unclean")
@@ -136,11 +138,30 @@ def _startup(folder: Path) -> dict[str, bytes]:
     return {"cases.json": json.dumps(cases, indent=1).encode(), **contents}
 
 
-def _pack(target: Path, files: dict[str, bytes]) -> None:
+def pack_deeds(folder: Path) -> None:
+    """Pack what tests/support/broker/group_deeds.py has written: the log directory and checkpoints
+    of Spark with the times of their files, which say when a log lost its beginning."""
+    logs = {}
+    times = {}
+    for name in ("log-dirs", "outside"):
+        for path in sorted((folder / name).rglob("*")):
+            inside = path.relative_to(folder)
+            is_checkpoint = "checkpoint" in inside.parts and path.suffix != ".crc"
+            if path.is_file() and path.name != ".lock" and (name == "log-dirs" or is_checkpoint):
+                logs[str(inside)] = path.read_bytes()
+                times[str(inside)] = path.stat().st_mtime
+    _pack(DATA / "positions44.logs.tar.xz", logs, times)
+    _pack(DATA / "positions44.golden.tar.xz", _files(folder / "golden"))
+
+
+def _pack(
+    target: Path, files: dict[str, bytes], times: Mapping[str, float] = MappingProxyType({})
+) -> None:
     with tarfile.open(target, "w:xz", preset=9) as archive:
         for name, content in files.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
+            member.mtime = times.get(name, 0)
             archive.addfile(member, io.BytesIO(content))
     print(f"{target.name}: {len(files)} files, {target.stat().st_size:,} bytes")
 

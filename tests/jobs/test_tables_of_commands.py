@@ -18,7 +18,9 @@ AS_OF = ("--as-of", "2026-12-01T00:00:00Z")
 QUESTIONS = {
     "check": ("validate_checksums", ()),
     "compaction": ("verify_compaction", AS_OF),
+    "connect": ("connectors", ()),
     "groups": ("consumer_lag", AS_OF),
+    "keys": ("key_usage", ()),
     "lag-history": ("lag_history", ("--until-time", "2026-12-01T00:00:00Z")),
     "recover": ("plan_recovery", ("--shutdown", "unclean")),
     "retention": ("plan_retention", AS_OF),
@@ -29,7 +31,9 @@ QUESTIONS = {
 TABLES = {
     "check": ("checksum_report", "faults"),
     "compaction": ("compaction_report", "compaction_findings"),
+    "connect": ("connectors", "connector_tasks", "connector_offsets"),
     "groups": ("consumer_lag",),
+    "keys": ("key_usage", "heavy_keys"),
     "lag-history": ("lag_history", "group_generations"),
     "recover": ("recovery_plan", "node_starts", "log_dir_starts", "producer_sequences"),
     "retention": ("retention_plan",),
@@ -44,7 +48,7 @@ TIMES = ("at_ms", "as_of_ms")
 
 
 def run_command(*arguments: object) -> int:
-    has_findings = arguments[0] != "groups"
+    has_findings = arguments[0] not in ("groups", "keys")
     given = [*map(str, arguments), *(["--no-fail-on-findings"] if has_findings else [])]
     return CliRunner().invoke(kafkalog, given).exit_code
 

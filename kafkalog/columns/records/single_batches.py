@@ -1,7 +1,9 @@
-"""Decodes one batch of a file, for questions that its header does not answer."""
+"""Decodes single batches of a file, for questions that their headers do not answer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import lt
 from typing import NamedTuple
 
 import numpy as np
@@ -50,3 +52,24 @@ def batch_records(batch: bytes) -> BatchRecords | None:
     if faults or not found:
         return None
     return BatchRecords(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+
+
+def records_of_batches(
+    batches: Sequence[bytes], last_offsets: Sequence[int]
+) -> list[BatchRecords | None]:
+    """Return what `batch_records` gives for each of a segment's batches, which rise; `last_offsets`
+    are by their headers. Sound ones are decoded together, at a fraction of the cost."""
+    together = batch_records(b"".join(batches)) if len(batches) > 1 else None
+    if together is not None:
+        ends = np.searchsorted(together.offsets, last_offsets, side="right").tolist()
+        begins = [0, *ends[:-1]]
+        if ends[-1] == len(together.offsets) and all(map(lt, begins, ends)):
+            return [
+                BatchRecords(
+                    together.offsets[begin:end],
+                    together.timestamps_ms[begin:end],
+                    together.timestamp_types[begin:end],
+                )
+                for begin, end in zip(begins, ends, strict=True)
+            ]
+    return [batch_records(batch) for batch in batches]

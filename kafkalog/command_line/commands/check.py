@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import click
@@ -30,7 +31,8 @@ _EPILOG = f"""\
 {PATHS_MEANING}
 The command checks checksums, framing, offsets from batch to batch and from segment to segment, and
 every record; then the indexes, producer snapshots, leader epochs and ids beside the logs.
-docs/format.md explains the kinds of findings.
+docs/format.md explains the kinds of findings. Times that cannot be right are named and are not
+findings.
 
 \b
 Examples:
@@ -73,14 +75,15 @@ def check(
         cluster_images,
         missing_replica_lines,
     )
-    from kafkalog.inspection.metadata.current_topics import find_logs
+    from kafkalog.inspection.partitions.wrong_times import wrong_time_lines
+    from kafkalog.inspection.start.doubled_partitions import find_all_logs
     from kafkalog.questions.checks import FAULTS, REPORT, checks, refuse_without_segments
     from kafkalog.questions.node_start import stop_lines
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
     table_format = output.table_format
     printed_columns(_FINDING_COLUMNS)
-    found = find_logs(paths, strict=False)
+    found = find_all_logs(paths)
     logs = logs_of_topics(paths, topics, partitions, found)
     absent = [
         *absent_lines(paths, logs, topics, partitions),
@@ -105,7 +108,8 @@ def check(
         paths, logs, processes, "checking", reads=passes, options=options
     ) as views:
         checked = checks(views, with_indexes=not no_indexes)
-    for line in absent:
+    now_ms = time.time_ns() // 1_000_000
+    for line in (*absent, *wrong_time_lines(checked.times, now_ms)):
         print_note(line)
     listed = _SEVERITIES[: _SEVERITIES.index(severity) + 1]
     findings = [each for each in checked.findings if each.severity in listed]

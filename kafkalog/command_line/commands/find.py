@@ -1,4 +1,4 @@
-"""`kafkalog find`: find records by key, value or time, and show what was searched."""
+"""`kafkalog find`: find records by key, value, time or size, and show what was searched."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ _FOUND = (
     *("topic", "partition", "offset", "timestamp_ms", "value_size", "visibility", "position"),
     "file",
 )
+# With --largest the bytes of key and value come before the file.
+_LARGEST = (*_FOUND[:-1], "record_size", "file")
 _SEARCHED = (
     *("topic", "partition", "first_offset", "end_offset", "log_start", "segments", "bytes"),
     *("records", "matches", "damaged_ranges", "damaged_bytes", "is_compacted"),
+    "undecoded",
 )
 _DAMAGED = ("topic", "partition", "file", "position", "size", "fault", "first_offset")
 _TEXTS: dict[str, Callable[[Any], str]] = {"timestamp_ms": time_text}
@@ -41,6 +44,7 @@ Examples:
   kafkalog find /data/kafka --topic orders --key customer-17
   kafkalog find /data/kafka --topic orders --key hex:00000011 --partitioner java
   kafkalog find /data/kafka --topic orders --value-contains 4711 --limit 5
+  kafkalog find /data/kafka --largest 10
   kafkalog find /data/kafka --from-time 2026-11-21T12:00:00Z --until-time 2026-11-21T12:01:00Z
 """
 
@@ -60,6 +64,18 @@ Examples:
     metavar="BYTES",
     help="Find records whose value contains these bytes: text, hex:… or base64:….",
 )
+@click.option("--header", metavar="NAME=VALUE", help="Find records with this header.")
+@click.option(
+    "--value-path",
+    metavar="PATH=VALUE",
+    help="Find records whose value, decoded, has this at a path: '$.customer.id=cust-17'.",
+)
+@click.option(
+    "--schema-registry",
+    metavar="URL|DIR",
+    help="With --value-path: decode what a registry's serializers have written by the schemas of "
+    "the registry at this URL, or of files named by their ids, such as DIR/7.avsc.",
+)
 @click.option(
     "--partitioner",
     type=click.Choice(("java",)),
@@ -72,6 +88,12 @@ Examples:
     type=click.IntRange(min=1),
     help="With --partitioner and one --topic: the number of its partitions, if some are missing "
     "here.",
+)
+@click.option(
+    "--largest",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Print the N largest records in place of the last ones, by the bytes of key and value.",
 )
 @click.option(
     "--limit",
@@ -91,17 +113,24 @@ def find(
     until_ms: int | None,
     key: str | None,
     contained: str | None,
+    header: str | None,
+    value_path: str | None,
+    schema_registry: str | None,
     partitioner: str | None,
     partition_count: int | None,
+    largest: int | None,
     limit: int,
     table_format: str,
     processes: int | None,
 ) -> ExitCode:
-    """Find records by key, value or time, and show what was searched."""
+    """Find records by key, value, time or size, and show what was searched."""
     from kafkalog.command_line.dump.request import bytes_given, timestamps_given
     from kafkalog.command_line.find_search import FindRequest, logs_to_search, search
+    from kafkalog.inspection.erasure.identifiers import Kind, of_option
+    from kafkalog.inspection.erasure.registered_values import registered_values
 
-    every = ("type", *_FOUND, *_SEARCHED, *_DAMAGED) if table_format == "json" else _FOUND
+    names = _FOUND if largest is None else _LARGEST
+    every = ("type", *names, *_SEARCHED, *_DAMAGED) if table_format == "json" else names
     printed_columns(tuple(dict.fromkeys(every)))
     refuse_inverted_times(from_ms, until_ms)
     request = FindRequest(
@@ -109,15 +138,24 @@ def find(
         partitions=tuple(partitions),
         key=bytes_given("--key", key),
         contained=bytes_given("--value-contains", contained),
+        header=None if header is None else of_option("--header", Kind.HEADER, header),
+        at_path=(
+            None if value_path is None else of_option("--value-path", Kind.VALUE_PATH, value_path)
+        ),
+        decoders=() if schema_registry is None else (registered_values(schema_registry),),
         timestamps=timestamps_given(from_ms, until_ms),
         by_partitioner=partitioner is not None,
         partition_count=partition_count,
         limit=limit,
+        largest=largest,
     )
-    if {request.key, request.contained, request.timestamps} == {None}:
+    if not request.names_records and request.timestamps is None and largest is None:
         raise click.UsageError(
-            "Missing option '--key', '--value-contains', '--from-time' or '--until-time'."
+            "Missing option '--key', '--value-contains', '--header', '--value-path', "
+            "'--from-time', '--until-time' or '--largest'."
         )
+    if schema_registry is not None and value_path is None:
+        raise RefusedOptionError("--schema-registry", "only with --value-path")
     if request.by_partitioner and request.key is None:
         raise RefusedOptionError("--partitioner", "only with --key")
     if partition_count is not None and (len(set(topics)) != 1 or not request.by_partitioner):
@@ -125,17 +163,17 @@ def find(
     result = search(logs_to_search(paths, request), request, processes=processes)
     if table_format == "json":
         tables = (
-            ("found", _FOUND, result.found),
+            ("found", names, result.found),
             ("searched", _SEARCHED, result.searched),
             ("damage", _DAMAGED, result.damages),
         )
-        for kind, names, rows in tables:
+        for kind, columns, rows in tables:
             typed = [(kind, *row) for row in rows]
-            write_table(("type", *names), typed, "json")
+            write_table(("type", *columns), typed, "json")
     elif result.found or table_format == "csv":
         is_text = table_format != "csv"
         rows = [_for_people(row) for row in result.found] if is_text else result.found
-        write_table(_FOUND, rows, table_format, texts=_TEXTS)
+        write_table(names, rows, table_format, texts=_TEXTS)
     return ExitCode.DONE if result.matches else ExitCode.FINDINGS
 
 

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, name_tables
-from kafkalog.command_line.inputs import bytes_in
-from kafkalog.command_line.terminal import printed_columns, progress_bar
-from kafkalog.errors import ConflictingOptionsError, OptionError
+from kafkalog.command_line.groups.resume_table import OffsetResetValue
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
+from kafkalog.command_line.terminal import printed_columns
+from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.options import Isolation
-from kafkalog.views.parallel import processes_for
 from kafkalog.words import name_suggestions
 
 if TYPE_CHECKING:
-    from kafkalog.command_line.groups.group_sources import GroupSources
-    from kafkalog.command_line.groups.lag_rows import LagRow
+    import pyarrow as pa
+
     from kafkalog.coordination.groups.group_records import GroupKey
     from kafkalog.inspection.lag.lag_table import LagQuestion
-    from kafkalog.lake.formats.answer_tables import AnswerTables
+    from kafkalog.questions.lag import ConsumerLag
+    from kafkalog.questions.positions.group_resume import OffsetReset
     from kafkalog.views.engine import LocalViews
 
-_DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY = (
-    *("describe", "list", "state", "members", "lagging", "why"),
+_DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY, _HISTORY, _RESUME = (
+    *("describe", "list", "state", "members", "lagging", "why", "history", "resume"),
 )
 _TABLE = "consumer_lag"
-# The default of transaction.max.timeout.ms: younger transactions are not called hanging.
-_LONGEST_MS = 15 * 60_000
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -48,6 +47,8 @@ Examples:
   kafkalog groups /var/lib/kafka/data --lagging
   kafkalog groups /var/lib/kafka/data --lagging --verbose
   kafkalog groups /var/lib/kafka/data --why billing
+  kafkalog groups /var/lib/kafka/data --history billing
+  kafkalog groups /mnt/broker*/kafka-logs --resume --auto-offset-reset earliest
   kafkalog groups /var/lib/kafka/data --group billing --verbose
   kafkalog groups /var/lib/kafka/data --as-of 2026-11-17T12:00:00Z --lagging
   kafkalog groups /var/lib/kafka/data --state --format json
@@ -79,6 +80,30 @@ Examples:
     multiple=True,
     help="Show why this group does not read on, since when, and what to do; repeatable.",
 )
+@click.option(
+    "--resume",
+    "table",
+    flag_value=_RESUME,
+    help="Show where consumers continue that start after the next start of the brokers, with each "
+    "replica as the leader: what they get again, and what they skip.",
+)
+@click.option(
+    "--auto-offset-reset",
+    "reset",
+    type=OffsetResetValue(),
+    metavar="RESET",
+    default="latest",
+    show_default=True,
+    help="With --resume: that of the consumers: earliest, latest, none, or by_duration:DURATION.",
+)
+@click.option(
+    "--history",
+    metavar="GROUP",
+    multiple=True,
+    help="Show how this group's commits moved: what they jumped over, what was deleted before they "
+    "came to it, where they went back, and two that commit by turns; repeatable. --verbose shows "
+    "each commit.",
+)
 @shared.group_option
 @click.option("--all-groups", is_flag=True, help="All groups, as without --group.")
 @click.option(
@@ -94,7 +119,9 @@ Examples:
 def groups(
     paths: Sequence[str],
     table: str,
+    reset: OffsetReset,
     why: Sequence[str],
+    history: Sequence[str],
     groups: Sequence[str],
     all_groups: bool,
     verbose: bool,
@@ -106,140 +133,179 @@ def groups(
 ) -> None:
     """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
-    from kafkalog.command_line.groups.group_sources import (
-        Reading,
-        bytes_to_read,
-        deleted_topics,
-        group_sources,
-        logs_with_groups,
-    )
-    from kafkalog.command_line.groups.lag_rows import lag_rows
-    from kafkalog.inspection.lag.lag_table import LagQuestion
-    from kafkalog.views.engine import LocalViews
+    from kafkalog.inspection.lag.chosen_rows import ChosenNames
+    from kafkalog.questions.group_parts import refuse_without_commits
+    from kafkalog.questions.lag import ConsumerLag, LagSettings
+    from kafkalog.storage.names import CONSUMER_OFFSETS
 
-    table, groups = _chosen_table(table, why, groups, all_groups=all_groups, verbose=verbose)
+    given = {_WHY: why, _HISTORY: history}
+    table, groups = _chosen_table(table, given, groups, all_groups=all_groups, verbose=verbose)
     _refuse_output(output, table)
-    table_format = output.table_format
+    _refuse_reset(table, as_of)
+    is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
+    if table == _HISTORY:
+        from kafkalog.command_line.groups.history_table import HistoryInput, write_history
+
+        request = HistoryInput(paths, groups, as_of, is_committed, processes)
+        write_history(request, output, verbose=verbose)
+        return
     printed_columns(group_tables.group_columns(table, verbose=verbose))
     # Nothing that is read refers to itself, and to look for it takes a sixth of the time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
-    logs = logs_with_groups(paths)
+    logs = logs_of_topics(paths)
+    refuse_without_commits(paths, logs)
     place = output.tables_of_logs((_TABLE,), paths, logs)
-    size = bytes_to_read(logs)
-    with progress_bar(size, "reading") as bar:
-        reading = Reading(paths, processes_for(size, processes), bar.update)
-        sources = group_sources(reading, logs, at_ms=as_of, retention_ms=offsets_retention * 60_000)
     now_ms = time.time_ns() // 1_000_000
-    group_notes.note_reach(sources, as_of, now_ms)
-    if not sources.groups:
-        group_notes.note_nothing_known(sources, as_of)
-    requested = _requested(sources, groups)
+    settings = LagSettings.at(
+        *(now_ms, as_of),
+        read_committed=is_committed,
+        retention_ms=offsets_retention * 60_000,
+        chosen=ChosenNames(frozenset(groups)),
+    )
+    commits = [log for log in logs if log.topic == CONSUMER_OFFSETS]
+    with views_with_progress(paths, logs, processes, selected=commits) as views:
+        lag = ConsumerLag(views, settings, with_groups=True)
+        found = _read(lag, table)
+    group_notes.note_reach(lag, as_of, now_ms)
+    if not lag.groups:
+        group_notes.note_nothing_known(lag, logs, as_of)
+    requested = _requested(lag, groups)
     if not groups:
         group_notes.note_zookeeper(logs)
-    is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
     if table == _LIST:
-        group_tables.write_names(sources, requested, table_format)
+        group_tables.write_names(lag, requested, output.table_format)
     elif table == _STATE:
-        group_tables.write_states(sources, requested, table_format)
+        group_tables.write_states(lag, requested, output.table_format)
     elif table == _MEMBERS:
-        group_tables.write_members(sources, requested, table_format, verbose=verbose)
+        group_tables.write_members(lag, requested, output.table_format, verbose=verbose)
+    elif table == _RESUME:
+        _write_resume(views, lag, found, settings.question, reset, output.table_format)
     else:
-        rows = lag_rows(
-            sources,
-            [place for place in sources.commits.keys() | sources.assigned if place[0] in requested],
-            as_of=as_of,
-            now_ms=now_ms,
-            read_committed=is_committed,
-            processes=processes_for(bytes_in(logs), processes),
-        )
-        found = sorted(rows, key=lambda row: (row.group.group_id, row.topic, row.partition))
-        if table == _WHY:
-            reasons = _why(paths, sources, requested, found, processes_for(size, processes))
-            group_tables.write_why(reasons, table_format)
-        elif table == _LAGGING:
-            group_tables.write_lagging(sources, found, table_format, verbose=verbose)
-        else:
-            group_tables.write_offsets(sources, requested, found, table_format, verbose=verbose)
-        group_notes.note_rows(
-            found, lambda: deleted_topics(paths, logs), as_of, clocks=verbose or table == _LAGGING
-        )
+        written = _LagTable(table, output.table_format, as_of, verbose)
+        _write_lags(views, lag, requested, found, written)
     if place is not None:
-        question = LagQuestion(now_ms, as_of, is_committed, offsets_retention * 60_000)
-        _save_lag(place, LocalViews(paths, logs, reading.processes), question, groups)
+        name_tables([place.replace(_TABLE, found)])
+
+
+def _read(lag: ConsumerLag, table: str) -> pa.Table:
+    """Read what a table needs, and return its rows: of table `consumer_lag`, or of commits."""
+    if table == _RESUME:
+        return lag.rows.commits_alone()
+    if table in (_LIST, _STATE, _MEMBERS):
+        return lag.rows.groups_alone()
+    return lag.rows.rows().table
+
+
+class _LagTable(NamedTuple):
+    table: str
+    table_format: str
+    as_of: int | None
+    verbose: bool
+
+
+def _write_lags(
+    views: LocalViews,
+    lag: ConsumerLag,
+    groups: Collection[GroupKey],
+    found: pa.Table,
+    written: _LagTable,
+) -> None:
+    """Write one of the tables about the lag of groups, and what it cannot show."""
+    from kafkalog.command_line.groups import group_notes, group_tables
+    from kafkalog.questions.cluster_facts import cluster_facts
+    from kafkalog.questions.lag_row import lag_rows_of
+    from kafkalog.questions.why import why_rows
+
+    table, table_format, as_of, verbose = written
+    rows = lag_rows_of(found)
+    if table == _WHY:
+        group_tables.write_why(list(why_rows(views, lag, groups, rows)), table_format)
+    elif table == _LAGGING:
+        group_tables.write_lagging(lag, rows, table_format, verbose=verbose)
+    else:
+        group_tables.write_offsets(lag, groups, rows, table_format, verbose=verbose)
+
+    def deleted_topics() -> set[str]:
+        now = lag.facts if as_of is None else cluster_facts(views, None)
+        return now.deleted_topics()
+
+    clocks = verbose or table == _LAGGING
+    group_notes.note_rows(rows, deleted_topics, as_of, clocks=clocks)
+
+
+def _write_resume(
+    views: LocalViews,
+    lag: ConsumerLag,
+    found: pa.Table,
+    question: LagQuestion,
+    reset: OffsetReset,
+    table_format: str,
+) -> None:
+    """Write where consumers of groups continue."""
+    from kafkalog.command_line.groups.resume_table import commits_to_resume, write_resume
+    from kafkalog.questions.positions.group_resume import ResumeRequest
+    from kafkalog.views.local_views import cluster_metadata
+
+    metadata = cluster_metadata(views.log_dirs, views.logs, None)
+    commits = commits_to_resume(found)
+    leaders = {
+        (topic, partition): broker
+        for topic in {each.topic for each in commits}
+        for partition, broker in metadata.leaders_of(topic).items()
+    }
+    request = ResumeRequest(reset, question.now_ms, leaders, question.read_committed)
+    write_resume(views, lag, commits, request, table_format)
+
+
+def _refuse_reset(table: str, as_of: int | None) -> None:
+    """Raise ConflictingOptionsError for --resume at a past time, of which logs do not say how they
+    would start, and for --auto-offset-reset without --resume."""
+    if table == _RESUME and as_of is not None:
+        raise ConflictingOptionsError("--as-of", "--resume")
+    source = click.get_current_context().get_parameter_source("reset")
+    if table != _RESUME and source is not click.core.ParameterSource.DEFAULT:
+        raise RefusedOptionError("--auto-offset-reset", "only with --resume")
 
 
 def _chosen_table(
-    table: str, why: Sequence[str], groups: Sequence[str], *, all_groups: bool, verbose: bool
+    table: str,
+    named: Mapping[str, Sequence[str]],
+    groups: Sequence[str],
+    *,
+    all_groups: bool,
+    verbose: bool,
 ) -> tuple[str, Sequence[str]]:
-    """Return which table is printed, and of which groups. Raises ConflictingOptionsError."""
-    given = {"--why": why, "--all-groups": all_groups, "--group": groups}
+    """Return which table is printed, and of which groups; `named` are the groups that an option of
+    a table names. Raises ConflictingOptionsError."""
+    given: dict[str, Sequence[str] | bool] = {f"--{name}": it for name, it in named.items()}
+    given |= {"--all-groups": all_groups, "--group": groups}
     if len(chosen := [name for name, value in given.items() if value]) > 1:
         raise ConflictingOptionsError(*chosen[:2])
-    if why:
-        table, groups = _WHY, why
-    if verbose and table in (_LIST, _STATE, _WHY):
+    for name, names in named.items():
+        if names:
+            table, groups = name, names
+    if verbose and table in (_LIST, _STATE, _WHY, _RESUME):
         raise ConflictingOptionsError("--verbose", f"--{table}")
     return table, groups
 
 
 def _refuse_output(output: AnswerOutput, table: str) -> None:
     """Raise ConflictingOptionsError for --output-dir with a table that no job writes."""
-    if output.output_dir and table not in (_DESCRIBE, _LAGGING):
+    if output.output_dir and table not in (_DESCRIBE, _LAGGING, _HISTORY):
         raise ConflictingOptionsError("--output-dir", f"--{table}")
 
 
-def _save_lag(
-    place: AnswerTables, views: LocalViews, question: LagQuestion, groups: Sequence[str]
-) -> None:
-    """Write the table of job consumer-lag."""
-    from kafkalog.inspection.lag.chosen_rows import ChosenNames
-    from kafkalog.questions.lag import LagRows, facts_of_logs
-
-    chosen = ChosenNames(frozenset(groups))
-    rows = LagRows(views, facts_of_logs(views, question.as_of_ms), question, chosen)
-    name_tables([place.replace(_TABLE, rows)])
-
-
-def _why(
-    paths: Sequence[str],
-    sources: GroupSources,
-    groups: Collection[GroupKey],
-    rows: Sequence[LagRow],
-    processes: int,
-) -> list[tuple[object, ...]]:
-    """Return why these groups do not read on, by their lag."""
-    from kafkalog.command_line.groups.why_rows import commit_histories, open_transactions, why_rows
-    from kafkalog.storage.names import CONSUMER_OFFSETS
-
-    at_ms = rows[0].at_ms if rows else 0
-    histories = commit_histories(paths, sources, groups, at_ms=at_ms, processes=processes)
-    places = {(row.topic, row.partition) for row in rows if row.account["beyond_last_stable"]}
-    places |= {
-        (CONSUMER_OFFSETS, key.internal_partition or 0)
-        for (key, _), history in histories.items()
-        if history.pending is not None
-    }
-    transactions = (
-        open_transactions(
-            paths, sources, places, at_ms=at_ms, longest_ms=_LONGEST_MS, processes=processes
-        )
-        if places
-        else []
-    )
-    return list(why_rows(sources, groups, rows, histories, transactions))
-
-
-def _requested(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
+def _requested(lag: ConsumerLag, names: Sequence[str]) -> set[GroupKey]:
     """Return the groups with these names, or all groups if no name is given. Raises LogDirError for
     an unknown one where records are missing that may be about it, and else OptionError."""
-    from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER
     from kafkalog.inspection.logs.missing_records import unknown_name
+    from kafkalog.questions.group_parts import IN_ZOOKEEPER
 
-    known = {key: group for key, group in sources.groups.items() if group.state != "Dead"}
+    known = {key: group for key, group in lag.groups.items() if group.state != "Dead"}
     missing = set(names) - {key.group_id for key in known}
-    if missing and sources.missing:
-        raise unknown_name(f"group {', '.join(sorted(missing))}", sources.missing)
+    if missing and lag.missing:
+        raise unknown_name(f"group {', '.join(sorted(missing))}", lag.missing)
     if missing:
         shown = name_suggestions(missing, {key.group_id for key in known})
         raise OptionError(

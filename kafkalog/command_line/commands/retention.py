@@ -31,8 +31,10 @@ _SEGMENT_COLUMNS = (
     *("largest_timestamp_ms", "cleanup_policy", "retention_ms", "retention_bytes"),
 )
 _TOPIC_COLUMNS = (
-    *("topic", "segments", "segments_going", "bytes", "bytes_freed", "bytes_unknown"),
+    *("topic", "segments", "segments_going", "bytes", "bytes_freed", "bytes_within_day"),
     *(
+        "bytes_within_week",
+        "bytes_unknown",
         "bytes_past_time",
         "blocked_partitions",
         "blocked_by_ms",
@@ -41,7 +43,7 @@ _TOPIC_COLUMNS = (
     ),
 )
 _TEXTS: dict[str, Callable[[Any], str]] = {
-    **dict.fromkeys(("bytes", "bytes_freed", "bytes_unknown", "bytes_past_time"), size_text),
+    **dict.fromkeys((name for name in _TOPIC_COLUMNS if name.startswith("bytes")), size_text),
     **dict.fromkeys(("expires_at_ms", "largest_timestamp_ms", "blocked_by_ms"), time_text),
 }
 
@@ -49,12 +51,14 @@ _EPILOG = f"""\
 {PATHS_MEANING}
 The command changes and deletes nothing. The settings of topics come from __cluster_metadata in the
 input, or with --zookeeper from ZooKeeper; --server-properties has those that topics do not set.
-Settings that nothing gives are named. Findings are topics whose retention a timestamp in the future
-blocks, and segments that a broker takes to be of 1970 because their time index ends with zeros.
+Settings that nothing gives are named; --set tries others. Findings are topics whose retention a
+timestamp in the future blocks, and segments that a broker takes to be of 1970 because their time
+index ends with zeros.
 
 \b
 Examples:
   kafkalog retention /var/lib/kafka/data --server-properties server.properties
+  kafkalog retention /var/lib/kafka/data --topic orders --set retention.ms=1d
   kafkalog retention /var/lib/kafka/data --by segment --topic orders --as-of 2026-12-01T00:00:00Z
 """
 
@@ -64,6 +68,7 @@ Examples:
 @shared.topic_option()
 @shared.partition_option()
 @shared.config_options
+@shared.set_option
 @shared.as_of_option("Plan as of this time instead of now")
 @answer_options(("topic", "segment"), "A row per topic, or per segment.")
 @shared.processes_option
@@ -72,6 +77,7 @@ def retention(
     topics: Sequence[str],
     partitions: Sequence[int],
     configs: ConfigSources,
+    settings: dict[str, str],
     as_of: int | None,
     by: str,
     show: int,
@@ -90,9 +96,10 @@ def retention(
         if by == "segment"
         else printed_columns(_TOPIC_COLUMNS)
     )
-    config = configs.options()
+    configs.given()
     found = logs_of_topics(paths)
     logs = logs_of_topics(paths, topics, partitions, found)
+    config = configs.with_settings(settings, logs, topics).options()
     place = output.tables_of_logs([_TABLE], paths, found)
     at_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
     with views_with_progress(paths, found, processes, selected=logs) as views:

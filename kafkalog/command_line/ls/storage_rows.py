@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from kafkalog.inspection.partitions.segment_storage import Storage, segment_storage
+from kafkalog.inspection.partitions.wrong_times import SegmentTimes
 from kafkalog.storage.log_dir.other_entries import side_bytes
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
@@ -58,3 +59,11 @@ def storage_rows(
         if result is not None:
             found[id(log)].append((segment, result))
     return [StoredLog(log, side_bytes(log), found[id(log)]) for log in logs]
+
+
+def segment_times(logs: Sequence[StoredLog]) -> Iterator[SegmentTimes]:
+    """Yield the times of all segments."""
+    for stored in logs:
+        for segment, found in stored.segments:
+            least, latest = found.least_timestamp_ms, found.max_timestamp_ms
+            yield SegmentTimes(stored.log.topic, segment.path, least, latest)

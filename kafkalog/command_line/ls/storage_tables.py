@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kafkalog.command_line.ls.storage_rows import StoredLog
-from kafkalog.command_line.terminal import has_chosen_columns, printed_columns, write_table
+from kafkalog.command_line.ls.storage_rows import StoredLog, segment_times
+from kafkalog.command_line.terminal import (
+    has_chosen_columns,
+    print_note,
+    print_text,
+    printed_columns,
+    write_table,
+)
 from kafkalog.inspection.metadata.assigned_partitions import Assignment
 from kafkalog.inspection.partitions.segment_storage import Storage, summed_storage
+from kafkalog.inspection.partitions.wrong_times import wrong_time_lines
 from kafkalog.storage.log_dir.disk_usage import DiskUsage
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.words import size_text, time_text
@@ -76,8 +84,8 @@ def write_storage(
     is_quick: bool,
     is_deep: bool,
 ) -> None:
-    """Write the table with a row per topic, partition or segment in the order `sort`. `known` are
-    the assignments of partitions, if there are any."""
+    """Write the table with a row per topic, partition or segment in the order `sort`, and which
+    times cannot be right (F1248). `known` are the assignments of partitions, if there are any."""
     rows = list(_ROWS[by](logs))
     names = printed_columns(storage_columns(by, is_quick=is_quick, is_deep=is_deep))
     if not has_chosen_columns():
@@ -96,6 +104,9 @@ def write_storage(
         if table_format != "json" and isinstance(codecs, dict):
             row["codecs"] = _codecs_text(codecs)
     write_table(names, [[row[name] for name in names] for row in rows], table_format, texts=_TEXTS)
+    put = print_text if table_format == "text" else print_note
+    for line in wrong_time_lines(segment_times(logs), time.time_ns() // 1_000_000):
+        put(line)
 
 
 def write_usage(usages: Sequence[DiskUsage], sort: str, table_format: str) -> None:

@@ -43,7 +43,8 @@ class GroupKey(NamedTuple):
 
 class GroupMember(NamedTuple):
     """A member of a group. `subscribed_topics` is None where they cannot be read, `assigned` has
-    topics by their names or ids with their partitions, and is None in streams groups."""
+    topics by their names or ids with their partitions, and is None in streams groups. `work` is
+    what a worker of Connect or an instance of Streams has in a classic group, in words."""
 
     group: GroupKey
     group_type: str
@@ -57,6 +58,7 @@ class GroupMember(NamedTuple):
     server_assignor: str | None = None
     subscribed_topics: frozenset[str] | None = None
     assigned: Sequence[GroupRecord] | None = None
+    work: str | None = None
 
 
 class Group(NamedTuple):
@@ -127,6 +129,7 @@ def _classic_members(live: Iterable[GroupRecord]) -> Iterator[GroupMember]:
                 client_host=member["client_host"],
                 subscribed_topics=None if topics is None else frozenset(topics),
                 assigned=member["assigned"],
+                work=member.get("work"),
             )
 
 

@@ -70,11 +70,12 @@ class Change(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """Why a record had no effect."""
+    """Why a record had no effect: it is not known, cannot be read, or contradicts the image."""
 
     offset: int
     record_name: str | None
     detail: str
+    is_contradiction: bool = False
 
 
 class ContradictionError(Exception):
@@ -87,7 +88,14 @@ class MetadataImage:
 
     tables: dict[str, dict[Key, Row]] = field(default_factory=lambda: {table: {} for table in KEYS})
     remarks: list[Remark] = field(default_factory=list)
+    # The ids of topics by their names.
+    _topic_ids: dict[str, str] = field(default_factory=dict)
     _groups: defaultdict[Key, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
+
+    @property
+    def contradictions(self) -> list[Remark]:
+        """The remarks about records that contradict those before them."""
+        return [each for each in self.remarks if each.is_contradiction]
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table, with the columns of their keys."""
@@ -111,6 +119,8 @@ class MetadataImage:
         """Set a row."""
         rows = self.tables[table]
         old, rows[key] = rows.get(key), row
+        if table == "topic":
+            self._topic_ids[row["topic"]] = key[0]
         if table in _GROUPED:
             self._groups[(table, *key[:-1])][key] = None
         return Change(table, key, old, row, self.topic_of(table, key))
@@ -119,6 +129,8 @@ class MetadataImage:
         """Remove a row, if it is there."""
         topic = self.topic_of(table, key)
         old = self.tables[table].pop(key, None)
+        if table == "topic" and old is not None and self.id_of_topic(old["topic"]) == key[0]:
+            del self._topic_ids[old["topic"]]
         if table in _GROUPED:
             self._groups[(table, *key[:-1])].pop(key, None)
         return Change(table, key, old, None, topic)
@@ -126,6 +138,10 @@ class MetadataImage:
     def group(self, table: str, *beginning: Any) -> list[Key]:
         """Return the keys of a table that begin so."""
         return list(self._groups.get((table, *beginning), ()))
+
+    def id_of_topic(self, topic: str) -> str | None:
+        """Return the id of the topic of a name."""
+        return self._topic_ids.get(topic)
 
     def existing(self, table: str, *key: Any) -> Row:
         """Return a row that a record speaks of."""

@@ -42,27 +42,39 @@ class MetadataRecord(Protocol):
 
 def apply(image: MetadataImage, record: MetadataRecord) -> list[Change]:
     """Let the image take a record that is in force, and return what it changed."""
+    return [change for change in _effects(image, record) if change.old != change.new]
+
+
+def take(image: MetadataImage, record: MetadataRecord) -> None:
+    """Let the image take a record that is in force."""
+    for _ in _effects(image, record):
+        pass
+
+
+def _effects(image: MetadataImage, record: MetadataRecord) -> Iterator[Change]:
     effect = _EFFECTS.get(record.name or "")
     if record.value is None or effect is None:
         detail = record.detail or "a record of a type that is not known here"
         image.remarks.append(Remark(record.offset, record.name, detail))
-        return []
+        return
     try:
-        return [change for change in effect(image, record.value) if change.old != change.new]
+        yield from effect(image, record.value)
     except ContradictionError as error:
-        image.remarks.append(Remark(record.offset, record.name, str(error)))
-        return []
+        image.remarks.append(Remark(record.offset, record.name, str(error), True))
 
 
 def image_of(records: Iterable[MetadataRecord]) -> MetadataImage:
     """Return the image of records that are in force, in their order."""
     image = MetadataImage()
     for record in records:
-        apply(image, record)
+        take(image, record)
     return image
 
 
 def _topic(image: MetadataImage, value: Values) -> Iterator[Change]:
+    known = image.id_of_topic(value["name"])
+    if known is not None:
+        raise ContradictionError(f"there is a topic {value['name']} already, of the id {known}")
     yield image.put("topic", (value["topicId"],), {"topic": value["name"]})
 
 
@@ -78,6 +90,7 @@ def _remove_topic(image: MetadataImage, value: Values) -> Iterator[Change]:
 
 def _partition(image: MetadataImage, value: Values) -> Iterator[Change]:
     replicas = value["replicas"]
+    image.existing("topic", value["topicId"])
     row = {
         "leader": value["leader"],
         "leader_epoch": value["leaderEpoch"],

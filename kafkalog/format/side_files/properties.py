@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 _ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 # Possessive: for each repetition that could be taken back, a match keeps a hundred bytes.
 _KEY_AND_VALUE = re.compile(r"[ \t\f]*+((?:[^\\=: \t\f]++|\\.)++)([ \t\f]*[=:]|[ \t\f]+)(.*)")
+_BAD_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})")
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 # What Java puts a backslash before when it writes keys and values.
 _TO_ESCAPE = re.compile(r"[\\=:#!\t\n\r\f]|^ ")
@@ -24,11 +25,12 @@ class Properties:
     comments: tuple[str, ...] = ()
 
 
-def read_properties(text: str) -> Properties:
+def read_properties(text: str, *, is_exact: bool = False) -> Properties:
     """Return the keys and values of a file, without lines that have no separator.
 
     As in Java, a separator is `=`, `:` or white space, and a line that ends in a backslash
-    continues in the next.
+    continues in the next. With `is_exact` values keep the white space at their end, as in Java;
+    those who read settings of Kafka do not look at it.
     """
     values: dict[str, str] = {}
     comments: list[str] = []
@@ -38,8 +40,15 @@ def read_properties(text: str) -> Properties:
             continue
         key, separator, value = _split(line)
         if separator:
-            values[_unescaped(key.strip())] = _unescaped(value.strip())
+            stripped = value.lstrip() if is_exact else value.strip()
+            values[_unescaped(key.strip())] = _unescaped(stripped)
     return Properties(values, tuple(comments))
+
+
+def has_bad_escape(text: str) -> bool:
+    """Return whether Java refuses a file: a `\\u` without four hexadecimal digits."""
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith(("#", "!")))
+    return any(_BAD_ESCAPE.search(line) for line in lines)
 
 
 def write_properties(values: Mapping[str, str], comments: Sequence[str] = ()) -> str:

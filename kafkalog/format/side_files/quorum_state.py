@@ -28,15 +28,26 @@ class QuorumState:
     voters: tuple[int, ...]
 
 
+# Fields that a broker misses in a version, beside those of all.
+_NEEDED = {0: ("clusterId", "appliedOffset", "currentVoters"), 1: ("votedDirectoryId",)}
+
+
 def read_quorum_state(text: str) -> QuorumState:
-    """Return the file's fields. Raises CorruptDataError, its position the line."""
+    """Return the file's fields: as a broker does, of the first line, and of what begins there.
+    Raises CorruptDataError, its position the line."""
     try:
-        content = json.loads(text)
+        line, *_ = text.splitlines() or [""]
+        content, _ = json.JSONDecoder().raw_decode(line.lstrip())
         version = content["data_version"]
+        if isinstance(version, (str, bool)) or version is None:
+            # What is no number is 0 to a broker.
+            version = 0
         if version not in (0, 1):
             raise CorruptDataError(
                 "version", f"version {str(version)[:80]!r}, not 0 or 1", position=1
             )
+        for name in _NEEDED[version]:
+            content[name]
         voters = content.get("currentVoters") or ()
         return QuorumState(
             version,

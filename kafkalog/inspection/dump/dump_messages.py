@@ -5,6 +5,8 @@ Most logs have neither: what reads them is imported where there is one.
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -66,6 +68,28 @@ def message_columns(
         shown_key = (key, state) if has_form else (raw[0], IS_TEXT)
         shown_pairs.append((shown_key, (_encoded(value, text_format), state)))
     keys, values = (of_pieces(side) for side in zip(*shown_pairs, strict=True))
+    return keys, values
+
+
+def mirror_columns(
+    topic: str, payloads: tuple[ByteColumn, ByteColumn], text_format: LineFormat
+) -> tuple[ByteColumn, ByteColumn]:
+    """Return keys and values of a topic of MirrorMaker as JSON, not escaped yet; what has another
+    form stays as it is."""
+    from kafkalog.messages.clients.mirror_records import read_mirror_record
+
+    state = IS_JSON if text_format is LineFormat.JSON else IS_TEXT
+    shown: list[tuple[tuple[bytes | None, int], tuple[bytes | None, int]]] = []
+    for row in range(len(payloads[0].states)):
+        key, value = (_bytes_at(payload, row) for payload in payloads)
+        found = read_mirror_record(topic, key, value)
+        if found is None:
+            shown.append(((key, IS_TEXT), (value, IS_TEXT)))
+            continue
+        texts = [None if each is None else json.dumps(each, ensure_ascii=False) for each in found]
+        of_key, of_value = (_encoded(text, text_format) for text in texts)
+        shown.append(((of_key, state), (of_value, state)))
+    keys, values = (of_pieces(side) for side in zip(*shown, strict=True))
     return keys, values
 
 

@@ -18,6 +18,7 @@ from kafkalog.inspection.dump.dump_lines import TIMESTAMP_TYPES, DumpedFile, num
 from kafkalog.inspection.dump.dump_messages import (
     control_texts,
     message_columns,
+    mirror_columns,
     values_without_secrets,
 )
 from kafkalog.inspection.dump.text_kernels import ByteColumn
@@ -129,13 +130,18 @@ class RecordLines:
         columns["control"] = control_texts(key, value, is_control, self._format)
         if self._payloads:
             if self._decoded_topic is not None:
-                key, value = message_columns(
-                    self._decoded_topic, (key, value), self._format, show_secrets=self._show_secrets
-                )
+                key, value = self._decoded(self._decoded_topic, (key, value))
             elif not self._show_secrets:
                 value = values_without_secrets(records.column("key"), key, value)
             columns |= {"key": key, "payload": value}
         return numbers, columns
+
+    def _decoded(
+        self, topic: str, payloads: tuple[ByteColumn, ByteColumn]
+    ) -> tuple[ByteColumn, ByteColumn]:
+        if not topic.startswith("__"):
+            return mirror_columns(topic, payloads, self._format)
+        return message_columns(topic, payloads, self._format, show_secrets=self._show_secrets)
 
 
 def _text(template: Template, payloads: bool) -> Template:

@@ -5,16 +5,16 @@ Rule: docs/command-line.md F587.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import integers
+from kafkalog.columns.arrays import binaries, integers
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.fault_details import (
     FaultyRange,
@@ -60,8 +60,9 @@ class Visibility(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MatchedRecord:
-    """A record that was looked for; `value_size` is None for a tombstone, `batch` is the row of its
-    batch in the batch table. `judged_records` finds out what became of its transaction."""
+    """A record that was looked for; `value_size` is None for a tombstone, `size` is that of key and
+    value, `batch` is the row of its batch in the batch table. `judged_records` finds out what
+    became of its transaction."""
 
     offset: int
     timestamp_ms: int
@@ -70,21 +71,35 @@ class MatchedRecord:
     visibility: Visibility
     path: str
     batch: LongArray
+    size: int = 0
 
 
 @dataclass
 class SegmentSearch:
     """What was looked through; `records` are not control records. `found` are the newest matches,
-    `matches` is how many there are; offsets are from `first_offset` up to, not including,
-    `end_offset`, of sound batches."""
+    `matches` is how many there are; `undecoded` values could
+    not be looked into; offsets are from `first_offset` up to, not including,
+    `end_offset`, of sound batches. `endings` are what a broker leaves at the end of its last file
+    when it stops while writing: no damage, and no records either."""
 
     size: int
     first_offset: int | None = None
     end_offset: int | None = None
     records: int = 0
     matches: int = 0
+    undecoded: int = 0
     found: list[MatchedRecord] = field(default_factory=list)
     damages: list[FaultyRange] = field(default_factory=list)
+    endings: list[FaultyRange] = field(default_factory=list)
+
+
+class ReadRecords(NamedTuple):
+    """Which records are looked at: those with these times, all without any; control records too if
+    wanted; with their headers if something is looked for in these."""
+
+    timestamps: TimestampRange | None = None
+    control_records: bool = False
+    headers: bool = False
 
 
 def wanted_records(key: bytes | None, contained: bytes | None) -> RecordFilter:
@@ -107,39 +122,75 @@ def search_segment(
     file: InputFile,
     wanted: RecordFilter,
     most: int,
+    reads: ReadRecords,
     *,
-    timestamps: TimestampRange | None = None,
-    with_control_records: bool = False,
+    by_size: bool = False,
 ) -> SegmentSearch:
-    """Look through a segment, its checksums checked; of the matches, which have `timestamps` if any
-    are given, the newest `most` are kept."""
+    """Look through a segment, its checksums checked; of the matches the newest `most` are kept, or
+    the largest if `by_size`."""
     search = SegmentSearch(size=file.size)
-    options = replace(SegmentOptions.of(segment), timestamps=timestamps)
-    records = RecordColumns(options, _COLUMNS, {}, with_control_records=with_control_records)
-    newest: deque[MatchedRecord] = deque(maxlen=most)
+    options = replace(SegmentOptions.of(segment), timestamps=reads.timestamps)
+    columns = (*_COLUMNS, "headers") if reads.headers else _COLUMNS
+    records = RecordColumns(options, columns, {}, with_control_records=reads.control_records)
+    kept: list[MatchedRecord] = []
     batches = SegmentBatches(FileWindow(file), options)
     is_last = segment.next_base_offset is None
     for batch, table in searched_records(search, batches, records, is_last=is_last):
-        for found in _found(wanted(batch), log.log_start, segment.path, table):
-            search.matches += 1
-            newest.append(found)
+        matches = wanted(batch)
+        search.matches += len(matches)
+        # Only so many can be kept of one batch.
+        chosen = (
+            _largest_rows(matches, most) if by_size else matches.slice(max(len(matches) - most, 0))
+        )
+        kept += _found(chosen, log.log_start, segment.path, table)
+        if by_size:
+            kept.sort(key=largest_first)
+        kept = kept[:most] if by_size else kept[-most:]
     missing = _missing(log, segment, file.size, batches.next_offset)
     search.damages += [missing] if missing else []
-    search.found = list(newest)
+    search.found = kept
     return search
 
 
+def largest_first(record: MatchedRecord) -> tuple[int, int]:
+    """Return what records are sorted by, the largest first."""
+    return -record.size, record.offset
+
+
+def _largest_rows(records: pa.RecordBatch, most: int) -> pa.RecordBatch:
+    sizes = _sizes(records)
+    if len(sizes) <= most:
+        return records
+    rows = np.argpartition(sizes, len(sizes) - most)[-most:]
+    return records.take(pa.array(np.sort(rows)))
+
+
+def _sizes(records: pa.RecordBatch) -> LongArray:
+    """Return the bytes of key and value of each record."""
+    lengths = [
+        np.diff(binaries(records.column(name))[1]).astype(np.int64) for name in ("key", "value")
+    ]
+    return lengths[0] + lengths[1]
+
+
 def searched_records(
-    search: SegmentSearch, batches: SegmentBatches, records: RecordColumns, *, is_last: bool
+    search: SegmentSearch,
+    batches: SegmentBatches,
+    records: RecordColumns,
+    *,
+    is_last: bool,
+    on_chunk: Callable[[LongArray], None] = lambda _: None,
 ) -> Iterator[tuple[pa.RecordBatch, LongArray]]:
     """Yield the records of a segment that are not control records and those that are, if `records`
     has them, each time with the batch table that they are of; `search` is the account of it. The
-    columns include "isControl". `is_last`: it is the last segment of its log."""
+    columns include "isControl". `is_last`: it is the last segment of its log. `on_chunk` gets each
+    batch table when its records were read."""
     for chunk in batches.chunks():
         for batch in records.batches(chunk):
             search.records += len(batch) - (pc.sum(batch.column(IS_CONTROL)).as_py() or 0)
             yield batch, chunk.table
         _note(search, chunk, search.size, is_last=is_last)
+        on_chunk(chunk.table)
 
 
 def _missing(
@@ -161,11 +212,12 @@ def _found(
         return
     sizes = pc.binary_length(records.column("value")).to_pylist()
     numbers = [integers(records.column(name)).tolist() for name in _COLUMNS[:3]]
-    for offset, timestamp_ms, position, size in zip(*numbers, sizes, strict=True):
+    whole = _sizes(records).tolist()
+    for offset, timestamp_ms, position, size, of_record in zip(*numbers, sizes, whole, strict=True):
         row = int(np.searchsorted(table[:, column.POSITION], position))
         batch = table[row].copy()
         seen = Visibility.DELETED if offset < log_start else Visibility.VISIBLE
-        yield MatchedRecord(offset, timestamp_ms, position, size, seen, path, batch)
+        yield MatchedRecord(offset, timestamp_ms, position, size, seen, path, batch, of_record)
 
 
 def _note(search: SegmentSearch, chunk: Chunk, size: int, *, is_last: bool) -> None:
@@ -181,8 +233,8 @@ def _note(search: SegmentSearch, chunk: Chunk, size: int, *, is_last: bool) -> N
     for row in table[table[:, column.FAULT] != 0].tolist():
         ends_log = is_last and row[column.POSITION] + row[column.SIZE] == size
         damage = faulty_range(row, chunk.unreadable, ends_log=ends_log)
-        if damage.severity > Severity.INFORMATION:
-            search.damages.append(damage)
+        is_damage = damage.severity > Severity.INFORMATION
+        (search.damages if is_damage else search.endings).append(damage)
 
 
 def judged_records(log: PartitionLog, found: Sequence[MatchedRecord]) -> list[MatchedRecord]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +17,19 @@ from kafkalog.columns.arrays import integers
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.batches.window import FileWindow, Source
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.errors import CorruptDataError, UnsupportedFormatError
-from kafkalog.format.batch_header import DELETE_HORIZON_BIT, NO_VALUE
+from kafkalog.format.batch_header import DELETE_HORIZON_BIT, NO_VALUE, V2_HEADER_BYTES
+from kafkalog.format.faults import Fault
 from kafkalog.inspection.dump.record_search import SegmentSearch, searched_records
 from kafkalog.inspection.erasure.identifiers import Identifier
 from kafkalog.inspection.erasure.input_files import InputEntry
+from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
 from kafkalog.inspection.erasure.record_matching import Decoder, RecordMatcher, everywhere
+from kafkalog.inspection.erasure.sealed_identifiers import SealedIdentifiers, SealedMatcher
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import REMOTE_LOG_METADATA
@@ -40,11 +43,26 @@ _NONE: BoolArray = np.zeros(0, dtype=np.bool_)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is searched for: identifiers, those of legal holds, and decoders of values."""
+    """What is searched for: identifiers, those of legal holds, and decoders of values. A proof has
+    both `sealed`, by their HMACs."""
 
     identifiers: Sequence[Identifier]
     held: Sequence[Identifier] = ()
     decoders: Sequence[Decoder] = ()
+    sealed: SealedIdentifiers | None = None
+    sealed_holds: SealedIdentifiers | None = None
+
+    def matcher(self) -> RecordMatcher | SealedMatcher:
+        """Return what finds the records."""
+        if self.sealed is not None:
+            return SealedMatcher(self.sealed, self.decoders)
+        return RecordMatcher(self.identifiers, self.decoders)
+
+    def holds(self) -> RecordMatcher | SealedMatcher | None:
+        """Return what finds the records on legal hold; None if nothing is held."""
+        if self.sealed_holds is not None:
+            return SealedMatcher(self.sealed_holds, self.decoders)
+        return RecordMatcher(self.held, self.decoders) if self.held else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +126,8 @@ class Unsearched:
 class FileSearch:
     """What was searched in a file, and what was found. `undecoded` values could not be decoded,
     and a path was looked for in them; `mentions` are records of an internal topic in which an
-    identifier is found, `names` the groups and transactional ids that they are about."""
+    identifier is found, `names` the groups and transactional ids that they are about; `elsewhere`
+    are records that are not found, and have the bytes of a key in a longer key or in the value."""
 
     entry: InputEntry
     size: int
@@ -120,6 +139,7 @@ class FileSearch:
     mentions: int = 0
     names: tuple[str, ...] = ()
     unsearched: tuple[Unsearched, ...] = ()
+    elsewhere: int = 0
 
     @property
     def searched_bytes(self) -> int:
@@ -130,30 +150,37 @@ def search_file(entry: InputEntry, wanted: Wanted) -> FileSearch:
     """Search a log file. One that cannot be read at all is not searched as a whole."""
     try:
         with InputFile(entry.path) as file:
-            return _searched(entry, file, wanted)
+            return search_source(entry, file, wanted)
     except (CorruptDataError, UnsupportedFormatError) as error:
         whole = Unsearched(0, entry.size, str(error))
-        return FileSearch(entry, entry.size, unsearched=(whole,))
+        found = first_position(entry.path, plain_needles(wanted.identifiers))
+        return FileSearch(entry, entry.size, unsearched=(_with_trace(whole, found),))
 
 
-def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
+def search_source(entry: InputEntry, file: Source, wanted: Wanted) -> FileSearch:
+    """Search the bytes of a log file, or of some of its batches. Raises CorruptDataError,
+    UnsupportedFormatError for what cannot be read at all."""
     internal = entry.is_internal
-    sought = everywhere(wanted.identifiers) if internal else wanted.identifiers
-    matcher = RecordMatcher(sought, () if internal else wanted.decoders)
-    holds = RecordMatcher(wanted.held, wanted.decoders)
+    matcher = RecordMatcher(everywhere(wanted.identifiers)) if internal else wanted.matcher()
+    holds = None if internal else wanted.holds()
     options = SegmentOptions(entry.base_offset, entry.next_base_offset)
-    names = dict.fromkeys((*_PLACES, *matcher.columns, *(holds.columns if wanted.held else ())))
+    names = dict.fromkeys((*_PLACES, *matcher.columns, *(holds.columns if holds else ())))
     records = RecordColumns(options, tuple(names), {})
     search = SegmentSearch(size=file.size)
     parts: list[Hits] = []
+    unread: list[Unsearched] = []
     names_found: dict[str, None] = {}
     is_last = entry.next_base_offset is None and not entry.is_tiered
     batches = SegmentBatches(FileWindow(file), options)
-    for batch, table in searched_records(search, batches, records, is_last=is_last):
+
+    def note(table: LongArray) -> None:
+        unread.extend(_unread_payloads(table))
+
+    for batch, table in searched_records(search, batches, records, is_last=is_last, on_chunk=note):
         mask = matcher.matches(batch)
         if mask.any():
             found = batch.filter(pa.array(mask))
-            parts.append(_hits(found, table, holds if wanted.held else None))
+            parts.append(_hits(found, table, holds))
             if internal:
                 names_found.update(dict.fromkeys(_names(entry.topic or "", found)))
     hits = Hits.joined(parts)
@@ -167,11 +194,14 @@ def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
         matcher.undecoded,
         len(hits) if internal else 0,
         tuple(names_found)[:_MOST_NAMES],
-        tuple(_unsearched(search)),
+        tuple(_with_traces(entry.path, [*_unsearched(search), *unread], wanted)),
+        0 if internal else matcher.elsewhere,
     )
 
 
-def _hits(found: pa.RecordBatch, table: LongArray, holds: RecordMatcher | None) -> Hits:
+def _hits(
+    found: pa.RecordBatch, table: LongArray, holds: RecordMatcher | SealedMatcher | None
+) -> Hits:
     positions = integers(found.column("position")).copy()
     rows = table[np.searchsorted(table[:, column.POSITION], positions)]
     has_horizon = (rows[:, column.ATTRIBUTES] & DELETE_HORIZON_BIT != 0) & (
@@ -211,3 +241,35 @@ def _unsearched(search: SegmentSearch) -> Iterator[Unsearched]:
     for damage in search.damages:
         words = f"{damage.fault.label}: {damage.detail}"
         yield Unsearched(damage.position, damage.length, words, damage.expected_offset)
+    for ending in search.endings:
+        # Zeros at the end are room that a broker took in advance.
+        if ending.fault is not Fault.ZEROS:
+            words = f"{ending.fault.label}: {ending.detail}; a broker that starts cuts it off"
+            yield Unsearched(ending.position, ending.length, words, ending.expected_offset)
+
+
+def _with_traces(path: str, places: Sequence[Unsearched], wanted: Wanted) -> Iterator[Unsearched]:
+    """Yield places that were not searched; their reasons say where the plain bytes of an identifier
+    are in them."""
+    needles = plain_needles(wanted.identifiers) if places else []
+    for each in places:
+        span = each.position, each.position + each.size
+        yield _with_trace(each, first_position(path, needles, [span]))
+
+
+def _with_trace(place: Unsearched, found: int | None) -> Unsearched:
+    if found is None:
+        return place
+    why = f"{place.why}; the bytes of an identifier are at position {found}"
+    return replace(place, why=why)
+
+
+def _unread_payloads(table: LongArray) -> Iterator[Unsearched]:
+    """Yield the sound batches that announce no record and have bytes where records are."""
+    is_empty = (table[:, column.FAULT] == 0) & (table[:, column.MAGIC] == 2)
+    is_empty &= table[:, column.RECORDS_COUNT] == 0
+    for row in table[is_empty & (table[:, column.SIZE] > V2_HEADER_BYTES)].tolist():
+        size = row[column.SIZE] - V2_HEADER_BYTES
+        words = "bytes after the header of a batch that announces no record"
+        position = row[column.POSITION] + V2_HEADER_BYTES
+        yield Unsearched(position, size, words, row[column.BASE_OFFSET])

@@ -14,7 +14,8 @@ from enum import StrEnum
 from itertools import pairwise
 
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import list_directory, readable_entries, special_entries
+from kafkalog.storage.files.files import list_directory, special_entries
+from kafkalog.storage.files.read_around import unreadable_reason
 from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.metadata_snapshots import is_metadata_snapshot
 from kafkalog.storage.log_dir.other_entries import INDEX_CACHE, OF_LOG_DIRS, OF_PARTITIONS
@@ -32,6 +33,8 @@ from kafkalog.storage.recovery.temporary_files import DELETED
 _LOG, _LOCK = ".log", ".lock"
 # Log directories of several brokers in a backup lie a few folders down.
 _MOST_FOLDERS = 8
+# How listings describe what may be a regular file elsewhere, or later.
+_MAY_BE_FILES = ("a link", "unreadable")
 
 
 class Part(StrEnum):
@@ -47,7 +50,8 @@ class Part(StrEnum):
 @dataclass(frozen=True, slots=True)
 class InputEntry:
     """A file. `place` is its path below the input `input_path`, `directory_mark` and `file_mark`
-    what a broker has marked it with; `why` is why a file is left out."""
+    what a broker has marked it with; `why` is why a file is left out, `can_have_records` whether it
+    can have records all the same."""
 
     path: str
     place: str
@@ -62,11 +66,17 @@ class InputEntry:
     file_mark: str = ""
     is_tiered: bool = False
     why: str = ""
+    can_have_records: bool = True
 
     @property
     def is_internal(self) -> bool:
         """Whether the topic's records are Kafka's own."""
         return self.topic in BROKERS_TOPICS
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file with bytes that can be read."""
+        return self.size > 0
 
     @property
     def segment(self) -> str:
@@ -96,19 +106,37 @@ class _Walk:
 
     def files(self, directory: str, depth: int) -> Iterator[InputEntry]:
         """Yield the files in a directory and below it, in the order of their names."""
-        entries = readable_entries(directory, list_directory)
+        try:
+            entries = list_directory(directory)
+        except OSError as error:
+            reason = unreadable_reason(error)
+            if reason is None:
+                raise
+            yield self._left_out(directory, f"a directory that cannot be read: {reason}")
+            return
         for special in special_entries(directory):
             what = f"{special.special}: only regular files are read"
-            yield self._entry(special, Part.LEFT_OUT, why=what)
+            # Pipes and the like have no bytes of their own; a link may lead to a disk that is away.
+            can = str(special.special).startswith(_MAY_BE_FILES)
+            nothing = special._replace(size=0)
+            yield self._entry(nothing, Part.LEFT_OUT, why=what, can_have_records=can)
         yield from self._own_files(directory, [each for each in entries if not each.is_directory])
         for entry in entries:
             if not entry.is_directory:
                 continue
             if entry.name == INDEX_CACHE:
                 why = "indexes of tiered segments, which a broker fetches again"
-                yield self._entry(entry, Part.LEFT_OUT, why=why)
+                yield self._entry(entry, Part.LEFT_OUT, why=why, can_have_records=False)
             elif depth < _MOST_FOLDERS:
                 yield from self.files(entry.path, depth + 1)
+            else:
+                why = f"a directory that is {depth + 1} folders down: give it as a PATH of its own"
+                yield self._left_out(entry.path, why)
+
+    def _left_out(self, directory: str, why: str) -> InputEntry:
+        """Return the entry of a directory that is not searched."""
+        entry = Entry(os.path.basename(directory), directory, is_directory=True, size=0)
+        return self._entry(entry, Part.LEFT_OUT, why=why)
 
     def _own_files(self, directory: str, entries: list[Entry]) -> Iterator[InputEntry]:
         topic, partition, mark, is_tiered = _partition_of(directory)
@@ -132,6 +160,7 @@ class _Walk:
                 file_mark="" if name is None else name.mark.removeprefix("."),
                 is_tiered=is_tiered,
                 why=why,
+                can_have_records=entry.size > 0,
             )
 
     def _entry(self, entry: Entry, part: Part, **fields: object) -> InputEntry:

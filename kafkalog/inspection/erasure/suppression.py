@@ -39,10 +39,14 @@ class Suppression:
             allowed = f"a file that can be read ({error.strerror})"
             raise OptionError(option, path, allowed) from error
 
-    def kept(self, records: pa.RecordBatch) -> pa.RecordBatch:
-        """Return records, which have the columns key, value and headers, without the suppressed."""
-        found = RecordMatcher(self.identifiers).matches(records)
-        return records.filter(pa.array(~found)) if found.any() else records
+    def kept(self, records: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
+        """Return records, which have the columns key, value and headers, without the suppressed;
+        and how many have a key or a value that something is looked for in at a path, and that
+        nothing decodes: they are kept."""
+        matcher = RecordMatcher(self.identifiers)
+        found = matcher.matches(records)
+        kept = records.filter(pa.array(~found)) if found.any() else records
+        return kept, matcher.undecoded
 
     def batch_without(self, batch: bytes) -> tuple[bytes, int]:
         """Return a sound batch of any format without the suppressed records, all other bytes as

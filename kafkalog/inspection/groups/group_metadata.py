@@ -17,6 +17,12 @@ from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.messages.clients.client_protocols import (
+    CONNECT_PROTOCOL,
+    STREAMS_ASSIGNOR,
+    work_of_instance,
+    work_of_worker,
+)
 from kafkalog.messages.consumer_protocol import (
     CONSUMER_PROTOCOL,
     read_assignment,
@@ -151,11 +157,12 @@ def _partitions(
 
 
 def _members(value: _Values) -> list[dict[str, object]]:
-    is_consumers = value["protocolType"] == CONSUMER_PROTOCOL
-    return [_member(member, is_consumers=is_consumers) for member in value["members"]]
+    kind = value["protocolType"], value.get("protocol")
+    return [_member(member, *kind) for member in value["members"]]
 
 
-def _member(member: _Values, *, is_consumers: bool) -> dict[str, object]:
+def _member(member: _Values, protocol_type: str, protocol: str | None) -> dict[str, object]:
+    is_consumers = protocol_type == CONSUMER_PROTOCOL
     subscription = _protocol(read_subscription, member["subscription"]) if is_consumers else {}
     assignment = _protocol(read_assignment, member["assignment"]) if is_consumers else {}
     return {
@@ -167,7 +174,19 @@ def _member(member: _Values, *, is_consumers: bool) -> dict[str, object]:
         "session_timeout_ms": member["sessionTimeout"],
         "subscribed_topics": subscription.get("topics"),
         "assigned": _partitions(assignment.get("assignedPartitions")),
+        "work": _work(protocol_type, protocol, member, (subscription, assignment)),
     }
+
+
+def _work(
+    protocol_type: str, protocol: str | None, member: _Values, consumer: tuple[_Values, _Values]
+) -> str | None:
+    """Return what else than partitions a member of Connect or Streams has (F1251, F1252)."""
+    if protocol_type == CONNECT_PROTOCOL:
+        return work_of_worker(member["subscription"], member["assignment"])
+    if protocol == STREAMS_ASSIGNOR:
+        return work_of_instance(*(each.get("userData") for each in consumer))
+    return None
 
 
 def _protocol(read: Callable[[bytes], _Values], data: bytes) -> _Values:

@@ -36,6 +36,7 @@ from kafkalog.coordination.groups.group_records import (
     known_groups,
 )
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
+from kafkalog.coordination.groups.share_states import ShareState
 from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, COMMIT_KEY, HAS_OPEN_COMMIT
 
 _MEMBER = ("member_id", "instance_id", "client_id", "client_host")
@@ -52,6 +53,8 @@ _OF_GROUP = {
 # What else the status of a commit depends on: OFFSETS_PARTITION is where the group belongs if the
 # number of partitions `is_confirmed`, IS_SUBSCRIBED is null where topics of a member are not known.
 OFFSETS_PARTITION, IS_SUBSCRIBED = "offsets_partition", "is_subscribed"
+# How many offsets from a share group's begin on need no delivery any more, F780.
+DELIVERY_COMPLETE = "delivery_complete"
 PLACED_SCHEMA = pa.schema(
     [
         *arrow_schema("offset_commits", COMMIT_COLUMNS),
@@ -66,6 +69,7 @@ PLACED_SCHEMA = pa.schema(
         *arrow_schema("group_metadata", ("protocol_type", "state_timestamp_ms")),
         pa.field(OFFSETS_PARTITION, pa.int32()),
         pa.field(IS_SUBSCRIBED, pa.bool_()),
+        pa.field(DELIVERY_COMPLETE, pa.int64()),
     ]
 )
 STATUS_SCHEMA = arrow_schema("consumer_lag", ("expires_ms", "commit_status"))
@@ -78,6 +82,9 @@ _DECISIVE = (
 )
 _Place = tuple[GroupKey, GroupPartition]
 _NO_COLUMNS: Mapping[str, pa.Array] = MappingProxyType({})
+# Where share groups are, by cluster, group, topic and partition.
+PlacedShares = Mapping[tuple[str | None, str], Mapping[GroupPartition, ShareState]]
+_NO_SHARES: PlacedShares = MappingProxyType({})
 
 
 class PartitionFacts(NamedTuple):
@@ -90,11 +97,12 @@ class PartitionFacts(NamedTuple):
 
 
 class PlacedCommits(NamedTuple):
-    """Rows of one partition with PLACED_SCHEMA, how many groups it has, and of how many it is the
-    OFFSETS_PARTITION."""
+    """Rows of one partition with PLACED_SCHEMA, its groups and their members, and of how many
+    groups it is the OFFSETS_PARTITION."""
 
     rows: pa.Table
-    groups: int
+    groups: dict[GroupKey, Group]
+    members: list[GroupMember]
     groups_in_place: int
 
 
@@ -103,9 +111,11 @@ def placed_commits(
     records: Sequence[GroupRecord],
     topic_names: Mapping[str, str],
     facts: PartitionFacts,
+    shares: PlacedShares = _NO_SHARES,
 ) -> PlacedCommits:
     """Return the rows of one partition from rows of `commits_that_count` and the records that
-    LatestRecords keeps, with input_path.
+    LatestRecords keeps, with input_path. Share groups commit nothing: their rows have where they
+    begin.
 
     `topic_names` has the names of topic ids in assignments. If several members claim a partition,
     because one of them has died, the last by id is named.
@@ -114,21 +124,24 @@ def placed_commits(
     committed = [] if commits is None else _places(commits)
     groups = known_groups(records, {key for key, _ in committed})
     assigned = assigned_partitions(members, topic_names)
-    others = list(assigned.keys() - set(committed))
+    shared = _shared(groups, shares)
+    others = list(assigned.keys() - set(committed) - shared.keys())
     found = [] if commits is None else [commits]
+    if shared:
+        found.append(_of_shares(shared, records))
     if others:
         found.append(_without_commit(others, records))
     in_place = sum(_place_of(key, facts) == key.internal_partition for key in groups)
     if not found:
-        return PlacedCommits(no_rows(PLACED_SCHEMA), len(groups), in_place)
+        return PlacedCommits(no_rows(PLACED_SCHEMA), groups, members, in_place)
     rows = pa.concat_tables(found, promote_options="default")
-    places = [*committed, *others]
+    places = [*committed, *shared, *others]
     columns = {
         **_member_columns([assigned.get(place) for place in places]),
         **_group_columns([key for key, _ in places], groups, facts),
         IS_SUBSCRIBED: _is_subscribed(places, members),
     }
-    return PlacedCommits(of_placed_schema(rows, columns), len(groups), in_place)
+    return PlacedCommits(of_placed_schema(rows, columns), groups, members, in_place)
 
 
 def of_placed_schema(rows: pa.Table, columns: Mapping[str, pa.Array] = _NO_COLUMNS) -> pa.Table:
@@ -176,6 +189,30 @@ def _places(commits: pa.Table) -> list[_Place]:
     )
     keys = map(GroupKey, clusters, partitions, groups)
     return list(zip(keys, zip(topics, numbers, strict=True), strict=True))
+
+
+def _shared(groups: Mapping[GroupKey, Group], shares: PlacedShares) -> dict[_Place, ShareState]:
+    return {
+        (key, place): state
+        for key, group in groups.items()
+        if group.group_type == "share" and group.state != "Dead"
+        for place, state in shares.get((key.cluster_id, key.group_id), {}).items()
+    }
+
+
+def _of_shares(shared: Mapping[_Place, ShareState], records: Iterable[GroupRecord]) -> pa.Table:
+    """Return rows of where share groups begin, in the form of commits. F780"""
+    states = shared.values()
+    columns = {
+        "committed_offset": _array("committed_offset", [each.start_offset for each in states]),
+        "commit_timestamp_ms": _array("commit_timestamp_ms", [each.written_ms for each in states]),
+        DELIVERY_COMPLETE: _array(DELIVERY_COMPLETE, [each.delivery_complete for each in states]),
+        HAS_OPEN_COMMIT: _array(HAS_OPEN_COMMIT, [False] * len(states)),
+    }
+    rows = _without_commit([*shared], records)
+    for name, values in columns.items():
+        rows = rows.append_column(name, values)
+    return rows
 
 
 def _without_commit(places: Sequence[_Place], records: Iterable[GroupRecord]) -> pa.Table:

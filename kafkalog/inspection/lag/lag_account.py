@@ -9,8 +9,9 @@ import numpy as np
 
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.inspection.lag.decoded_batches import LagWork
 from kafkalog.inspection.lag.lag_bounds import LagBounds, lag_bounds
-from kafkalog.inspection.lag.lag_walk import LagWalk, LagWork
+from kafkalog.inspection.lag.lag_walk import LagWalk
 from kafkalog.inspection.lag.offset_intervals import (
     FINAL_MS,
     FINAL_OFFSET,

@@ -26,7 +26,8 @@ from kafkalog.columns.arrays import (
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.jit.compiled import BoolArray
 from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT, KnownTopic
-from kafkalog.inspection.groups.placed_commits import with_statuses
+from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
+from kafkalog.inspection.groups.placed_commits import DELIVERY_COMPLETE, with_statuses
 from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
 from kafkalog.inspection.lag.lag_times import Numbers, lag_times
 from kafkalog.inspection.lag.resumed_commits import RESUMES_AT, with_resumes
@@ -80,7 +81,8 @@ class LagTotals:
     read, the most in one partition, and the greatest lag in time; how many commits are stale or
     expired, and for how many the lag is not known; in how many partitions producers' clocks or
     committed offsets decide a log's end at a past time, in how many offsets were deleted unread,
-    in how many damage hides some, and in how many consumers do not continue at their commit."""
+    in how many damage hides some, in how many consumers do not continue at their commit, and in
+    how many a commit waits for the end of its transaction."""
 
     partitions: int = 0
     behind: int = 0
@@ -94,6 +96,7 @@ class LagTotals:
     below_log_start: int = 0
     damaged: int = 0
     resumed: int = 0
+    waiting: int = 0
 
     @classmethod
     def of(cls, rows: pa.Table) -> LagTotals:
@@ -118,6 +121,7 @@ class LagTotals:
             below_log_start=_positive(rows["below_log_start"], counts),
             damaged=_positive(rows["damaged"], counts),
             resumed=int(np.count_nonzero(counts & _flags(rows[RESUMES_AT].is_valid()))),
+            waiting=int(np.count_nonzero(_flags(rows[HAS_OPEN_COMMIT]))),
         )
 
     def add(self, other: LagTotals) -> None:
@@ -163,6 +167,7 @@ def lag_table(
     counted = pa.concat_tables(accounts).drop_columns([*given])
     for name in counted.column_names:
         ordered = ordered.append_column(name, counted[name])
+    ordered = _delivered(ordered)
     lengths = [end - begin for _, begin, end in runs]
     of_log = fixed_width(np.repeat(np.arange(len(runs)), lengths), pa.int64())
     ordered = with_statuses(
@@ -175,6 +180,24 @@ def lag_table(
     is_zookeeper = _flags(ordered["internal_partition"].is_null())
     known["offset_storage"] = chosen(_STORAGES, is_zookeeper.astype(np.int32))
     return pa.table([known[name] for name in _SCHEMA.names], schema=_SCHEMA).combine_chunks()
+
+
+def _delivered(rows: pa.Table) -> pa.Table:
+    """Return rows whose lag and records to read are without those that a share group needs no more,
+    null where it is not known how many these are. F780"""
+    is_share = pc.equal(rows["group_type"], scalar("share", pa.string())).fill_null(_NO)
+    if not _flags(is_share).any():
+        return rows
+    complete = rows[DELIVERY_COMPLETE]
+    readable = pc.max_element_wise(
+        pc.subtract(rows["readable_records"], complete), _ZERO, skip_nulls=False
+    )
+    # The records are known by the log, where the group does not say how many it has delivered.
+    known = pc.coalesce(readable, rows["readable_records"])
+    for name, left in (("lag", pc.subtract(rows["lag"], complete)), ("readable_records", known)):
+        place = rows.column_names.index(name)
+        rows = rows.set_column(place, name, pc.if_else(is_share, left, rows[name]))
+    return rows
 
 
 def by_log(rows: pa.Table) -> tuple[pa.Table, list[tuple[_Log, int, int]]]:

@@ -5,22 +5,22 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
 from kafkalog.columns.batches.batch_table import new_table
 from kafkalog.columns.jit.compiled import LongArray
-from kafkalog.columns.records.single_batches import BatchRecords, batch_records, is_message_set
+from kafkalog.columns.records.single_batches import BatchRecords
 from kafkalog.columns.transactions.transaction_outcomes import (
     TransactionOutcomes,
     transaction_outcomes,
 )
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
+from kafkalog.inspection.lag.decoded_batches import DecodedBatches, LagWork
 from kafkalog.inspection.lag.offset_intervals import (
+    BATCH_COLUMNS,
     BATCH_POSITION,
-    BATCH_SIZE,
     IS_DECODED,
     PIECE_COUNT,
     SEGMENT,
@@ -32,16 +32,6 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.renamed_files import opened_segment
 
 _NO_ROWS = new_table(0)
-
-
-@dataclass(slots=True)
-class LagWork:
-    """What was read to answer: batch headers, batches that were decoded, and compressed messages of
-    the old formats, which are sets of messages whose headers do not count them."""
-
-    headers: int = 0
-    decoded_batches: int = 0
-    decompressed_sets: int = 0
 
 
 class LagWalk:
@@ -58,6 +48,7 @@ class LagWalk:
         self._read_whole = read_whole
         self._bases = [segment.base_offset or 0 for segment in log.segments]
         self._damaged: list[OffsetSpan] = []
+        self._decoded = DecodedBatches(work)
 
     @property
     def ends_in_damage(self) -> bool:
@@ -69,17 +60,13 @@ class LagWalk:
         numbers = range(self._segment_of(start_offset), len(self._bases))
         yield from self._walked(LogHeaders(self.log, self._read_whole), numbers, end_offset)
 
-    def decode(self, headers: SegmentTable, position: int, size: int) -> BatchRecords | None:
-        """Return the records of a batch of the table's file."""
-        data = headers.file.read(position, size)
-        if is_message_set(data):
-            self.work.decompressed_sets += 1
-        else:
-            self.work.decoded_batches += 1
-        records = batch_records(data)
-        if records is None:
+    def decode(self, headers: SegmentTable, rows: LongArray) -> list[BatchRecords | None]:
+        """Return the records of batches of the table's file, None for one that cannot be decoded.
+        `rows` rise, and have position, size and last offset."""
+        found = self._decoded.records(headers, rows)
+        if None in found:
             self._doubt({headers.segment})
-        return records
+        return found
 
     def intervals(
         self, log_start: int, wanted: Sequence[LongArray], committed_end: int | None
@@ -134,11 +121,11 @@ class LagWalk:
                 self._decode_in(SegmentTable(segment, file, _NO_ROWS), pieces)
 
     def _decode_in(self, headers: SegmentTable, pieces: Iterable[LongArray]) -> None:
-        for position, same in groupby(pieces, key=lambda piece: int(piece[BATCH_POSITION])):
-            of_batch = list(same)
-            records = self.decode(headers, position, int(of_batch[0][BATCH_SIZE]))
+        of_batches = [[*same] for _, same in groupby(pieces, key=lambda each: each[BATCH_POSITION])]
+        rows = np.array([some[0][BATCH_COLUMNS] for some in of_batches])
+        for some, records in zip(of_batches, self.decode(headers, rows), strict=True):
             if records is not None:
-                for piece in of_batch:
+                for piece in some:
                     set_records(piece, records, 0, -1)
 
     def _segment_of(self, offset: int) -> int:

@@ -11,10 +11,14 @@ import numpy as np
 
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.columns.records.single_batches import BatchRecords
 from kafkalog.format.batch_header import NO_VALUE
-from kafkalog.inspection.lag.offset_intervals import DecodeBatch
+from kafkalog.inspection.lag.decoded_batches import DecodeBatches
 from kafkalog.inspection.logs.log_headers import SegmentTable
 
+# So many batches are decoded together.
+_AT_ONCE = 64
+_BATCH = [column.POSITION, column.SIZE, column.LAST_OFFSET]
 # Of records that do not count.
 _NEVER = np.iinfo(np.int64).min
 
@@ -24,7 +28,7 @@ def end_offsets_at(
     moments: LongArray,
     start_offset: int,
     end_offset: int,
-    decode: DecodeBatch,
+    decode: DecodeBatches,
     latest_ms: int,
 ) -> tuple[LongArray, LongArray]:
     """Return for each time, in milliseconds and ascending, the first offset from `start_offset` on
@@ -40,14 +44,21 @@ def end_offsets_at(
         table = headers.table
         held = (table[:, column.FAULT] == 0) & (table[:, column.RECORDS_COUNT] != 0)
         rows = table[held & (table[:, column.LAST_OFFSET] >= start_offset)]
+        # By their headers these have the answers.
+        newest = np.maximum.accumulate(rows[:, column.MAX_TIMESTAMP])
+        likely = np.unique(np.searchsorted(newest, moments[answered:], side="right"))
+        decoded: dict[int, BatchRecords | None] = {}
         number = 0
         while answered < len(moments):
             later = np.flatnonzero(rows[number:, column.MAX_TIMESTAMP] > moments[answered])
             if not len(later):
                 break
             number += int(later[0])
-            position, size = rows[number, [column.POSITION, column.SIZE]].tolist()
-            records = decode(headers, position, size)
+            if number not in decoded:
+                next_ones = likely[np.searchsorted(likely, number, side="right") :][:_AT_ONCE]
+                wanted = [number, *next_ones[next_ones < len(rows)].tolist()]
+                decoded = dict(zip(wanted, decode(headers, rows[wanted][:, _BATCH]), strict=True))
+            records = decoded[number]
             number += 1
             if records is None:
                 continue

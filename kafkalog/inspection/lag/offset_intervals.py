@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -14,10 +14,8 @@ from kafkalog.columns.records.single_batches import BatchRecords
 from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import OffsetSpan
+from kafkalog.inspection.lag.decoded_batches import DecodeBatches
 from kafkalog.inspection.logs.log_headers import SegmentTable
-
-# Decodes the batch at a position of a table's file; None for one that cannot be.
-DecodeBatch = Callable[[SegmentTable, int, int], BatchRecords | None]
 
 
 class RecordKind(IntEnum):
@@ -45,8 +43,11 @@ class RecordKind(IntEnum):
     SEGMENT,
     BATCH_POSITION,
     BATCH_SIZE,
-) = range(14)
-_PIECE_WIDTH = 14
+    BATCH_LAST_OFFSET,
+) = range(15)
+_PIECE_WIDTH = 15
+# What is needed to decode a piece's batch.
+BATCH_COLUMNS = [BATCH_POSITION, BATCH_SIZE, BATCH_LAST_OFFSET]
 
 
 class OffsetIntervals:
@@ -57,7 +58,7 @@ class OffsetIntervals:
     `last` are of the readable records, a row with COUNT 0 standing for none.
     """
 
-    def __init__(self, boundaries: LongArray, decode: DecodeBatch) -> None:
+    def __init__(self, boundaries: LongArray, decode: DecodeBatches) -> None:
         intervals = len(boundaries) + 1
         self._decode = decode
         self.boundaries = boundaries
@@ -100,38 +101,45 @@ class OffsetIntervals:
         pieces[:, INTERVAL], pieces[:, START] = first, starts
         pieces[is_aborted, PIECE_KIND] = RecordKind.ABORTED
         parts = [pieces[~is_split]]
-        numbers = np.flatnonzero(is_held)[is_split].tolist()
-        for number, piece in zip(numbers, pieces[is_split], strict=True):
-            records = self._decode(headers, int(piece[BATCH_POSITION]), int(piece[BATCH_SIZE]))
-            if records is None:
-                table[number, column.FAULT] = Fault.RECORDS
-            else:
-                parts.append(self._split(records, piece))
+        if is_split.any():
+            split = pieces[is_split]
+            decoded = self._decode(headers, split[:, BATCH_COLUMNS])
+            is_sound = np.array([records is not None for records in decoded], dtype=np.bool_)
+            table[np.flatnonzero(is_held)[is_split][~is_sound], column.FAULT] = Fault.RECORDS
+            sound = [records for records in decoded if records is not None]
+            if sound:
+                parts.append(self._split(sound, split[is_sound]))
         found = np.concatenate(parts)
         ordered: LongArray = found[np.argsort(found[:, START], kind="stable")]
         return ordered
 
-    def _split(self, records: BatchRecords, piece: LongArray) -> LongArray:
+    def _split(self, decoded: Sequence[BatchRecords], pieces: LongArray) -> LongArray:
+        """Return the parts of batches that lie in one interval each."""
+        records = BatchRecords(*(np.concatenate(arrays) for arrays in zip(*decoded, strict=True)))
+        batches = np.repeat(np.arange(len(decoded)), [len(each.offsets) for each in decoded])
         numbers = np.searchsorted(self.boundaries, records.offsets, side="right")
-        intervals, firsts = np.unique(numbers, return_index=True)
-        parts = np.repeat(piece[np.newaxis], len(intervals), axis=0)
-        parts[:, INTERVAL] = intervals
-        parts[:, PIECE_COUNT] = np.diff(firsts, append=len(numbers))
+        is_first = np.append(True, (np.diff(batches) != 0) | (np.diff(numbers) != 0))
+        firsts = np.flatnonzero(is_first)
+        ends = np.append(firsts[1:], len(numbers))
+        parts = pieces[batches[firsts]]
+        parts[:, INTERVAL] = numbers[firsts]
+        parts[:, PIECE_COUNT] = ends - firsts
         parts[:, START] = records.offsets[firsts]
         parts[:, NEWEST_MS] = np.maximum.reduceat(records.timestamps_ms, firsts)
-        for part, end in zip(parts, [*firsts[1:], len(numbers)], strict=True):
-            set_records(part, records, end - int(part[PIECE_COUNT]), end - 1)
+        set_records(parts, records, firsts, ends - 1)
         return parts
 
 
-def set_records(piece: LongArray, records: BatchRecords, first: int, last: int) -> None:
-    """Note in a piece the first and the last of its batch's records that are in it."""
-    piece[IS_DECODED] = 1
-    piece[FIRST_OFFSET] = records.offsets[first]
-    piece[FIRST_MS] = records.timestamps_ms[first]
-    piece[FIRST_TYPE] = records.timestamp_types[first]
-    piece[FINAL_OFFSET] = records.offsets[last]
-    piece[FINAL_MS] = records.timestamps_ms[last]
+def set_records(
+    pieces: LongArray, records: BatchRecords, firsts: LongArray | int, lasts: LongArray | int
+) -> None:
+    """Note in a piece, or in each of some, the first and the last of the records that are in it."""
+    pieces[..., IS_DECODED] = 1
+    pieces[..., FIRST_OFFSET] = records.offsets[firsts]
+    pieces[..., FIRST_MS] = records.timestamps_ms[firsts]
+    pieces[..., FIRST_TYPE] = records.timestamp_types[firsts]
+    pieces[..., FINAL_OFFSET] = records.offsets[lasts]
+    pieces[..., FINAL_MS] = records.timestamps_ms[lasts]
 
 
 def _whole(rows: LongArray, segment: int) -> LongArray:
@@ -145,6 +153,7 @@ def _whole(rows: LongArray, segment: int) -> LongArray:
     pieces[:, SEGMENT] = segment
     pieces[:, BATCH_POSITION] = rows[:, column.POSITION]
     pieces[:, BATCH_SIZE] = rows[:, column.SIZE]
+    pieces[:, BATCH_LAST_OFFSET] = rows[:, column.LAST_OFFSET]
     return pieces
 
 

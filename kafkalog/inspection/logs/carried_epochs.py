@@ -5,7 +5,7 @@ Rule: docs/format.md F929.
 
 from __future__ import annotations
 
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,7 +16,13 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import MAGIC_POSITION, NO_VALUE, V2_HEADER, read_header
+from kafkalog.format.batch_header import (
+    MAGIC_POSITION,
+    NO_VALUE,
+    V2_HEADER,
+    BatchHeader,
+    read_header,
+)
 from kafkalog.format.side_files.leader_epochs import CarriedEpoch, with_carried
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.renamed_files import opened_segment
@@ -26,19 +32,19 @@ def carried_epochs(log: PartitionLog) -> list[CarriedEpoch]:
     """Return the epochs in the batches of a log, in order.
 
     Epochs rise: of a segment that begins with the same one as the next, only the first header is
-    read; of all others each.
+    read; of all others each. A segment that was cleaned can begin with a later offset than its
+    name says.
     """
     found: list[CarriedEpoch] = []
-    firsts = [_first_epoch(segment) for segment in log.segments]
-    for segment, (first, following) in zip(
-        log.segments, zip_longest(firsts, firsts[1:]), strict=True
-    ):
-        if first is None or first != following:
+    headers = [_first_header(segment) for segment in log.segments]
+    for segment, header, following in zip(log.segments, headers, [*headers[1:], None], strict=True):
+        if header is None or following is None or header.leader_epoch != following.leader_epoch:
             for each in _walked(segment):
                 with_carried(found, each)
-        elif first != NO_VALUE:
+        elif header.leader_epoch != NO_VALUE:
             base, after = segment.base_offset or 0, segment.next_base_offset or 0
-            with_carried(found, CarriedEpoch(first, base, after - 1))
+            first = header.base_offset if base <= header.base_offset < after else base
+            with_carried(found, CarriedEpoch(header.leader_epoch, first, after - 1))
     return found
 
 
@@ -56,9 +62,8 @@ def table_epochs(table: LongArray) -> list[CarriedEpoch]:
     ]
 
 
-def _first_epoch(segment: SegmentFile) -> int | None:
-    """Return the epoch of the first batch, NO_VALUE for one of an old format; None where there is
-    no header."""
+def _first_header(segment: SegmentFile) -> BatchHeader | None:
+    """Return the header of the first batch; None where there is none that can be read."""
     try:
         with opened_segment(segment) as file:
             data = file.read(0, V2_HEADER.size)
@@ -66,7 +71,7 @@ def _first_epoch(segment: SegmentFile) -> int | None:
         return None
     if len(data) < V2_HEADER.size or data[MAGIC_POSITION] > 2:
         return None
-    return read_header(data, 0).leader_epoch
+    return read_header(data, 0)
 
 
 def _walked(segment: SegmentFile) -> list[CarriedEpoch]:

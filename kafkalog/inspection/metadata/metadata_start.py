@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from kafkalog.columns.batches.byte_ranges import FAULTY, ByteRange
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.faults import Severity
+from kafkalog.format.batch_header import ATTRIBUTES_POSITION, CONTROL_BIT
+from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.side_files.quorum_state import QUORUM_STATE, QuorumState, read_quorum_state
 from kafkalog.inspection.metadata.metadata_log import snapshot_entries
-from kafkalog.storage.files.files import read_text
+from kafkalog.storage.files.files import InputFile, read_text
 from kafkalog.storage.log_dir.metadata_snapshots import (
     BOOTSTRAP,
     MetadataSnapshot,
@@ -28,10 +29,12 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery.recovery import RecoveryPlan
 
 _OLDER = "a broker starts from a newer snapshot and does not read this one"
+_REPEATED = "a broker starts, and has the whole state in spite of it"
 _ENDS = "a broker does not start with it"
 _CUT = "a broker takes what is left for the whole state: it ends, or sets partitions aside"
-_NAME = "what ends in .checkpoint here has a name of 20 digits, a dash and 10 digits"
+_NAME = "what ends in .checkpoint here begins with 20 digits, a dash and 10 digits"
 _MOVE = "move it away, and a broker starts from the snapshot before and the log"
+_LAST_EPOCH = 2**31 - 1
 _REPLACE = "copy the directory of another node, or see kafkalog quorum rebuild --help"
 
 
@@ -85,12 +88,37 @@ def snapshot_faults(log: PartitionLog) -> Iterator[SnapshotFault]:
             has_older |= snapshot is not None and _is_before(snapshot, log)
         elif snapshot is None:
             yield SnapshotFault(found, entry.size, True, _ENDS)
-        elif snapshot == newest:
+        elif snapshot == newest and not _loses_nothing(snapshot, found, log):
             effect = _CUT if found.fault == "truncated" else _ENDS
             advice = _MOVE if has_older else _REPLACE
             yield SnapshotFault(found, entry.size, True, f"{effect}: {advice}")
         else:
-            yield SnapshotFault(found, entry.size, False, _OLDER)
+            words = _REPEATED if snapshot == newest else _OLDER
+            yield SnapshotFault(found, entry.size, False, words)
+
+
+def bootstrap_damage(log_dir: str) -> CorruptDataError | None:
+    """Return what is wrong with `bootstrap.checkpoint` in a log directory: a broker begins with it
+    where the metadata has nothing. None where there is no such file."""
+    path = os.path.join(log_dir, BOOTSTRAP)
+    return None if read_text(path) is None else _damage(path)
+
+
+def _loses_nothing(snapshot: MetadataSnapshot, damage: CorruptDataError, log: PartitionLog) -> bool:
+    """Return whether a broker has the whole state in spite of a snapshot that is cut short, of
+    which it takes what is left: the footer alone is torn; or the log repeats what is lost, as it
+    does with the snapshot of formatting, which ends at 0 (F329)."""
+    if damage.fault != Fault.TRUNCATED.label:
+        return False
+    is_whole = bool(log.segments) and not log.segments[0].base_offset and log.segments[0].size > 0
+    return (snapshot.end_offset == 0 and is_whole) or _ends_in_control_batch(snapshot.path, damage)
+
+
+def _ends_in_control_batch(path: str, damage: CorruptDataError) -> bool:
+    with InputFile(path) as file:
+        place = damage.position + ATTRIBUTES_POSITION
+        attributes = file.read(place, 2) if place + 2 <= file.size else b""
+    return damage.position > 0 and int.from_bytes(attributes, "big") & CONTROL_BIT != 0
 
 
 def _is_before(snapshot: MetadataSnapshot, log: PartitionLog) -> bool:
@@ -145,6 +173,8 @@ def _start_error(log: PartitionLog, plan: RecoveryPlan) -> str | None:
     state = quorum_state_in(log.path)
     if isinstance(state, CorruptDataError):
         errors.append(f"{QUORUM_STATE}: {state.fault}: {state.detail}")
+    elif state is not None and state.leader_epoch >= _LAST_EPOCH:
+        errors.append(f"{QUORUM_STATE}: after the leader epoch {state.leader_epoch} there is none")
     start, newest = plan.log_start_offset, newest_metadata_snapshot(log)
     if start and (newest is None or newest.end_offset < start):
         errors.append(

@@ -23,14 +23,12 @@ from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import write_file
 from kafkalog.storage.log_dir.log_dir import META_PROPERTIES
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot
-from kafkalog.storage.names import CLUSTER_METADATA
+from kafkalog.storage.names import CLUSTER_METADATA, METADATA_TOPIC_ID
 from kafkalog.storage.partition_log import PARTITION_METADATA
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
 
 DIRECTORY = f"{CLUSTER_METADATA}-0"
-# The id of the topic in every cluster: docs/format.md F770.
-_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 _KRAFT_VERSION_KEY = b"\x00\x00\x00\x05"
 _VOTERS_KEY = b"\x00\x00\x00\x06"
 _KRAFT_VERSIONS = {"minSupportedVersion": 0, "maxSupportedVersion": 1}
@@ -91,7 +89,7 @@ def write_directory(
         tuple(sorted(each.voter_id for each in new.voters)),
     )
     _write(directory, QUORUM_STATE, write_quorum_state(state))
-    _write(directory, PARTITION_METADATA, write_topic_id(_TOPIC_ID))
+    _write(directory, PARTITION_METADATA, write_topic_id(METADATA_TOPIC_ID))
     properties = {
         "version": "1",
         "cluster.id": new.cluster_id,

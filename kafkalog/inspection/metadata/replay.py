@@ -18,7 +18,7 @@ from kafkalog.coordination.metadata.image import (
     Moment,
     differences,
 )
-from kafkalog.coordination.metadata.metadata_records import apply, image_of
+from kafkalog.coordination.metadata.metadata_records import apply, image_of, take
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.inspection.metadata.metadata_log import (
     MetadataEntry,
@@ -93,10 +93,11 @@ class MetadataReplay:
 
     def _replayed(self, after: Moment) -> Iterator[MetadataChange]:
         for entry in records_in_force(self._read()):
-            is_before = after.includes(self.next_offset - 1, self.last_ms)
+            if after.includes(self.next_offset - 1, self.last_ms):
+                take(self.image, entry)
+                continue
             for change in apply(self.image, entry):
-                if not is_before:
-                    yield MetadataChange(entry.offset, entry.timestamp_ms, entry.name, change)
+                yield MetadataChange(entry.offset, entry.timestamp_ms, entry.name, change)
 
     def _note_lost_end(self) -> None:
         """Take what is missing at the end of the log for damage, if the moment is not before."""
@@ -160,7 +161,7 @@ def image_at(log: MetadataLog, until: Moment = END) -> MetadataReplay:
     read from its first batch on.
     """
     replay = MetadataReplay(log, until, until)
-    for _ in replay.changes():
+    for _ in replay.changes(after=END):
         pass
     if replay.snapshot is None and not replay.next_offset:
         _refuse_empty(replay)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from kafkalog.coordination.metadata.release_refusals import SeenRecords
 from kafkalog.inspection.metadata.metadata_log import MetadataEntry
-from kafkalog.messages.internal_records import UNKNOWN_TYPE, UNKNOWN_VERSION
+from kafkalog.messages.internal_records import TOO_LARGE, UNKNOWN_TYPE, UNKNOWN_VERSION
 from kafkalog.messages.schema import needed_version
 
 _READ_OR_UNKNOWN = (None, UNKNOWN_TYPE, UNKNOWN_VERSION)
@@ -17,7 +17,8 @@ def seen_records(
     entries: Iterable[MetadataEntry], of_snapshot: Iterable[MetadataEntry] = ()
 ) -> SeenRecords:
     """Return the types and versions of a copy's records, those of a snapshot first: control
-    records, which every release reads, and records that cannot be read are left out."""
+    records, which every release reads, are left out; of those that cannot be read the first is
+    kept."""
     seen = SeenRecords()
     for entry in of_snapshot:
         _add(seen, entry, None)
@@ -29,7 +30,11 @@ def seen_records(
 def _add(seen: SeenRecords, entry: MetadataEntry, offset: int | None) -> None:
     record = entry.record
     number, version = record.record_type, record.value_version
-    if record.is_control or number is None or record.reason not in _READ_OR_UNKNOWN:
+    if record.is_control or record.reason == TOO_LARGE:
+        return
+    if number is None or record.reason not in _READ_OR_UNKNOWN:
+        if seen.unreadable is None:
+            seen.unreadable = offset, f"{record.name or 'a record'}: {record.detail}"
         return
     if record.definition is not None and record.value is not None and version is not None:
         version = needed_version(record.definition.value, version, record.value)

@@ -22,11 +22,11 @@ _SIZES = ("uncompressed_size", "size", "is_valid")
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """One segment or several: bytes of the log files; the first and the last offset and the first
-    and the largest time by batch headers, None without any; how many batches; how many records,
-    unless old compressed messages hide that, and control records, which are not among them; bytes
-    of batches by codec; and, where payloads were decompressed, those bytes as they are and as they
-    would be without compression."""
+    """One segment or several: bytes of the log files; the first and the last offset and the first,
+    the largest and the least time by batch headers, None without any; how many batches; how many
+    records, unless old compressed messages hide that, and control records, which are not among
+    them; bytes of batches by codec; and, where payloads were decompressed, those bytes as they are
+    and as they would be without compression."""
 
     size: int = 0
     first_offset: int | None = None
@@ -39,6 +39,7 @@ class Storage:
     codec_bytes: dict[str, int] = field(default_factory=dict)
     read_bytes: int = 0
     uncompressed_bytes: int = 0
+    least_timestamp_ms: int | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -72,6 +73,7 @@ def segment_storage(segment: SegmentFile, *, decompress: bool) -> Storage:
             for number, count in enumerate(account.codec_bytes.tolist())
             if count
         },
+        least_timestamp_ms=columns["least_timestamp_ms"],
     )
     return _with_payloads(found, segment, options) if decompress else found
 

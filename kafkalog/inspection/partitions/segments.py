@@ -22,7 +22,13 @@ from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import COMPRESSION_BITS, CONTROL_BIT, DELETE_HORIZON_BIT, NO_VALUE
+from kafkalog.format.batch_header import (
+    COMPRESSION_BITS,
+    CONTROL_BIT,
+    DELETE_HORIZON_BIT,
+    LOG_APPEND_TIME_BIT,
+    NO_VALUE,
+)
 from kafkalog.format.faults import Severity
 from kafkalog.format.side_files.leader_epochs import CarriedEpoch, with_carried
 from kafkalog.format.side_files.partition_metadata import read_topic_id
@@ -244,6 +250,7 @@ class HeaderAccount:
         self._first: int | None = None
         self._last: int | None = None
         self._first_ms: int | None = None
+        self._least_ms: int | None = None
         self._latest_ms = NO_VALUE
         self._epochs: list[int] = []
         self.carried_epochs: list[CarriedEpoch] = []
@@ -284,14 +291,16 @@ class HeaderAccount:
         self._last = int(sound[-1, column.LAST_OFFSET])
 
     def _note_first_time(self, sound: LongArray) -> None:
-        has_horizon = (sound[:, column.MAGIC] == 2) & (
-            sound[:, column.ATTRIBUTES] & DELETE_HORIZON_BIT != 0
-        )
-        times = sound[
-            ~has_horizon & (sound[:, column.BASE_TIMESTAMP] != NO_VALUE), column.BASE_TIMESTAMP
-        ]
-        if len(times) and self._first_ms is None:
-            self._first_ms = int(times[0])
+        attributes, times = sound[:, column.ATTRIBUTES], sound[:, column.BASE_TIMESTAMP]
+        has_horizon = (sound[:, column.MAGIC] == 2) & (attributes & DELETE_HORIZON_BIT != 0)
+        has_time = ~has_horizon & (times != NO_VALUE)
+        if has_time.any() and self._first_ms is None:
+            self._first_ms = int(times[has_time][0])
+        # With LogAppendTime no record has the base timestamp.
+        by_producer = times[has_time & (attributes & LOG_APPEND_TIME_BIT == 0)]
+        if len(by_producer):
+            least = int(by_producer.min())
+            self._least_ms = least if self._least_ms is None else min(self._least_ms, least)
 
     def _note_epochs(self, epochs: LongArray) -> None:
         known = epochs[epochs != NO_VALUE]
@@ -309,6 +318,7 @@ class HeaderAccount:
             "records": self._records if self._counts_all else None,
             "unframed_bytes": self._unframed,
             "first_timestamp_ms": self._first_ms,
+            "least_timestamp_ms": self._least_ms,
             "max_timestamp_ms": None if self._latest_ms == NO_VALUE else self._latest_ms,
             "first_leader_epoch": epochs[0] if epochs else None,
             "last_leader_epoch": epochs[-1] if epochs else None,

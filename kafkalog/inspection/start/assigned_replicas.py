@@ -5,33 +5,33 @@ Rules: docs/format.md F967 to F970.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kafkalog.coordination.metadata.codes import MIGRATING, UNASSIGNED
 from kafkalog.coordination.metadata.image import MetadataImage
-from kafkalog.errors import CorruptDataError
-from kafkalog.format.side_files.partition_metadata import read_topic_id
-from kafkalog.storage.files.files import read_text
 from kafkalog.storage.names import PartitionName
 from kafkalog.storage.partition_log import PARTITION_METADATA
 
 # Where a replica's directory is not known: a broker says where it has it.
 _LOST = "A" * 21 + "g"
 _ANYWHERE = (MIGRATING, UNASSIGNED, _LOST)
+WITHOUT_ID = f"{PARTITION_METADATA} is missing, and without it the topic's id is not known"
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaFate:
     """Whether a partition's directory is set aside, and why; whether the partition has a leader
-    once the node runs, None where that is not known; and whether it begins empty in its place."""
+    once the node runs, None where that is not known; whether it begins empty in its place, the
+    directory that takes the place at once; and the line to type, where there is one of its own."""
 
     is_set_aside: bool = False
     reason: str | None = None
     has_leader: bool | None = None
     begins_empty: bool = False
+    replaced_by: str | None = None
+    what_to_do: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,23 @@ class Assignments:
         ids = {row["topic"]: topic_id for (topic_id,), row in image.tables["topic"].items()}
         return cls(image, node_id, online, ids)
 
-    def fate(self, directory: str, name: PartitionName) -> ReplicaFate:
-        """Return what becomes of a partition's directory that is in use."""
-        topic_id = topic_id_of(directory)
-        current = self.topic_ids.get(name.topic)
-        row = self._row(current, name.partition)
-        reason = self._stray_reason(topic_id, current, name)
+    def fate(self, topic_id: str | None, name: PartitionName) -> ReplicaFate:
+        """Return what becomes of a partition's directory that is in use, by the topic's id in
+        it."""
+        row = self._row(self.topic_ids.get(name.topic), name.partition)
+        reason = self.stray_reason(topic_id, name)
         if reason is not None:
             is_here = row is not None and self.node_id in row["replicas"]
             has_leader = self._has_leader(row) if row is not None else None
             return ReplicaFate(True, reason, has_leader, begins_empty=is_here and bool(has_leader))
         return ReplicaFate(has_leader=None if row is None else self._has_leader(row))
+
+    def assigned_to(self, topic_id: str | None, number: int) -> str | None:
+        """Return the id of the directory that a partition of this topic id is assigned to."""
+        row = self._row(topic_id, number)
+        if row is None or self.node_id not in row["replicas"]:
+            return None
+        return str(row["directories"][row["replicas"].index(self.node_id)])
 
     def offline_fate(self, name: PartitionName) -> ReplicaFate:
         """Return what becomes of a partition whose directory is offline: others can lead it."""
@@ -80,25 +86,22 @@ class Assignments:
 
     def place(self, topic: str, number: int) -> str | None:
         """Return the id of the directory that a partition is assigned to."""
-        row = self._row(self.topic_ids.get(topic), number)
-        if row is None or self.node_id not in row["replicas"]:
-            return None
-        return str(row["directories"][row["replicas"].index(self.node_id)])
+        return self.assigned_to(self.topic_ids.get(topic), number)
 
     def _row(self, topic_id: str | None, number: int) -> Mapping[str, Any] | None:
         return self.image.tables["partition"].get((topic_id, number))
 
-    def _stray_reason(
-        self, topic_id: str | None, current: str | None, name: PartitionName
-    ) -> str | None:
+    def stray_reason(self, topic_id: str | None, name: PartitionName) -> str | None:
+        """Return why a directory with this topic's id is set aside, None where it is not."""
         if topic_id is None:
-            return f"{PARTITION_METADATA} is missing, and without it the topic's id is not known"
+            return WITHOUT_ID
         row = self._row(topic_id, name.partition)
         if row is not None:
             if self.node_id in row["replicas"]:
                 return None
             others = ", ".join(map(str, row["replicas"]))
             return f"the metadata has its replicas on {others}, not on node {self.node_id}"
+        current = self.topic_ids.get(name.topic)
         if current is not None and current != topic_id:
             return f"topic {name.topic} was made again: its id is {current}, not {topic_id}"
         if current is not None:
@@ -114,7 +117,8 @@ class Assignments:
         """Return whether a replica that can lead is there, with its directory."""
         if self._has_others(row):
             return True
-        if self.node_id not in row["replicas"]:
+        in_sync = row["isr"] or row["eligible_leader_replicas"]
+        if self.node_id not in row["replicas"] or self.node_id not in in_sync:
             return False
         place = row["directories"][row["replicas"].index(self.node_id)]
         return place in _ANYWHERE or place in self.online
@@ -122,12 +126,3 @@ class Assignments:
     def _has_others(self, row: Mapping[str, Any]) -> bool:
         brokers = self.image.tables["broker"]
         return any(each != self.node_id and (each,) in brokers for each in row["isr"])
-
-
-def topic_id_of(directory: str) -> str | None:
-    """Return the topic's id in a partition's directory; None without one that can be read."""
-    try:
-        text = read_text(os.path.join(directory, PARTITION_METADATA))
-        return None if text is None else read_topic_id(text)
-    except CorruptDataError:
-        return None

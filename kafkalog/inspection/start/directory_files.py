@@ -7,17 +7,21 @@ Rules: docs/format.md F964, F966 and F967.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from shlex import quote
 
-from kafkalog.coordination.metadata.codes import MIGRATING
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.side_files.checkpoints import refusal
-from kafkalog.inspection.start.node_directories import NodeDirectory
+from kafkalog.format.side_files.checkpoints import CheckpointRefusal, refusal
+from kafkalog.inspection.start.node_directories import METADATA_DIR, NodeDirectory, TopicIdFile
 from kafkalog.inspection.start.reasons import Reason, move_away
 from kafkalog.storage.files.files import read_bytes
-from kafkalog.storage.names import CLEANER_OFFSETS, LOG_STARTS, RECOVERY_POINTS, REPLICATION_OFFSETS
+from kafkalog.storage.names import (
+    CLEANER_OFFSETS,
+    LOG_STARTS,
+    METADATA_TOPIC_ID,
+    RECOVERY_POINTS,
+    REPLICATION_OFFSETS,
+)
 from kafkalog.storage.partition_log import PARTITION_METADATA
 
 _WITHOUT = {
@@ -26,71 +30,78 @@ _WITHOUT = {
     REPLICATION_OFFSETS: "a leader begins at the end of its log without it",
     CLEANER_OFFSETS: "the cleaner begins at the log start again without it",
 }
+_WITH_BAD_NUMBER = {
+    RECOVERY_POINTS: "a broker takes no line of it, and recovers the logs from their beginning",
+    LOG_STARTS: "a broker takes no line of it, and deleted records come back",
+    REPLICATION_OFFSETS: "the broker starts, but leads NO partition",
+    CLEANER_OFFSETS: "the broker starts, but its cleaner stops for good, for all partitions",
+}
 _WORDS = 3
-_UUID = re.compile(r"[A-Za-z0-9_-]{22}={0,2}")
 
 
 def refused_checkpoints(directory: NodeDirectory) -> Iterator[Reason]:
     """Yield the checkpoints that a broker cannot read: each takes the directory offline."""
-    for name, consequence in _WITHOUT.items():
+    for name, path, found in _refusals(directory):
+        if not found.is_number:
+            line = f"{move_away(path, directory.path)} ({_WITHOUT[name]})"
+            detail = f"a broker cannot read it: {found.detail}"
+            yield Reason(path, detail, line, directory.path, False)
+
+
+def ignored_checkpoints(directory: NodeDirectory) -> Iterator[Reason]:
+    """Yield the checkpoints with a number that a broker cannot parse. It starts, and keeps the
+    directory. Rule: docs/format.md F1181."""
+    for name, path, found in _refusals(directory):
+        if found.is_number:
+            line = move_away(path, directory.path)
+            yield Reason(path, f"{_WITH_BAD_NUMBER[name]}: {found.detail}", line, "", False)
+
+
+def _refusals(directory: NodeDirectory) -> Iterator[tuple[str, str, CheckpointRefusal]]:
+    # A directory of the name ends the process (F960).
+    folders = {entry.name for entry in directory.folders}
+    for name in (each for each in _WITHOUT if each not in folders):
         path = os.path.join(directory.path, name)
-        detail = _refusal(path)
-        if detail is not None:
-            line = f"{move_away(path, directory.path)} ({consequence})"
-            yield Reason(path, f"a broker cannot read it: {detail}", line, directory.path, False)
+        found = _refusal(path)
+        if found is not None:
+            yield name, path, found
 
 
-def _refusal(path: str) -> str | None:
+def _refusal(path: str) -> CheckpointRefusal | None:
     try:
         return refusal(read_bytes(path).decode(), _WORDS)
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        return f"position {error.start}: not UTF-8"
+        return CheckpointRefusal(f"position {error.start}: not UTF-8")
     except CorruptDataError as error:
-        return error.detail
+        return CheckpointRefusal(error.detail)
 
 
 def refused_topic_ids(directory: NodeDirectory, topic_ids: Mapping[str, str]) -> Iterator[Reason]:
-    """Yield the files partition.metadata that a broker cannot read. An empty one ends it, others
-    take the directory offline; where one is missing, the partition is set aside. `topic_ids` are
-    those that the cluster's metadata has."""
+    """Yield the files partition.metadata that a broker cannot read. Without a line, or with an id
+    that is none, it ends, others take the directory offline; where one is missing, the partition is
+    set aside. `topic_ids` are those that the cluster's metadata has."""
     for entry, name in directory.partitions():
-        line = topic_id_line(
-            os.path.join(entry.path, PARTITION_METADATA), topic_ids.get(name.topic, "ID")
-        )
-        path = os.path.join(entry.path, PARTITION_METADATA)
-        try:
-            text = read_bytes(path).decode(errors="replace")
-        except FileNotFoundError:
-            continue
-        except CorruptDataError as error:
-            yield Reason(path, error.detail, line, directory.path, False)
-            continue
-        found = _topic_id_refusal(text)
-        if found is not None:
-            detail, ends = found
-            yield Reason(path, detail, line, directory.path, ends)
+        found = directory.topic_ids[entry.path]
+        if found.refusal is not None:
+            path = os.path.join(entry.path, PARTITION_METADATA)
+            line = topic_id_line(path, topic_ids.get(name.topic, "ID"))
+            yield Reason(path, found.refusal, line, directory.path, found.ends_process)
 
 
-def _topic_id_refusal(text: str) -> tuple[str, bool] | None:
-    """Return why a broker refuses the text, and whether it ends then."""
-    lines = text.removesuffix("\n").split("\n") if text else []
-    if not lines:
-        return "it is empty, and a broker ends when it reads it", True
-    _, *others = lines[0].split() or [""]
-    if len(others) != 1 or not re.fullmatch(r"\+?[0-9]{1,10}", others[0]):
-        return f"a broker cannot read line 1: {lines[0][:80]!r}", False
-    if len(lines) < 2:
-        return "it has no topic_id, and a broker ends when it reads it", True
-    words = lines[1].split()
-    if len(words) != 2:
-        return f"a broker cannot read line 2: {lines[1][:80]!r}", False
-    if not _UUID.fullmatch(words[1]):
-        return f"a broker ends at line 2: {words[1][:80]!r} is not an id", True
-    if words[1].startswith(MIGRATING):
-        return "a broker refuses the id of zeros", False
-    return None
+def refused_metadata_id(directory: NodeDirectory) -> Iterator[Reason]:
+    """Yield the file partition.metadata of the cluster's metadata, if a broker ends at it."""
+    folder = os.path.join(directory.path, METADATA_DIR)
+    if not directory.has_metadata:
+        return
+    found = TopicIdFile.read(folder)
+    detail = found.refusal
+    if detail is None and found.topic_id not in (None, METADATA_TOPIC_ID):
+        detail = f"it has the id {found.topic_id}, and that of the metadata is {METADATA_TOPIC_ID}"
+    if detail is not None:
+        path = os.path.join(folder, PARTITION_METADATA)
+        yield Reason(path, detail, topic_id_line(path, METADATA_TOPIC_ID), directory.path)
 
 
 def topic_id_line(path: str, topic_id: str) -> str:

@@ -6,14 +6,17 @@ Rules: docs/format.md F962 and F963.
 from __future__ import annotations
 
 import os
+from base64 import urlsafe_b64decode
 from collections import Counter
 from collections.abc import Iterator
 from shlex import quote
 
 from kafkalog.coordination.metadata.image import MetadataImage
-from kafkalog.inspection.start.assigned_replicas import topic_id_of
 from kafkalog.inspection.start.node_directories import METADATA_DIR, NodeDirectory, NodeFiles
 from kafkalog.inspection.start.reasons import Reason
+
+# So many of the first ids.
+_RESERVED_IDS = 100
 
 
 def meta_reasons(node: NodeFiles, image: MetadataImage | None) -> Iterator[Reason]:
@@ -24,18 +27,27 @@ def meta_reasons(node: NodeFiles, image: MetadataImage | None) -> Iterator[Reaso
     seen: dict[str, str] = {}
     for each in node.directories:
         if each.meta_error is not None:
-            yield _reason(node, each, image, f"it cannot be read: {each.meta_error}", False)
+            # Without the directory of the metadata a broker ends before it uses any.
+            ends = each is node.metadata_directory
+            yield _reason(node, each, image, f"it cannot be read: {each.meta_error}", ends)
             continue
         if each.meta is None:
             yield _reason(node, each, image, _missing_words(each))
             continue
         yield from _field_reasons(node, each, image)
+        if each.directory_id is not None and _is_reserved(each.directory_id):
+            detail = f"its directory.id {each.directory_id} is one that Kafka keeps for itself"
+            yield _reason(node, each, image, detail)
         if each.directory_id is not None:
             other = seen.setdefault(each.directory_id, each.path)
             if other != each.path:
                 detail = f"it has the directory.id {each.directory_id} of {other} too"
                 yield _reason(node, each, image, detail)
     yield from _places_of_metadata(node)
+
+
+def _is_reserved(directory_id: str) -> bool:
+    return int.from_bytes(urlsafe_b64decode(f"{directory_id}=="), "big") < _RESERVED_IDS
 
 
 def _missing_words(directory: NodeDirectory) -> str:
@@ -120,7 +132,7 @@ def assigned_id(node: NodeFiles, each: NodeDirectory, image: MetadataImage | Non
         return each.directory_id
     found: Counter[str] = Counter()
     for entry, name in each.partitions():
-        row = image.tables["partition"].get((topic_id_of(entry.path), name.partition))
+        row = image.tables["partition"].get((each.topic_id(entry.path), name.partition))
         if row is not None and name.mark is None and node.node_id in row["replicas"]:
             found[row["directories"][row["replicas"].index(node.node_id)]] += 1
     if found:

@@ -6,26 +6,69 @@ Rules: docs/format.md F960 and F962.
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.side_files.properties import read_properties
+from kafkalog.format.side_files.partition_metadata import ENDING_FAULTS, MALFORMED, read_topic_id
+from kafkalog.format.side_files.properties import has_bad_escape, read_properties
+from kafkalog.messages.schema import ZERO_UUID
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import entries_left, is_directory, read_text, readable_entries
+from kafkalog.storage.files.files import (
+    entries_left,
+    is_directory,
+    read_bytes,
+    read_text,
+    readable_entries,
+)
 from kafkalog.storage.log_dir.log_dir import META_PROPERTIES
 from kafkalog.storage.log_dir.server_properties import ServerProperties
-from kafkalog.storage.names import CLUSTER_METADATA, PartitionName, partition_name
+from kafkalog.storage.names import CLUSTER_METADATA, PartitionName, broker_partition_name
+from kafkalog.storage.partition_log import PARTITION_METADATA
 
-_VERSIONS = ("0", "1")
+_NODE_ID, _BROKER_ID, _DIRECTORY_ID = "node.id", "broker.id", "directory.id"
+_NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
+_UUID = re.compile(r"[A-Za-z0-9_-]{22}(==)?")
 METADATA_DIR = f"{CLUSTER_METADATA}-0"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicIdFile:
+    """A file partition.metadata as a broker reads it: the topic's id, or why it refuses the file,
+    and whether it ends then; all None where there is no file."""
+
+    topic_id: str | None = None
+    refusal: str | None = None
+    ends_process: bool = False
+
+    @classmethod
+    def read(cls, folder: str) -> TopicIdFile:
+        """Return the file in a partition's directory."""
+        try:
+            found = read_topic_id(read_bytes(os.path.join(folder, PARTITION_METADATA)).decode())
+            is_zero = found == ZERO_UUID
+            return cls(None, "a broker refuses the id of zeros") if is_zero else cls(found)
+        except FileNotFoundError:
+            return cls()
+        except UnicodeDecodeError as error:
+            return cls(None, f"{MALFORMED}: position {error.start} is not UTF-8")
+        except CorruptDataError as error:
+            ends = error.fault in ENDING_FAULTS
+            verb = "ends at it" if ends else "cannot read it"
+            return cls(None, f"a broker {verb}: {error.detail}", ends)
+
+    @property
+    def is_missing(self) -> bool:
+        return self.topic_id is None and self.refusal is None
 
 
 @dataclass(frozen=True, slots=True)
 class NodeDirectory:
     """A log directory: `meta` is what meta.properties says, None without the file, `meta_error`
-    why it cannot be read; `folders` and `files` are the entries in it."""
+    why it cannot be read; `folders` and `files` are the entries in it, `topic_ids` the files with
+    topics' ids by the paths of partitions' directories."""
 
     path: str
     is_there: bool = True
@@ -33,6 +76,7 @@ class NodeDirectory:
     meta_error: str | None = None
     folders: Sequence[Entry] = ()
     files: Sequence[Entry] = ()
+    topic_ids: Mapping[str, TopicIdFile] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str) -> NodeDirectory:
@@ -42,14 +86,16 @@ class NodeDirectory:
         meta, error = None, None
         try:
             text = read_text(os.path.join(path, META_PROPERTIES))
-            meta = None if text is None else read_properties(text).values
-            error = None if meta is None else _refusal(meta)
+            meta = None if text is None else read_properties(text, is_exact=True).values
+            error = None if meta is None or text is None else _refusal(meta, text)
         except CorruptDataError as unreadable:
             error = unreadable.detail
         entries = entries_left(path, readable_entries)
         folders = [each for each in entries if each.is_directory]
         files = [each for each in entries if not each.is_directory]
-        return cls(path, True, meta, error, folders, files)
+        found = cls(path, True, meta, error, folders, files)
+        ids = {entry.path: TopicIdFile.read(entry.path) for entry, _ in found.partitions()}
+        return replace(found, topic_ids=ids)
 
     @property
     def meta_path(self) -> str:
@@ -57,8 +103,9 @@ class NodeDirectory:
 
     @property
     def directory_id(self) -> str | None:
-        """The id in meta.properties of version 1; older ones have none that counts."""
-        return self.meta.get("directory.id") if self.meta and self.is_of_kraft else None
+        """The id in meta.properties, as Kafka prints it."""
+        text = (self.meta or {}).get(_DIRECTORY_ID, "")
+        return text[:22] if _UUID.fullmatch(text) else None
 
     @property
     def is_of_kraft(self) -> bool:
@@ -72,30 +119,48 @@ class NodeDirectory:
     @property
     def node_id(self) -> int | None:
         """The node's id by meta.properties, which has another name in each version."""
-        text = (self.meta or {}).get("node.id" if self.is_of_kraft else "broker.id", "")
-        return int(text) if text.strip().isdecimal() and len(text) < 10 else None
+        text = (self.meta or {}).get(_NODE_ID if self.is_of_kraft else _BROKER_ID, "")
+        return int(text) if _is_int(text) else None
+
+    def topic_id(self, folder: str) -> str | None:
+        """Return the topic's id in a partition's directory; None without one that can be read."""
+        return self.topic_ids.get(folder, TopicIdFile()).topic_id
 
     @property
     def cluster_id(self) -> str | None:
         return (self.meta or {}).get("cluster.id")
 
     def partitions(self) -> Iterator[tuple[Entry, PartitionName]]:
-        """Yield the directories that are named like partitions, marked ones too."""
+        """Yield the directories that a broker takes for partitions, marked ones too."""
         for entry in self.folders:
-            name = partition_name(entry.name)
+            name = broker_partition_name(entry.name)
             if name is not None and name.topic != CLUSTER_METADATA:
                 yield entry, name
 
 
-def _refusal(meta: Mapping[str, str]) -> str | None:
+def _refusal(meta: Mapping[str, str], text: str) -> str | None:
     """Return why a broker cannot read the fields of meta.properties, None if it can."""
-    version = meta.get("version", "0").strip()
-    if version not in _VERSIONS:
+    if has_bad_escape(text):
+        return "it has a \\u without four hexadecimal digits"
+    version = meta.get("version", "0")
+    if not _is_int(version) or int(version) not in (0, 1):
         return f"version {version[:80]!r}, and a broker reads versions 0 and 1"
-    if version == "1":
-        missing = [name for name in ("node.id", "cluster.id") if name not in meta]
-        return f"it has no {missing[0]}" if missing else None
+    is_first = int(version) == 0
+    missing = [] if is_first else [name for name in (_NODE_ID, "cluster.id") if name not in meta]
+    if missing:
+        return f"it has no {missing[0]}"
+    node_id = meta.get(_BROKER_ID if is_first else _NODE_ID, "0")
+    if not _is_int(node_id):
+        return f"the node's id is {node_id[:80]!r}, which is no number"
+    directory_id = meta.get(_DIRECTORY_ID)
+    if directory_id is not None and not _UUID.fullmatch(directory_id):
+        return f"the directory.id is {directory_id[:80]!r}, which is no id"
     return None
+
+
+def _is_int(text: str) -> bool:
+    """Return whether Java parses a text as a number of 32 bits: it takes no spaces."""
+    return _NUMBER.fullmatch(text) is not None and -(2**31) <= int(text) < 2**31
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Whether a node starts, which of its directories it uses, and what becomes of its partitions.
 
-Rules: docs/format.md F960 to F973.
+Rules: docs/format.md F960 to F973 and F1180 to F1184.
 """
 
 from __future__ import annotations
@@ -8,28 +8,31 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.inspection.metadata.metadata_start import bootstrap_damage
 from kafkalog.inspection.start.assigned_replicas import Assignments, ReplicaFate
 from kafkalog.inspection.start.directory_files import (
+    ignored_checkpoints,
     refused_checkpoints,
+    refused_metadata_id,
     refused_topic_ids,
     topic_id_line,
 )
 from kafkalog.inspection.start.directory_names import files_in_the_way, refused_directories
 from kafkalog.inspection.start.meta_properties import assigned_id, meta_reasons, written_meta
 from kafkalog.inspection.start.node_directories import NodeDirectory, NodeFiles
+from kafkalog.inspection.start.partition_fates import AbsentPartition, LoadedReplicas
 from kafkalog.inspection.start.permissions import BrokerUser, most_frequent_owner, refused_files
 from kafkalog.inspection.start.reasons import Reason, move_away
-from kafkalog.storage.names import CLUSTER_METADATA, PartitionName, partition_name
+from kafkalog.storage.names import CLUSTER_METADATA, broker_partition_name
 from kafkalog.storage.partition_log import PARTITION_METADATA
 from kafkalog.words import counted, first_names
 
 _MOST_NAMES = 3
-_FUTURE = "future"
 Row = Mapping[str, Any]
 
 
@@ -51,18 +54,6 @@ class DirectoryStart:
         return [entry.path for entry, name in self.directory.partitions() if name.mark == "delete"]
 
 
-@dataclass(frozen=True, slots=True)
-class AbsentPartition:
-    """A partition that the metadata has in a log directory, and that has no directory there: it
-    begins empty, unless one marked `-future` takes the place."""
-
-    topic: str
-    partition: int
-    log_dir: str
-    fate: ReplicaFate
-    future: str | None
-
-
 @dataclass(slots=True)
 class NodeStart:
     """A node at its start: `reasons` are all of why it does not start, `fates` what becomes of
@@ -77,7 +68,7 @@ class NodeStart:
     fates: Mapping[str, ReplicaFate] = field(default_factory=dict)
     absent: Sequence[AbsentPartition] = ()
     assumed: Sequence[str] = ()
-    notices: Sequence[Reason] = ()
+    notices: list[Reason] = field(default_factory=list)
 
     @property
     def broker_starts(self) -> bool:
@@ -95,8 +86,10 @@ def judged_node(
     was found; `rows` are those of view `recovery_plan` of the node's partitions, and `more` other
     reasons."""
     assumed = [*node.assumed]
+    found: list[Reason] = []
     if image is None and _begins_without_metadata(node):
         image = MetadataImage()
+        found += _bootstrap_reasons(node)
     elif image is None and node.is_of_kraft:
         assumed.append(
             f"{CLUSTER_METADATA} is in a directory that was not given, or on other controllers; "
@@ -104,13 +97,21 @@ def judged_node(
         )
     paths = [each.path for each in node.directories if each.is_there]
     user = user or most_frequent_owner(paths)
-    found = [*meta_reasons(node, image), *more, *_plugin_reasons(node)]
+    found += [*meta_reasons(node, image), *more, *_plugin_reasons(node)]
     for each in node.directories:
+        if each.meta_error is not None:
+            # A broker does not look into it.
+            continue
         found += [*refused_directories(each), *refused_checkpoints(each)]
+        found += refused_metadata_id(each) if node.is_of_kraft else ()
         found += files_in_the_way(each, image, node.node_id)
         found += refused_topic_ids(each, _topic_ids(image)) if node.is_of_kraft else ()
         found += refused_files(each, user) if user is not None else ()
-    found += [*_plan_reasons(rows, found), *_doubles(node, rows, image)]
+    assignments = None
+    if image is not None and node.node_id is not None and node.is_of_kraft:
+        assignments = Assignments.of(image, node.node_id, ())
+    loaded = LoadedReplicas.of(node, assignments)
+    found += [*_plan_reasons(rows, found), *loaded.doubles(rows)]
     main = node.metadata_directory if node.is_of_kraft else None
     directories = [
         DirectoryStart(each, each is main, [it for it in found if it.directory == each.path])
@@ -119,10 +120,28 @@ def judged_node(
     reasons = [each for each in found if each.ends_process]
     reasons += _without_directories(directories, main)
     start = NodeStart(node, directories, reasons, image, assumed=assumed)
-    if image is not None and node.node_id is not None and node.is_of_kraft:
-        _add_fates(start, image, node.node_id)
-        start.notices = [*_other_ids(start, image), *_set_aside(start, image)]
+    if assignments is not None:
+        loaded = replace(loaded, assignments=replace(assignments, online=_online_ids(directories)))
+    offline = [each.directory.path for each in directories if not each.is_online]
+    start.notices += [
+        reason
+        for each in node.directories
+        if each.meta_error is None
+        for reason in ignored_checkpoints(each)
+    ]
+    start.fates, start.absent = loaded.fates(offline), [*loaded.absent()]
+    if image is not None:
+        start.notices += _other_ids(start, image)
+    start.notices += _set_aside(start, image or MetadataImage(), is_known=image is not None)
     return start
+
+
+def _online_ids(directories: Sequence[DirectoryStart]) -> list[str]:
+    return [
+        each.directory.directory_id
+        for each in directories
+        if each.is_online and each.directory.directory_id is not None
+    ]
 
 
 def _topic_ids(image: MetadataImage | None) -> dict[str, str]:
@@ -140,6 +159,16 @@ def _begins_without_metadata(node: NodeFiles) -> bool:
     is_controller = "controller" in server.roles
     others = server.voters - {node.node_id}
     return is_controller and not others and server.bootstrap_controllers <= 1
+
+
+def _bootstrap_reasons(node: NodeFiles) -> Iterator[Reason]:
+    """Yield damage in the file from which a controller without metadata begins."""
+    main = node.metadata_directory
+    damage = None if main is None else bootstrap_damage(main.path)
+    if damage is not None and main is not None:
+        path = damage.path or main.path
+        detail = f"a broker ends at it: position {damage.position}: {damage.detail}"
+        yield Reason(path, detail, move_away(path, main.path), main.path)
 
 
 def _plugin_reasons(node: NodeFiles) -> Iterator[Reason]:
@@ -165,46 +194,15 @@ def _plan_reasons(rows: Iterable[Row], known: Sequence[Reason]) -> Iterator[Reas
         if any(path == folder or path.startswith(f"{folder}/") for path in unusable):
             continue
         line = _mending_line(row, folder, log_dir)
-        yield Reason(folder, row["start_error"], line, log_dir, bool(row["ends_process"]))
+        # What is in the way of the metadata ends the process before a directory can go offline.
+        ends = bool(row["ends_process"]) or row["topic"] == CLUSTER_METADATA
+        yield Reason(folder, row["start_error"], line, log_dir, ends)
 
 
 def _mending_line(row: Row, folder: str, log_dir: str) -> str:
     if row["topic"] == CLUSTER_METADATA:
         return "kafkalog quorum rebuild --help, or copy the directory of another controller"
     return f"kafkalog salvage {log_dir} --to DIR, or {move_away(folder, log_dir)}"
-
-
-def _doubles(node: NodeFiles, rows: Sequence[Row], image: MetadataImage | None) -> Iterator[Reason]:
-    """Yield the partitions that are in two directories, or that two directories are to become. The
-    replica to move away is the one that ends earlier; of the same end the one that is not
-    assigned."""
-    places: defaultdict[PartitionName, list[tuple[NodeDirectory, str]]] = defaultdict(list)
-    for each in node.directories:
-        for entry, name in each.partitions():
-            if name.mark in (None, _FUTURE):
-                places[name].append((each, entry.path))
-    ends = {row["directory"]: row["log_end_offset"] or 0 for row in rows}
-    for name, found in places.items():
-        if len(found) < 2:
-            continue
-        assigned = _assigned(node, image, name)
-        found.sort(key=lambda it: (ends.get(it[1], 0), it[0].directory_id == assigned))
-        *others, (_, kept) = found
-        for directory, path in others:
-            detail = f"{kept} is of the same partition, and a broker ends at the second one"
-            if name.mark is None:
-                detail += (
-                    f": this one ends at offset {ends.get(path, 0):,}, the other at "
-                    f"{ends.get(kept, 0):,}; kafkalog replicas {os.path.dirname(kept)} "
-                    f"{directory.path} shows whether their records differ"
-                )
-            yield Reason(path, detail, move_away(path, directory.path), directory.path)
-
-
-def _assigned(node: NodeFiles, image: MetadataImage | None, name: PartitionName) -> str | None:
-    if image is None or node.node_id is None:
-        return None
-    return Assignments.of(image, node.node_id, ()).place(name.topic, name.partition)
 
 
 def _without_directories(
@@ -220,60 +218,6 @@ def _without_directories(
         elif len(offline) == len(directories):
             detail = f"{each.directory.path} goes offline, as all log directories: {first.reason}"
             yield Reason(first.file, detail, first.what_to_do, first.directory)
-
-
-def _add_fates(start: NodeStart, image: MetadataImage, node_id: int) -> None:
-    online = [
-        each.directory.directory_id
-        for each in start.directories
-        if each.is_online and each.directory.directory_id is not None
-    ]
-    assignments = Assignments.of(image, node_id, online)
-    fates: dict[str, ReplicaFate] = {}
-    present = set()
-    refused = {
-        os.path.dirname(reason.file)
-        for each in start.directories
-        for reason in each.reasons
-        if os.path.basename(reason.file) == PARTITION_METADATA
-    }
-    futures = {
-        (name.topic, name.partition): entry.path
-        for each in start.files.directories
-        for entry, name in each.partitions()
-        if name.mark == _FUTURE
-    }
-    for each in start.directories:
-        for entry, name in each.directory.partitions():
-            if name.mark is not None:
-                continue
-            present.add((name.topic, name.partition))
-            if not each.is_online:
-                fates[entry.path] = assignments.offline_fate(name)
-                continue
-            if entry.path in refused:
-                continue
-            fate = assignments.fate(entry.path, name)
-            coming = futures.get((name.topic, name.partition))
-            if coming is not None and not fate.is_set_aside:
-                fate = ReplicaFate(True, f"the copy in {coming} takes its place", fate.has_leader)
-            fates[entry.path] = fate
-    start.fates = fates
-    by_id = {
-        assigned_id(start.files, each, image): each.path
-        for each in start.files.directories
-        if each.is_there
-    }
-    start.absent = [
-        AbsentPartition(topic, number, path, fate, _in(path, futures.get((topic, number))))
-        for topic, number, fate in assignments.absent(present)
-        if (path := by_id.get(assignments.place(topic, number))) is not None
-    ]
-
-
-def _in(log_dir: str, path: str | None) -> str | None:
-    """Return a path if it is in a log directory."""
-    return path if path is not None and os.path.dirname(path) == log_dir else None
 
 
 def _other_ids(start: NodeStart, image: MetadataImage) -> Iterator[Reason]:
@@ -297,26 +241,34 @@ def _other_ids(start: NodeStart, image: MetadataImage) -> Iterator[Reason]:
         yield Reason(directory.meta_path, detail, line, directory.path, False)
 
 
-def _set_aside(start: NodeStart, image: MetadataImage) -> Iterator[Reason]:
-    """Yield the partitions that are set aside, those with the same reason together."""
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for path, fate in start.fates.items():
+def _set_aside(start: NodeStart, image: MetadataImage, *, is_known: bool) -> Iterator[Reason]:
+    """Yield the partitions that are set aside, those with the same reason together. Without the
+    metadata (`is_known`) the ids of topics are not known."""
+    groups: defaultdict[tuple[str, str | None], list[str]] = defaultdict(list)
+    absent = {
+        os.path.join(each.log_dir, f"{each.topic}-{each.partition}"): each.fate
+        for each in start.absent
+    }
+    for path, fate in (*start.fates.items(), *absent.items()):
         if fate.is_set_aside and fate.reason is not None:
-            groups[fate.reason].append(path)
-    for reason, paths in groups.items():
+            groups[fate.reason, fate.what_to_do].append(path)
+    for (reason, own_line), paths in groups.items():
         first = paths[0]
         verb = "is" if len(paths) == 1 else "are"
         detail = f"{first_names(paths, _MOST_NAMES)} {verb} set aside: {reason}"
-        yield Reason(first, detail, _line_for(first, reason, start, image), "", False)
+        line = own_line or _line_for(first, reason, start, image, is_known)
+        yield Reason(first, detail, line, "", False)
 
 
-def _line_for(path: str, reason: str, start: NodeStart, image: MetadataImage) -> str:
+def _line_for(
+    path: str, reason: str, start: NodeStart, image: MetadataImage, is_known: bool
+) -> str:
     """Return the line that keeps a partition from being set aside."""
-    name = partition_name(os.path.basename(path))
+    name = broker_partition_name(os.path.basename(path))
     topic_id = _topic_ids(image).get(name.topic) if name is not None else None
     if PARTITION_METADATA in reason and topic_id is not None:
         return topic_id_line(os.path.join(path, PARTITION_METADATA), topic_id)
-    if not image.tables["topic"]:
+    if is_known and not image.tables["topic"]:
         node = start.files.metadata_directory
         place = os.path.join(node.path if node is not None else "", f"{CLUSTER_METADATA}-0")
         return (

@@ -32,9 +32,13 @@ from kafkalog.inspection.metadata.metadata_log import MetadataEntry, MetadataLog
 from kafkalog.inspection.metadata.seen_records import seen_records
 from kafkalog.inspection.start.node_directories import METADATA_DIR, NodeFiles
 from kafkalog.inspection.start.reasons import Reason
-from kafkalog.storage.log_dir.metadata_snapshots import newest_metadata_snapshot
+from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot, newest_metadata_snapshot
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
+
+# Kafka's quorum goes by no such record, and passes over it.
+_HARMLESS = ("FeatureLevelRecord",)
+_ELSEWHERE = "copy the directory of another controller, or see kafkalog quorum rebuild --help"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ def release_start(
         for each in refusals(image, release, seen)
         if each.effect is Effect.ENDS
     ]
+    found += _replay_reasons(image, seen, place)
     levels = {row["feature"]: row["level"] for row in image.rows("feature")}
     level = levels.get(METADATA_VERSION)
     made_by = None if level is None else release_of(level)
@@ -81,6 +86,20 @@ def release_start(
         None if level is None else _least(levels, seen),
         None if made_by is None else not is_at_least(release, made_by),
     )
+
+
+def _replay_reasons(image: MetadataImage, seen: SeenRecords, place: str) -> Iterator[Reason]:
+    """Yield the first record that no release can read, and the first that contradicts those before
+    it: a broker ends when it replays it."""
+    if seen.unreadable is not None:
+        offset, detail = seen.unreadable
+        where = "in the newest snapshot" if offset is None else f"at offset {offset}"
+        yield Reason(place, f"the record {where} cannot be read: {detail}", _ELSEWHERE, place)
+    for each in image.contradictions:
+        if each.record_name not in _HARMLESS:
+            detail = f"{each.record_name} at offset {each.offset}: {each.detail}"
+            yield Reason(place, f"a broker ends at the record {detail}", _ELSEWHERE, place)
+            return
 
 
 def _of_properties(node: NodeFiles, release: str) -> Iterator[Reason]:
@@ -110,12 +129,19 @@ def _seen(node: NodeFiles, logs: Sequence[PartitionLog]) -> SeenRecords:
     first damage."""
     paths = {each.path for each in node.directories}
     own = [log for log in logs if log.topic == CLUSTER_METADATA and log.log_dir.path in paths]
-    return seen_records(entry for log in own for entry in _entries(log))
+    snapshots = {log.path: newest_metadata_snapshot(log) for log in own}
+    return seen_records(
+        (entry for log in own for entry in _log_entries(log, snapshots[log.path])),
+        (entry for each in snapshots.values() for entry in _snapshot_entries(each)),
+    )
 
 
-def _entries(log: PartitionLog) -> Iterator[MetadataEntry]:
-    newest = newest_metadata_snapshot(log)
+def _snapshot_entries(snapshot: MetadataSnapshot | None) -> Iterator[MetadataEntry]:
+    with suppress(CorruptDataError):
+        if snapshot is not None:
+            yield from snapshot_entries(snapshot.path)
+
+
+def _log_entries(log: PartitionLog, after: MetadataSnapshot | None) -> Iterator[MetadataEntry]:
     with suppress(CorruptDataError, LogDirError):
-        if newest is not None:
-            yield from snapshot_entries(newest.path)
-        yield from MetadataLog(log).entries(0 if newest is None else newest.end_offset)
+        yield from MetadataLog(log).entries(0 if after is None else after.end_offset)

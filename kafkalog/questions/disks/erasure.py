@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -21,10 +21,14 @@ from kafkalog.inspection.erasure.erased_files import (
     erased_file,
     erased_indexes,
     index_path,
+    refuse_changed,
 )
-from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file
+from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file, search_source
+from kafkalog.inspection.erasure.file_spans import FileSpans, first_difference
 from kafkalog.inspection.erasure.input_files import InputEntry, Part, input_files
-from kafkalog.storage.files.files import InputFile
+from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
+from kafkalog.inspection.erasure.registered_values import RegisteredValues, registry_in
+from kafkalog.storage.files.files import InputFile, read_text
 from kafkalog.storage.files.output_files import flush_directory, make_directories
 from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
 from kafkalog.storage.log_dir.running_broker import refuse_running
@@ -63,13 +67,15 @@ class ErasureRequest:
 @dataclass(frozen=True)
 class Erasure:
     """What was searched: a search for each log file, and the other files. `skipped` are log files
-    of topics that were not asked for."""
+    of topics that were not asked for; `traces` are files that are not searched as logs, with the
+    position where the plain bytes of an identifier first are."""
 
     request: ErasureRequest
     searches: Sequence[FileSearch]
     beside: Sequence[InputEntry]
     skipped: Sequence[InputEntry]
     left_out: Sequence[InputEntry]
+    traces: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def totals(self) -> ErasureTotals:
@@ -77,10 +83,29 @@ class Erasure:
         return ErasureTotals.of(self.searches)
 
     @property
+    def unknown(self) -> Sequence[InputEntry]:
+        """The files that are not searched, and that can have records."""
+        return [each for each in self.left_out if each.can_have_records]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything was searched that can have records."""
+        return self.totals.is_complete and not self.unknown
+
+    @property
     def entries(self) -> Iterator[InputEntry]:
         """The files that a new directory has."""
         yield from (each.entry for each in self.searches)
         yield from (*self.skipped, *self.beside)
+
+    def why_not(self, entry: InputEntry) -> str:
+        """Return why a file is not searched, and whether an identifier's bytes are in it."""
+        why = entry.why or "not a log: an index, a checkpoint or the like"
+        return f"{why}; {self.trace_words(entry)}" if entry.path in self.traces else why
+
+    def trace_words(self, entry: InputEntry) -> str:
+        """Return where an identifier's bytes are in a file that is not searched as a log."""
+        return f"the bytes of an identifier are at position {self.traces[entry.path]}"
 
     def topic_rows(self) -> list[Row]:
         """Return a row per topic."""
@@ -111,21 +136,28 @@ class Erasure:
 
     def words(self) -> str:
         """Return one line: what was found, and how much of the input that holds for."""
-        return self.totals.words()
+        if not self.unknown:
+            return self.totals.words()
+        return f"{self.totals.words()}; NOT SEARCHED: {counted(len(self.unknown), 'file')}"
 
     def notes(self) -> Iterator[str]:
         """Yield lines about what is not erased, or was not searched."""
         yield from (each.words() for each in self.tombstones())
+        if self.request.wanted.sealed and any(each.entry.is_internal for each in self.searches):
+            yield (
+                "not searched: internal topics for names, and other files for plain bytes: both "
+                "need --identifiers"
+            )
         for row in self.topic_rows():
-            if row["mentions"]:
-                yield _mention_words(row)
-            elif row["derived"] and row["matches"]:
-                yield f"{row['topic']}: {row['derived']}, what wrote it may write it again"
+            yield from _topic_notes(row)
         if self.skipped:
             topics = sorted({each.topic or "?" for each in self.skipped})
             yield f"not searched, as not asked for: {first_names(topics, _MOST_NAMED)}"
         for each in self.left_out:
-            yield f"not searched: {each.path}: {each.why}"
+            yield f"not searched: {each.path}: {self.why_not(each)}"
+        for each in self.beside:
+            if each.path in self.traces:
+                yield f"{each.path}: stays as it is, {self.trace_words(each)}"
         for search in self.searches:
             for place in search.unsearched:
                 yield (
@@ -151,6 +183,7 @@ class ErasureTotals:
     tombstones: int = 0
     mentions: int = 0
     undecoded: int = 0
+    elsewhere: int = 0
     unsearched_bytes: int = 0
     topics: set[str] = field(default_factory=set)
 
@@ -167,6 +200,7 @@ class ErasureTotals:
             totals.tombstones += int(each.hits.tombstones.sum())
             totals.mentions += each.mentions
             totals.undecoded += each.undecoded
+            totals.elsewhere += each.elsewhere
             totals.unsearched_bytes += each.size - each.searched_bytes
             if len(each.hits):
                 totals.topics.add(each.entry.topic or "?")
@@ -256,6 +290,7 @@ def search_files(
     """Search those of the files that are logs."""
     logs = [entry for entry in entries if entry.part is Part.LOG]
     chosen = [entry for entry in logs if request.has_topic(entry.topic)]
+    request = _with_decoders(request, entries)
 
     def searched(entry: InputEntry) -> Iterator[FileSearch]:
         yield search_file(entry, request.wanted)
@@ -273,7 +308,38 @@ def search_files(
         [entry for entry in entries if entry.part in (Part.INDEX, Part.BESIDE)],
         [entry for entry in logs if not request.has_topic(entry.topic)],
         [entry for entry in entries if entry.part is Part.LEFT_OUT],
+        _traces(request, entries, processes),
     )
+
+
+def _with_decoders(request: ErasureRequest, entries: Sequence[InputEntry]) -> ErasureRequest:
+    """Return a request that also decodes what the registry in the inputs knows, unless another one
+    is given. Rule: F1262."""
+    if request.wanted.decoders:
+        return request
+    registry = registry_in(entries)
+    if registry is None:
+        return request
+    decoders = (RegisteredValues(registry),)
+    return replace(request, wanted=replace(request.wanted, decoders=decoders))
+
+
+def _traces(
+    request: ErasureRequest, entries: Sequence[InputEntry], processes: int | None
+) -> dict[str, int]:
+    """Return where the plain bytes of identifiers are in files that are not searched as logs.
+    Indexes of segments have offsets, times and positions only. Rule: F1260."""
+    needles = plain_needles(request.wanted.identifiers)
+    others = [
+        each for each in entries if each.part in (Part.BESIDE, Part.LEFT_OUT) and each.is_file
+    ]
+
+    def searched(entry: InputEntry) -> Iterator[tuple[str, int | None]]:
+        yield entry.path, first_position(entry.path, needles)
+
+    count = processes_for(sum(entry.size for entry in others), processes)
+    found = in_order(searched, others, processes=count)
+    return {path: position for path, position in found if position is not None}
 
 
 def refuse_running_brokers(entries: Iterable[InputEntry]) -> None:
@@ -340,33 +406,42 @@ def _written(
 
 
 def _refuse_remains(search: FileSearch, written: WrittenFile, wanted: Wanted) -> None:
-    """Search what was written again: nothing may be left but what is held, and all else must be
-    there."""
-    entry = search.entry
-    place = InputEntry(
-        written.path, entry.place, entry.input_path, written.size, Part.LOG, entry.topic,
-        entry.partition, entry.base_offset, entry.next_base_offset, is_tiered=entry.is_tiered,
-    )  # fmt: skip
-    again = search_file(place, wanted)
+    """Read what was written: what was copied must be the same bytes, and a search of the batches
+    that were written again must find all records but those that are erased. Rule: F1264."""
+    entry, rewritten = search.entry, written.rewritten
+    with InputFile(entry.path) as old, InputFile(written.path) as new:
+        place = first_difference(old, new, written.copied())
+        before, after = (
+            search_source(entry, FileSpans(file, spans), wanted)
+            for file, spans in (
+                (old, [(each.old_start, each.old_end) for each in rewritten]),
+                (new, [(each.new_start, each.new_end) for each in rewritten]),
+            )
+        )
     erased = int(search.hits.erased.sum())
     is_right = (
-        not again.hits.erased.any()
-        and again.records == search.records - erased
-        and len(again.hits) == len(search.hits) - erased
-        and again.end_offset == search.end_offset
-        and len(again.unsearched) <= len(search.unsearched)
+        place is None
+        and not after.hits.erased.any()
+        and len(before.hits) == len(after.hits) + erased
+        and before.records == after.records + erased
+        and (before.end_offset == after.end_offset or search.end_offset != before.end_offset)
+        and not after.unsearched
     )
-    if not is_right:
-        raise KafkaLogError(
-            f"{written.path}: {again.records} records and {len(again.hits)} that are found, where "
-            f"{search.records - erased} and {len(search.hits) - erased} must be; nothing is written"
-        )
+    if is_right:
+        return
+    detail = (
+        f"{after.records} records and {len(after.hits)} that are found in the batches that were "
+        f"written again; {before.records - erased} and {len(before.hits) - erased} must be there"
+    )
+    if place is not None:
+        detail = f"what was copied differs from {entry.path} at position {place} or later"
+    raise KafkaLogError(f"{written.path}: {detail}; nothing is written")
 
 
 def _refuse_chunked(searches: Iterable[FileSearch]) -> None:
     for each in searches:
         manifest = tiered_manifest_path(each.entry.path)
-        if manifest is not None and each.hits.erased.any() and os.path.exists(manifest):
+        if manifest and each.hits.erased.any() and read_text(manifest) is not None:
             raise UnsupportedFormatError(
                 f"{each.entry.path} has {counted(int(each.hits.erased.sum()), 'record')} to erase, "
                 "and objects with a manifest of Aiven's plug-in are not written again: give the "
@@ -378,12 +453,8 @@ def _refuse_grown(entries: Iterable[InputEntry]) -> None:
     """Raise LogDirError for a file that has another size than when it was listed."""
     for entry in entries:
         if entry.part is Part.LOG:
-            with InputFile(entry.path) as file:
-                if file.size != entry.size:
-                    raise LogDirError(
-                        f"{entry.path} had {entry.size} bytes and has {file.size}: somebody writes "
-                        "to it; stop the broker, or give a copy of its directory"
-                    )
+            with InputFile(entry.path, as_stored=True) as file:
+                refuse_changed(entry, file)
 
 
 def _folders(entries: Iterable[InputEntry]) -> dict[str, str]:
@@ -422,9 +493,24 @@ def _topic_row(topic: str, searches: Sequence[FileSearch]) -> Row:
         "mentions": totals.mentions,
         "names": [*names],
         "undecoded": totals.undecoded,
+        "elsewhere": totals.elsewhere,
         "unsearched_bytes": totals.unsearched_bytes,
         "derived": derived_words(topic),
     }
+
+
+def _topic_notes(row: Row) -> Iterator[str]:
+    """Yield what is to be known of a topic beside its numbers."""
+    if row["mentions"]:
+        yield _mention_words(row)
+    elif row["derived"] and row["matches"]:
+        yield f"{row['topic']}: {row['derived']}, what wrote it may write it again"
+    if row["elsewhere"]:
+        yield (
+            f"{row['topic']}: {counted(row['elsewhere'], 'record')} with the bytes of a key in a "
+            "longer key or in the value stay; if they are the person's, give a line with "
+            '"text", "key-path" or "value-path"'
+        )
 
 
 def _mention_words(row: Row) -> str:

@@ -18,6 +18,7 @@ from kafkalog.inspection.erasure.erased_files import WrittenFile
 from kafkalog.inspection.erasure.file_search import FileSearch
 from kafkalog.inspection.erasure.identifiers import Identifier, kinds_counted
 from kafkalog.inspection.erasure.input_files import InputEntry, Part
+from kafkalog.inspection.erasure.sealed_identifiers import SealedIdentifiers, key_check
 from kafkalog.questions.disks.erasure import Erasure, Row
 from kafkalog.storage.files.files import InputFile
 from kafkalog.views.parallel import in_order, processes_for
@@ -29,6 +30,8 @@ LIMITS = (
     "It holds for the files and bytes that are listed as searched, and for no others.",
     "Copies that consumers, connectors and other clusters have made are not in it.",
     "The inputs were only read: they still have the records, until somebody deletes them.",
+    "Bytes that no program reads as part of a record, such as comments in compressed data, are "
+    "not searched.",
     "Snapshots of file systems and volumes, and worn blocks of SSDs, may hold deleted bytes.",
     "Sizes of tiered segments in __remote_log_metadata are those before.",
     "A batch keeps its offsets, its producer and the time of its first record; one without records "
@@ -94,7 +97,12 @@ def _identifiers(identifiers: Sequence[Identifier], key: bytes | None) -> dict[s
         {"kind": str(each.kind), "name": each.name, "hmac_sha256": each.hmac(key)}
         for each in sorted(identifiers)
     ]  # fmt: skip
-    return {"count": len(identifiers), "kinds": kinds_counted(identifiers), "hmacs": hmacs}
+    return {
+        "count": len(identifiers),
+        "kinds": kinds_counted(identifiers),
+        "hmacs": hmacs,
+        "key_check": None if key is None else key_check(key),
+    }
 
 
 def _signature(public_key: str | None) -> dict[str, str] | None:
@@ -107,9 +115,10 @@ def _totals(erasure: Erasure) -> dict[str, int]:
     totals = erasure.totals
     names = (
         *("files", "bytes", "records", "matches", "erased", "held", "tombstones", "mentions"),
-        *("undecoded", "unsearched_bytes"),
+        *("undecoded", "elsewhere", "unsearched_bytes"),
     )
-    return {name: getattr(totals, name) for name in names}
+    found = {name: getattr(totals, name) for name in names}
+    return {**found, "unsearched_files": len(erasure.unknown)}
 
 
 def _without_names(row: Row) -> dict[str, Any]:
@@ -134,6 +143,7 @@ def _log_file(search: FileSearch, written: WrittenFile, target: tuple[str, str])
         "batches_written_again": written.batches,
         "mentions": search.mentions,
         "undecoded": search.undecoded,
+        "elsewhere": search.elsewhere,
         "searched_bytes": search.searched_bytes,
         "not_searched": [
             {
@@ -161,12 +171,13 @@ def _other_file(written: WrittenFile, target: tuple[str, str]) -> dict[str, Any]
 
 def _not_searched(erasure: Erasure) -> Iterator[dict[str, Any]]:
     for each in erasure.left_out:
-        yield {"file": each.path, "bytes": each.size, "why": each.why, "is_in_output": False}
+        why = erasure.why_not(each)
+        yield {"file": each.path, "bytes": each.size, "why": why, "is_in_output": False}
     for each in erasure.skipped:
         why = "a topic that was not asked for"
         yield {"file": each.path, "bytes": each.size, "why": why, "is_in_output": True}
     for each in erasure.beside:
-        why = "not a log: an index, a checkpoint or the like"
+        why = erasure.why_not(each)
         yield {"file": each.path, "bytes": each.size, "why": why, "is_in_output": True}
 
 
@@ -174,18 +185,21 @@ def _not_searched(erasure: Erasure) -> Iterator[dict[str, Any]]:
 class Verification:
     """What comes of a proof and files: how many log files are as the proof has them, which are not,
     and which of its files are missing; `erasure` is the search of all for identifiers, None without
-    them."""
+    them; `unsearched_texts` are identifiers of which only the HMACs are known, and which are parts
+    of a record."""
 
     same: int = 0
     changed: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     erasure: Erasure | None = None
+    unsearched_texts: int = 0
 
     @property
     def has_findings(self) -> bool:
         """Whether a record was found, or the files are not those of the proof."""
-        found = self.erasure is not None and bool(self.erasure.totals.matches)
-        return found or bool(self.changed or self.missing)
+        erasure = self.erasure
+        found = erasure is not None and (erasure.totals.erased > 0 or not erasure.is_complete)
+        return found or bool(self.changed or self.missing or self.unsearched_texts)
 
     def words(self) -> str:
         """Return one line about it."""
@@ -198,6 +212,12 @@ class Verification:
             parts.append("no record was searched for, as no identifiers were given")
         else:
             parts.append(self.erasure.words())
+        if self.unsearched_texts:
+            texts = counted(self.unsearched_texts, "identifier")
+            parts.append(
+                f"NOT SEARCHED: {texts} of kind text, which an HMAC does not find inside a record; "
+                "give --identifiers"
+            )
         return "; ".join(parts)
 
 
@@ -239,10 +259,26 @@ def compared(
 def sha256_of(path: str) -> str:
     """Return the SHA-256 of a file."""
     digest = hashlib.sha256()
-    with InputFile(path) as file:
+    with InputFile(path, as_stored=True) as file:
         for position in range(0, file.size, _PIECE_BYTES):
             digest.update(file.read_around(position, _PIECE_BYTES))
     return digest.hexdigest()
+
+
+def sealed_identifiers(
+    option: str, found: Mapping[str, Any], name: str, key: bytes
+) -> SealedIdentifiers | None:
+    """Return what a proof has of the identifiers, or the legal holds, of this name; None if it has
+    no HMACs of them. Raises OptionError for another secret, with which nothing would be found."""
+    listed = found[name]
+    if not listed["hmacs"]:
+        return None
+    if listed.get("key_check") != key_check(key):
+        raise OptionError(option, "(not shown)", "the secret that the proof's HMACs are made with")
+    try:
+        return SealedIdentifiers.of(key, listed["hmacs"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise OptionError("--verify", name, f"HMACs that kafkalog has written ({error})") from error
 
 
 def refuse_other_identifiers(

@@ -92,7 +92,7 @@ class PartitionPlan:
     looked at records after the cut: what these superseded can be gone. The offsets from
     `tiered_from` up to `start` are in tiered storage alone, which was not given; those of `missing`
     are nowhere. Those from `deleted_from` up to `start` were deleted by a client, and are on the
-    disk still."""
+    disk still. `known_end` is the highest end that a checkpoint of high watermarks has."""
 
     topic: str
     partition: int
@@ -122,6 +122,7 @@ class PartitionPlan:
     tiered_from: int | None = None
     missing: list[tuple[int, int]] = field(default_factory=list)
     deleted_from: int | None = None
+    known_end: int = 0
 
     @property
     def name(self) -> str:

@@ -235,8 +235,11 @@ def decided_after(
     ids: Iterable[TransactionalId], plans: Sequence[PartitionPlan]
 ) -> dict[tuple[str, int], int]:
     """Return, by topic and partition, the offset of the first marker below its cut that ends a
-    transaction which was ongoing at the moment: the decision came after it."""
-    ongoing = {each.producer_id: each for each in ids if each.status == ONGOING}
+    transaction which was ongoing at the moment: the decision came after it. Where the cleaner can
+    have removed a later state from before the moment, the markers say what was decided by then."""
+    ongoing = {
+        each.producer_id: each for each in ids if each.status == ONGOING and not each.is_doubtful
+    }
     limits: dict[tuple[str, int], int] = {}
     for plan in plans:
         for marker in plan.markers:

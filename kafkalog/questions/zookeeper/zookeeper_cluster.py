@@ -39,10 +39,13 @@ class ZookeeperInput:
         """The values that column input_path can have."""
         return tuple(data_dir.path for data_dir in self.data_dirs)
 
-    def rows(self, view: ZookeeperView, *columns: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a view of all data directories. Raises as `read_data_dir` does."""
+    def rows(
+        self, view: ZookeeperView, *columns: str, at_ms: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a view of all data directories, now or at a past time. Raises as
+        `read_data_dir` does."""
         names = columns or tuple(arrow_schema(view.value).names)
-        options = ZookeeperOptions(self.paths, view, names, Mode(self.mode))
+        options = ZookeeperOptions(self.paths, view, names, Mode(self.mode), time_ms=at_ms)
         for data_dir in self.data_dirs:
             for batch in read_data_dir(data_dir, options, names):
                 yield from batch.to_pylist()
@@ -98,11 +101,11 @@ class ZookeeperCluster:
             cluster_id=next((each for each in known if each is not None), None)
         )
 
-    def rows(self, view: ZookeeperView) -> list[dict[str, Any]]:
-        """Return the cluster's rows of a view with column chroot."""
+    def rows(self, view: ZookeeperView, at_ms: int | None = None) -> list[dict[str, Any]]:
+        """Return the cluster's rows of a view with column chroot, now or at a past time."""
         return [
             {**row, "cluster_id": row["cluster_id"] or self.cluster.cluster_id}
-            for row in self._given.rows(view)
+            for row in self._given.rows(view, at_ms=at_ms)
             if row["input_path"] == self.cluster.input_path and row["chroot"] == self.cluster.chroot
         ]
 

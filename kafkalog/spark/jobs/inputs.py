@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from kafkalog.inspection.metadata.current_topics import find_logs
+from kafkalog.inspection.start.doubled_partitions import find_logs_once
 from kafkalog.lake.formats.found_tables import refuse_inside_table
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.session import is_on_this_machine
@@ -26,13 +27,19 @@ from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 _SMALL_BYTES = 2 * 2**30
 
 
-def announced_logs(job: JobSettings) -> tuple[list[str], list[PartitionLog]]:
+def announced_logs(
+    job: JobSettings, *, with_doubles: bool = False
+) -> tuple[list[str], list[PartitionLog]]:
     """Return the paths to read, globs resolved, and the logs under them; print their size to
-    stderr.
+    stderr. `with_doubles` allows a partition in two directories.
 
     Raises LogDirError for what cannot be read, and OptionError for an output in what is read.
     """
-    logs = find_logs(job.paths, strict=job.mode == Mode.FAILFAST.value)
+    is_strict = job.mode == Mode.FAILFAST.value
+    if is_strict or with_doubles:
+        logs = find_logs(job.paths, strict=is_strict, with_doubles=with_doubles)
+    else:
+        logs = find_logs_once(job.paths)
     inputs = [entry for path in job.paths for entry in input_entries(path)]
     files = [entry.path for entry in inputs if not entry.is_directory]
     _refuse_output(job.output_dir, [*directories_read(inputs, logs), *files])

@@ -116,6 +116,9 @@ def read_bytes(path: str, most_bytes: int) -> bytes:
             size = os.fstat(file.fileno()).st_size
             check_size(path, size, most_bytes)
             return file.read(size)
+    except IsADirectoryError as error:
+        detail = "a directory is in the place of the file"
+        raise CorruptDataError(Fault.UNREADABLE.label, detail, position=0, path=path) from error
     except OSError as error:
         reason = unreadable_reason(error)
         if reason is None:

@@ -18,6 +18,8 @@ from kafkalog.storage.partition_log import PartitionLog
 BOOTSTRAP = "bootstrap.checkpoint"
 _ENDINGS = (".checkpoint", ".checkpoint.part", ".checkpoint.deleted")
 _SNAPSHOT = re.compile(r"(?P<end_offset>[0-9]{20})-(?P<leader_epoch>[0-9]{10})\.checkpoint")
+# What brokers need of a name that ends so: the digits at its beginning.
+_DIGITS = re.compile(r"[0-9]{20}.[0-9]{10}")
 
 
 class MetadataSnapshot(NamedTuple):
@@ -56,7 +58,7 @@ def snapshot_files(log: PartitionLog) -> list[Entry]:
 
 def is_misnamed(file_name: str) -> bool:
     """Return whether a name ends as a snapshot's and cannot be one's. Rule: docs/format.md F921."""
-    return file_name != BOOTSTRAP and not _SNAPSHOT.match(file_name)
+    return file_name != BOOTSTRAP and not _DIGITS.match(file_name)
 
 
 def is_snapshot_file(file_name: str) -> bool:

@@ -99,13 +99,16 @@ def by_lineage(replicas: Sequence[ReplicaFacts]) -> list[int]:
 
 def epoch_divergence(replica: ReplicaFacts, best: ReplicaFacts) -> int | None:
     """Return the first offset that a replica has under another leader epoch than the best one; None
-    if there is none, or if epochs of either are not known."""
+    if there is none, or if epochs of either are not known. Up to the last epoch that both have they
+    are of one history, wherever its followers have seen an epoch begin (F1215)."""
     if not replica.epochs or not best.epochs:
         return None
+    of_best = {entry.epoch for entry in best.epochs}
+    shared = max((each.epoch for each in replica.epochs if each.epoch in of_best), default=NO_EPOCH)
     for span, epoch in _epoch_spans(replica):
         for best_span, best_epoch in _epoch_spans(best, is_open=True):
             low, high = max(span.start, best_span.start), min(span.end, best_span.end)
-            if low < high and epoch != best_epoch:
+            if low < high and epoch != best_epoch and max(epoch, best_epoch) > shared:
                 return low
     return None
 

@@ -58,9 +58,8 @@ class LoadedSegment:
         Raises BrokerStartError where the lengths in the file lead nowhere.
         """
         index = bisect_right(self.offset_entries, offset, key=lambda entry: entry.offset)
-        position = self.offset_entries[index - 1].position if index else 0
-        if position < 0:
-            raise BrokerStartError(f"{self.path}: its index has the position {position}")
+        # A broker takes a position below 0, of a damaged index, for 0.
+        position = max(self.offset_entries[index - 1].position if index else 0, 0)
         limit = self.size if end is None else end
         try:
             with self.opened() as file:

@@ -26,6 +26,7 @@ from kafkalog.views.options.parameter_types import (
     Pattern,
     Time,
     Topic,
+    TopicSetting,
 )
 from kafkalog.words import TIMES_ALLOWED
 
@@ -77,6 +78,18 @@ def paths_argument(function: Callable[..., Any]) -> Callable[..., Any]:
         required=True,
         type=GivenPath(),
         envvar=LOG_DIRS_VARIABLE,
+    )(function)
+
+
+def connect_topic_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --connect-topic, received as `connect_topics`."""
+    return click.option(
+        "--connect-topic",
+        "connect_topics",
+        metavar="TOPIC",
+        multiple=True,
+        help="A topic with the offsets of Kafka Connect's source connectors (offset.storage.topic) "
+        "under another name than connect-offsets; repeatable.",
     )(function)
 
 
@@ -293,6 +306,21 @@ def config_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "Data directories of ZooKeeper's servers, which hold the settings of topics"
     )
     return settings_options(ConfigSources, "configs", server, topics, zookeeper)(function)
+
+
+def set_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --set, received as `settings`: settings of topics that are tried."""
+    return click.option(
+        "--set",
+        "settings",
+        metavar="NAME=VALUE",
+        type=TopicSetting(),
+        multiple=True,
+        callback=lambda context, parameter, given: dict(given),
+        help="Plan with this setting of the topics instead of theirs, such as retention.ms=1d or "
+        "retention.bytes=10GiB; repeatable. Topics of brokers keep theirs unless --topic names "
+        "them.",
+    )(function)
 
 
 def audited_log_dir_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kafkalog.errors import OptionError
@@ -17,6 +17,7 @@ from kafkalog.storage.log_dir.topic_configs import (
     TopicConfigs,
     read_topic_configs,
 )
+from kafkalog.storage.names import BROKERS_TOPICS, CLUSTER_METADATA
 from kafkalog.views.options.option_values import OptionValues
 
 if TYPE_CHECKING:
@@ -44,6 +45,20 @@ class ConfigSources:
             options.path_list(ZOOKEEPER),
             options.text(CHROOT),
         )
+
+    def with_settings(
+        self, settings: Mapping[str, str], logs: Iterable[PartitionLog], named: Iterable[str] = ()
+    ) -> ConfigSources:
+        """Return them with settings of the named topics, which win; without a name of all topics
+        that these logs are of, but not of those of brokers. Raises as `given` does."""
+        if not settings:
+            return self
+        names = {log.topic for log in logs if log.topic is not None}
+        chosen = set(named) or names - {*BROKERS_TOPICS, CLUSTER_METADATA}
+        topics = {name: dict(own) for name, own in (self.given().topics or {}).items()}
+        for name in chosen:
+            topics[name] = {**topics.get(name, {}), **settings}
+        return replace(self, topic_config=json.dumps(topics))
 
     def options(self) -> dict[str, str]:
         """Return them as options of the source. Raises OptionError, as the source does, for a file
@@ -98,8 +113,9 @@ class ConfigSources:
 def _file_text(option: str, path: str | None) -> str | None:
     from kafkalog.storage.files.files import read_text
 
-    if path is None:
-        return None
+    # `with_settings` has a JSON object in the place of a file with one.
+    if path is None or path.startswith("{"):
+        return path
     if not os.path.isfile(path):
         raise OptionError(option, path, "a file on the machine of the driver")
     return read_text(path)

@@ -15,6 +15,10 @@ from kafkalog.words import DURATIONS_ALLOWED, given_duration_ms, given_time_ms, 
 _OFFSETS = re.compile(
     r"(?:(?P<place>[^=]*)=)?(?P<first>[0-9]{0,19})(?P<colon>:?)(?P<end>[0-9]{0,19})"
 )
+RETENTION_SETTINGS = (
+    *("retention.ms", "retention.bytes", "cleanup.policy"),
+    *("local.retention.ms", "local.retention.bytes"),
+)
 _UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 
 
@@ -159,6 +163,29 @@ def topic_partition(text: str) -> TopicPartition | None:
 
 def _warn(message: str) -> None:
     click.echo(printable_lines(message), err=True)
+
+
+class TopicSetting(click.ParamType[tuple[str, str]]):
+    """A setting of topics that limits what they keep, as its name and its value: of a time in
+    milliseconds, of a size in bytes."""
+
+    name = "setting"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        setting, is_given, text = value.partition("=")
+        if setting not in RETENTION_SETTINGS or not is_given:
+            allowed = ", ".join(RETENTION_SETTINGS)
+            self.fail(f"{value!r} is not NAME=VALUE with one of {allowed}", param, ctx)
+        is_number = re.fullmatch(r"-?[0-9]+", text.strip()) is not None
+        if setting.endswith(".ms") and not is_number:
+            text = str(Duration().convert(text, param, ctx))
+        elif setting.endswith(".bytes") and not is_number:
+            text = str(Size().convert(text, param, ctx))
+        return setting, text
 
 
 class Size(click.ParamType[int]):

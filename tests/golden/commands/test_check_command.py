@@ -38,7 +38,9 @@ def log_dirs(logs: Path) -> list[Path]:
 @pytest.mark.parametrize("name", ["kafka44", pytest.param("kafka39zk", marks=pytest.mark.deep)])
 def test_nothing_is_wrong_with_what_brokers_have_left(unpacked: Unpacked, name: str) -> None:
     code, out, err = run(*log_dirs(unpacked(f"{name}.logs")))
-    assert (code, err) == (0, "")
+    assert code == 0
+    # F1248: their producers chose such times.
+    assert all(line.startswith("wrong times: ") for line in err.splitlines())
     assert out.startswith("sound: checked ")
     assert out.endswith("; indexes sound\n")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kafkalog.command_line.groups.group_sources import known_from_ms
+from kafkalog.command_line.groups.group_notes import known_from_ms
 from kafkalog.command_line.main import kafkalog
 from kafkalog.report.contents import ReportMoment
 from kafkalog.report.group_sections import group_section
@@ -318,7 +318,7 @@ def test_what_damage_hides_is_not_a_record_to_read_and_is_reported(
 
 
 def test_behind_since_is_of_the_first_record_by_offset_not_by_time() -> None:
-    _, out, _ = run("--help")
+    _, out, _ = run("--help-all")
     assert "since the time of the first record, by offset" in " ".join(out.split())
 
 

@@ -72,3 +72,41 @@ def test_columns_are_checked_before_anything_is_read(log_dir: Path) -> None:
     code, _, error = run(log_dir / "nowhere", "--columns", "nope")
     assert code == ExitCode.WRONG_ARGUMENTS
     assert "nope" in error
+
+
+def test_a_setting_is_tried_and_those_that_are_missing_are_named(log_dir: Path) -> None:
+    # F162, F168: at 1004 ms, all limits of orders are given but one.
+    given = (log_dir, "--topic", "orders", "--set", "retention.ms=1ms")
+    _, out, _ = run(*given)
+    assert "orders (cleanup.policy, retention.bytes)" in out
+    policy = ("--set", "cleanup.policy=delete", "--set", "retention.bytes=-1")
+    assert [row["reason"] for row in rows(*given, *policy, "--by", "segment")] == [
+        *("time", "future_timestamp")
+    ]
+
+
+def test_what_is_set_wins_over_the_file_and_only_for_the_topics_that_are_meant(
+    log_dir: Path, configs: Path
+) -> None:
+    given = (log_dir, "--topic-config", configs, "--set", "retention.ms=1d")
+    found = {row["topic"]: row for row in rows(*given, "--by", "segment")}
+    assert found["orders"]["retention_ms"] == found["users"]["retention_ms"] == 86_400_000
+    found = {row["topic"]: row for row in rows(*given, "--by", "segment", "--topic", "orders")}
+    assert found["orders"]["retention_ms"] == 86_400_000
+
+
+def test_what_goes_within_a_day_and_a_week_is_summed_up(log_dir: Path, configs: Path) -> None:
+    # All records are of the first two seconds of 1970.
+    sizes = [path.stat().st_size for path in sorted((log_dir / "orders-0").glob("*.log"))]
+    for setting, day, week in (
+        *(("1ms", sum(sizes), sum(sizes)), ("2d", 0, sum(sizes)), ("30d", 0, 0)),
+    ):
+        given = (log_dir, "--topic-config", configs, "--set", f"retention.ms={setting}")
+        (orders,) = [row for row in rows(*given) if row["topic"] == "orders"]
+        assert (orders["bytes_within_day"], orders["bytes_within_week"]) == (day, week)
+
+
+@pytest.mark.parametrize("setting", ["retention.ms", "retention.ms=soon", "segment.bytes=1"])
+def test_a_setting_has_a_known_name_and_a_value(log_dir: Path, setting: str) -> None:
+    code, _, err = run(log_dir, "--set", setting)
+    assert (code, "--set" in err) == (ExitCode.WRONG_ARGUMENTS, True)

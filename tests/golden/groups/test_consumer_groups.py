@@ -14,20 +14,18 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from jobs.consumer_lag import main
-from kafkalog.analysis.cluster_metadata import metadata_in_force, metadata_topics, partition_leaders
-from kafkalog.analysis.lag.commits import commits_in_effect, with_commit_status
-from kafkalog.analysis.lag.groups import (
-    group_members,
-    groups,
-    latest_group_records,
-    member_partitions,
-)
 from kafkalog.command_line.main import kafkalog
-from kafkalog.spark.jobs.lag.lag_views import lag_views
+from kafkalog.coordination.groups.group_records import Group, assigned_partitions
+from kafkalog.inspection.lag.chosen_rows import ChosenNames
+from kafkalog.inspection.metadata.current_topics import find_logs
+from kafkalog.questions.lag import ConsumerLag, LagSettings
+from kafkalog.questions.lag_rows import CommitsRead
+from kafkalog.storage.log_dir.topic_directories import topic_directories
+from kafkalog.views.engine import LocalViews, rows_of_view
+from kafkalog.views.local_views import cluster_metadata
 from tests.support.golden.described_groups import (
     PrintedLag,
     admin_groups,
@@ -35,14 +33,14 @@ from tests.support.golden.described_groups import (
     printed_members,
     printed_states,
 )
-from tests.support.spark.kafka_logs import kafkalog_read
 
 pytestmark = pytest.mark.spark
 
 SETS = ("kafka44", "kafka39zk", "kafka010")
 WITH_TOOLS = ("kafka44", "kafka39zk")
 Unpacked = Callable[[str], Path]
-Described = Callable[[str], dict[str, dict[str, Any]]]
+Described = Callable[[str], dict[str, Group]]
+NOW_MS = 2_000_000_000_000
 
 
 # What `kafkalog groups --verbose` finds out without Spark.
@@ -54,20 +52,18 @@ PRINTED = {"next_timestamp_ms": "behind_since_ms", "commit_timestamp_ms": "commi
 
 
 def judged_by_command(*paths: str) -> dict[tuple[str, str, int], tuple[Any, ...]]:
-    """The same by the command, of all groups that have committed or have members. Share groups
-    commit nothing, and the job has no rows of them."""
+    """The same by the command, of all groups that have committed or have members, and share
+    groups."""
 
     def rows(option: str) -> Iterator[dict[str, Any]]:
         arguments = ["groups", *paths, option, "--format", "json", "--processes", "1"]
         return map(json.loads, CliRunner().invoke(kafkalog, arguments).stdout.splitlines())
 
-    sharing = {row["group"] for row in rows("--list") if row["type"] == "share"}
     return {
         (row["group"], row["topic"], row["partition"]): tuple(
             row[PRINTED.get(column, column)] for column in JUDGED
         )
         for row in rows("--verbose")
-        if row["group"] not in sharing
     }
 
 
@@ -75,23 +71,27 @@ def log_dirs(logs: Path) -> list[Path]:
     return sorted(path.parent for path in logs.rglob("meta.properties"))
 
 
-def views(spark: SparkSession, logs: Path, *names: str, **options: str) -> list[DataFrame]:
-    return [kafkalog_read(spark, *log_dirs(logs), view=name, **options) for name in names]
+def views_of(*paths: Path) -> LocalViews:
+    given = [str(path) for path in paths]
+    return LocalViews(given, find_logs(given, strict=False), 1)
+
+
+@cache
+def lag_of(logs: Path) -> tuple[ConsumerLag, CommitsRead]:
+    """The question about the groups of a set, and what reading their records shows."""
+    settings = LagSettings.at(NOW_MS, None)
+    lag = ConsumerLag(views_of(*log_dirs(logs)), settings, with_groups=True)
+    return lag, lag.rows.groups_alone()
 
 
 @pytest.fixture(scope="module")
-def described_groups(spark: SparkSession, unpacked: Unpacked) -> Described:
-    """The groups of a set by their ids, found once."""
+def described_groups(unpacked: Unpacked) -> Described:
+    """The groups of a set by their ids."""
 
-    @cache
-    def describe(name: str) -> dict[str, dict[str, Any]]:
-        names = ("group_metadata", "offset_commits")
-        # What the job consumer_lag reads; the next test reads everything.
-        metadata, commits = views(spark, unpacked(f"{name}.logs"), *names, latest="true")
-        latest = latest_group_records(metadata)
-        found = groups(latest, commits_in_effect(commits)).collect()
-        by_id = {row.group_id: row.asDict() for row in found}
-        assert len(by_id) == len(found)
+    def describe(name: str) -> dict[str, Group]:
+        _, read = lag_of(unpacked(f"{name}.logs"))
+        by_id = {group.key.group_id: group for group in read.groups}
+        assert len(by_id) == len(read.groups)
         return by_id
 
     return describe
@@ -105,8 +105,7 @@ def test_states_are_those_that_kafka_consumer_groups_printed(
     told = printed_states(unpacked(f"{name}.golden"))
     found = described_groups(name)
     assert {
-        group: (found[group]["assignor"], found[group]["state"], found[group]["members"])
-        for group in told
+        group: (found[group].assignor, found[group].state, found[group].members) for group in told
     } == {group: (facts.assignor, facts.state, facts.members) for group, facts in told.items()}
     assert len(told) > 9
 
@@ -118,28 +117,27 @@ def test_groups_that_are_not_dead_are_those_that_the_broker_knew(
     # F320, F321: deleted and expired ones are not among them.
     told = admin_groups(unpacked(f"{name}.golden"))
     found = described_groups(name)
-    known = {group: facts for group, facts in found.items() if facts["state"] != "Dead"}
+    known = {group: facts for group, facts in found.items() if facts.state != "Dead"}
     # Share groups are not listed by this call.
-    assert {group for group, facts in known.items() if facts["group_type"] != "share"} == set(told)
+    assert {group for group, facts in known.items() if facts.group_type != "share"} == set(told)
     for group, facts in told.items():
         text = facts["describe"]["text"].lower()
-        assert f"type={found[group]['group_type']}" in text
-        assert found[group]["state"] == facts["describe"]["state"]
+        assert f"type={found[group].group_type}" in text
+        assert found[group].state == facts["describe"]["state"]
         is_simple = "issimpleconsumergroup=true" in text
-        assert (found[group]["is_simple"], group) == (is_simple, group)
+        assert (found[group].is_simple, group) == (is_simple, group)
 
 
 @pytest.mark.parametrize("name", WITH_TOOLS)
 def test_members_are_those_that_kafka_consumer_groups_printed(
-    spark: SparkSession, unpacked: Unpacked, name: str
+    unpacked: Unpacked, name: str
 ) -> None:
     # F322
-    (metadata,) = views(spark, unpacked(f"{name}.logs"), "group_metadata")
     found: dict[str, list[tuple[Any, ...]]] = {}
-    for row in group_members(latest_group_records(metadata)).collect():
-        partitions = sum(len(each.partitions) for each in row.assigned)
-        who = (row.member_id, row.instance_id, row.client_host, row.client_id, partitions)
-        found.setdefault(row.group_id, []).append(who)
+    for each in lag_of(unpacked(f"{name}.logs"))[1].members:
+        partitions = sum(len(topic["partitions"]) for topic in each.assigned or ())
+        who = (each.member_id, each.instance_id, each.client_host, each.client_id, partitions)
+        found.setdefault(each.group.group_id, []).append(who)
     told = printed_members(unpacked(f"{name}.golden"))
     assert {group: sorted(members) for group, members in found.items()} == told
     assert len(told) >= 2
@@ -147,14 +145,15 @@ def test_members_are_those_that_kafka_consumer_groups_printed(
 
 @pytest.mark.parametrize("name", SETS)
 def test_each_partition_has_the_member_that_kafka_consumer_groups_printed(
-    spark: SparkSession, unpacked: Unpacked, name: str
+    unpacked: Unpacked, name: str
 ) -> None:
     # F322: topic ids in assignments are resolved by partition.metadata.
-    metadata, segments = views(spark, unpacked(f"{name}.logs"), "group_metadata", "segments")
-    members = group_members(latest_group_records(metadata))
+    lag, read = lag_of(unpacked(f"{name}.logs"))
     found = {
-        (row.group_id, row.topic, row.partition): (row.member_id, row.client_host, row.client_id)
-        for row in member_partitions(members, segments).collect()
+        (key.group_id, *partition): (member.member_id, member.client_host, member.client_id)
+        for (key, partition), member in assigned_partitions(
+            read.members, lag.facts.topic_names()
+        ).items()
     }
     told = {
         key: (lag.member_id, lag.host, lag.client_id)
@@ -166,11 +165,10 @@ def test_each_partition_has_the_member_that_kafka_consumer_groups_printed(
 
 
 def test_the_epochs_of_consumer_groups_are_those_printed(
-    spark: SparkSession, described_groups: Described, unpacked: Unpacked
+    described_groups: Described, unpacked: Unpacked
 ) -> None:
     # F321, F322: CURRENT-EPOCH and TARGET-EPOCH of each member.
     logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
-    (metadata,) = views(spark, logs, "group_metadata")
     lines = (golden / "tools" / "groups_members.txt").read_text().splitlines()
     printed = re.compile(r" (?P<member>\S{22}) .* (?P<epoch>\d+) +\S+:\S+ +(?P<target>\d+) +\S+ *")
     told = {
@@ -178,11 +176,11 @@ def test_the_epochs_of_consumer_groups_are_those_printed(
         for match in map(printed.search, lines)
         if match is not None
     }
-    targets = {group: facts["target_epoch"] for group, facts in described_groups("kafka44").items()}
+    targets = {group: facts.target_epoch for group, facts in described_groups("kafka44").items()}
     found = {
-        row.member_id: (row.member_epoch, targets[row.group_id])
-        for row in group_members(latest_group_records(metadata)).collect()
-        if row.group_type == "consumer"
+        each.member_id: (each.member_epoch, targets[each.group.group_id])
+        for each in lag_of(logs)[1].members
+        if each.group_type == "consumer"
     }
     assert found == told
     assert len(told) == 3
@@ -199,7 +197,9 @@ def test_every_line_is_the_row_of_job_consumer_lag(
     table = spark.read.parquet(str(tmp_path / "consumer_lag"))
     # By its input a row is replaced in the next run, also that of a member without a commit.
     assert {row.input_path for row in table.select("input_path").collect()} <= set(paths)
-    rows = table.where("committed_offset IS NOT NULL OR member_id IS NOT NULL").collect()
+    is_known = "committed_offset IS NOT NULL OR member_id IS NOT NULL"
+    # Another tool prints share groups: their rows are compared with the command's, below.
+    rows = table.where(f"({is_known}) AND group_type <> 'share'").collect()
     found = {
         (row.group_id, row.topic, row.partition): PrintedLag(
             row.committed_offset,
@@ -233,41 +233,23 @@ def test_every_line_is_the_row_of_job_consumer_lag(
 
 
 @pytest.mark.deep
-def test_commits_expire_when_the_broker_deleted_them(
-    spark: SparkSession, unpacked: Unpacked
-) -> None:
+def test_commits_expire_when_the_broker_deleted_them(unpacked: Unpacked) -> None:
     # F324, F325: offsets.retention.minutes was 1, and the broker looked round every few seconds. A
     # simple group and one that was left Empty; commits with a time of their own stayed.
-    metadata, commits, segments = views(
-        spark, unpacked("kafka44.logs"), "group_metadata", "offset_commits", "segments"
-    )
-    topics = segments.selectExpr(
-        "cluster_id",
-        "topic",
-        "topic_id",
-        "false AS is_deleted",
-        "CAST(null AS bigint) AS created_ms",
-    )
-    expiring = commits.where("group_id LIKE '%expiring%'").persist()
+    views = views_of(*log_dirs(unpacked("kafka44.logs")))
+    of_topic = {"subscribe": "__consumer_offsets"}
     deleted = {
-        (row.group_id, row.topic): row.record_timestamp_ms
-        for row in expiring.where("is_tombstone").collect()
+        (row["group_id"], row["topic"]): row["record_timestamp_ms"]
+        for row in rows_of_view(views, "offset_commits", options=of_topic)
+        if row["is_tombstone"] and "expiring" in row["group_id"]
     }
+    chosen = ChosenNames(group_pattern="expiring")
 
     def told(at_ms: int) -> dict[tuple[str, str], tuple[int, str]]:
-        latest = latest_group_records(metadata, at_ms)
-        in_effect = commits_in_effect(expiring, at_ms)
-        known = groups(latest, in_effect).withColumn("offsets_partition", F.lit(None).cast("int"))
-        rows = with_commit_status(
-            in_effect.withColumn("high_watermark", F.lit(None).cast("long")),
-            known,
-            group_members(latest),
-            topics,
-            at_ms=at_ms,
-            retention_ms=60_000,
-        )
+        settings = LagSettings.at(NOW_MS, at_ms, retention_ms=60_000, chosen=chosen)
         return {
-            (row.group_id, row.topic): (row.expires_ms, row.commit_status) for row in rows.collect()
+            (row["group_id"], row["topic"]): (row["expires_ms"], row["commit_status"])
+            for row in ConsumerLag(views, settings).rows.rows()
         }
 
     last_moment = min(deleted.values()) - 1
@@ -280,39 +262,43 @@ def test_commits_expire_when_the_broker_deleted_them(
         assert statuses == {
             key: "expired" if expires[key] <= moment else "current" for key in expires
         }
-    assert commits_in_effect(expiring, max(deleted.values())).count() == 0
+    assert not told(max(deleted.values()))
 
 
 def test_topics_are_those_the_admin_client_listed_and_one_on_its_way_out(
-    spark: SparkSession, unpacked: Unpacked
+    unpacked: Unpacked,
 ) -> None:
     # F327, T38: what a commit's topic id is compared with.
     logs = unpacked("kafka44.logs")
-    found = lag_views(spark, [str(logs / "log-dirs")], mode="PERMISSIVE").topics.collect()
+    views = views_of(logs / "log-dirs")
+    found = set(topic_directories(views.logs))
     listed = json.loads((unpacked("kafka44.golden") / "admin.json").read_text())["topics"]
     told = {(name, facts["topicId"]) for name, facts in listed.items()}
     deleted = "shop.to-be-deleted"
-    live = {(row.topic, row.topic_id) for row in found if not row.is_deleted}
+    live = {(each.topic, each.topic_id) for each in found if not each.is_deleted}
     assert live - told == {("__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ")}
     assert told - live == {each for each in told if each[0] == deleted}
-    (gone,) = (row for row in found if row.is_deleted)
-    commits = views(spark, logs, "offset_commits")[0].where(F.col("topic") == deleted)
-    ids = {row.topic_id for row in commits.where("NOT is_tombstone").collect()}
+    (gone,) = (each for each in found if each.is_deleted)
+    of_topic = {"subscribe": "__consumer_offsets"}
+    commits = rows_of_view(views, "offset_commits", options=of_topic)
+    ids = {
+        row["topic_id"] for row in commits if row["topic"] == deleted and not row["is_tombstone"]
+    }
     assert (gone.topic, {gone.topic_id}) == (deleted, ids)
 
 
 @pytest.mark.deep
 def test_metadata_without_its_beginning_goes_on_from_a_snapshot(
-    spark: SparkSession, unpacked: Unpacked, tmp_path: Path
+    unpacked: Unpacked, tmp_path: Path
 ) -> None:
     # F329: who leads which partition is what the whole log says; a topic that was deleted before is
     # not named any more.
-    def told(log_dir: Path) -> tuple[set[Row], set[Row]]:
-        metadata = lag_views(spark, [str(log_dir)], mode="PERMISSIVE").metadata
-        assert metadata is not None
-        in_force = metadata_in_force(metadata).persist()
-        live = metadata_topics(in_force).where("NOT is_deleted")
-        return set(live.collect()), set(partition_leaders(in_force).collect())
+    def told(log_dir: Path) -> tuple[set[Any], set[Any]]:
+        views = views_of(log_dir)
+        metadata = cluster_metadata(views.log_dirs, views.logs, None)
+        live = {key: name for key, name in metadata.names.items() if key not in metadata.deleted}
+        led = {(place, each) for place, each in metadata.leaders.items() if place[0] in live}
+        return set(live.items()), led
 
     whole = unpacked("kafka44.logs") / "log-dirs"
     shorter = tmp_path / "logs"

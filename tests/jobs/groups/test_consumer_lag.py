@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from jobs.consumer_lag import main
 from kafkalog.inspection.groups.commit_reach import CommitReach
 from kafkalog.inspection.lag.lag_table import LagTotals
+from kafkalog.questions.lag import lag_findings
 from kafkalog.spark.jobs.job import ExitCode
-from kafkalog.spark.jobs.lag.lag_words import lag_findings
 from tests.support.jobs.job_runs import table, written_schema
 from tests.support.logs.commit_logs import SampleCommit, write_commits, write_topic
 from tests.support.logs.log_dirs import LOG_STARTS, add_meta_properties, checkpoint_text
@@ -198,7 +198,7 @@ def test_without_the_offsets_topic_the_job_says_what_is_missing(
 ) -> None:
     assert run(log_dir / "orders-0", tmp_path) == ExitCode.UNREADABLE_INPUT
     said = capsys.readouterr().err
-    assert "no partition of __consumer_offsets there" in said
+    assert "there is no partition of __consumer_offsets" in said
     assert "give the log directories of all brokers" in said
 
 

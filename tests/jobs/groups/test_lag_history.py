@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.lag_history import main
-from kafkalog.analysis.lag.lag_history import newest_statuses
+from kafkalog.coordination.groups.group_statuses import group_statuses
 from kafkalog.report.contents import ReportMoment
 from kafkalog.report.reading.report_reading import ReportRequest, read_report
 from kafkalog.spark.jobs.job import ExitCode
@@ -89,16 +88,12 @@ def rows(spark: SparkSession, log_dir: Path, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.mark.deep
-def test_a_group_that_is_behind_says_since_when(spark: SparkSession, rows: list[Any]) -> None:
-    newest = newest_statuses(spark.createDataFrame(rows, written_schema("lag_history")))
-    told = {row.group_id: (row.behind_since, row.last_commit) for row in newest.collect()}
+def test_a_group_that_is_behind_says_since_when(rows: list[Any]) -> None:
+    newest = group_statuses(row.asDict() for row in rows if row.event == "end")
+    told = {each.group_id: (each.behind_since_ms, each.last_commit_ms) for each in newest}
     # The first record that the group has not read, and its last commit.
-    assert told["stopped"] == (moment_at(101), moment_at(100))
-    assert told["steady"] == (None, moment_at(LAST_S))
-
-
-def moment_at(second: int) -> datetime:
-    return datetime.fromtimestamp(at(second) / 1000, UTC).replace(tzinfo=None)
+    assert told["stopped"] == (at(101), at(100))
+    assert told["steady"] == (None, at(LAST_S))
 
 
 @pytest.mark.deep
@@ -305,7 +300,8 @@ def test_the_report_gives_groups_the_same_statuses_at_the_same_moment(
     # F942, F338: now, long after the copy, groups that stopped with it are errors in both.
     given = () if until_ms is None else ("--until-time", str(until_ms))
     main([str(log_dir), "--output-dir", str(tmp_path), "--format", "parquet", *given])
-    newest = newest_statuses(table(spark, tmp_path, "lag_history")).collect()
+    ends = table(spark, tmp_path, "lag_history").where("event = 'end'").collect()
+    newest = group_statuses(row.asDict() for row in ends)
     told = {row.group_id: (row.status, row.readable_records) for row in newest}
     logs = find_partitions([str(log_dir)])
     views = LocalViews([str(log_dir)], logs, 1)

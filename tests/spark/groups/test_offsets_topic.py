@@ -7,18 +7,16 @@ from typing import cast
 import pytest
 from py4j.java_gateway import JVMView
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-from kafkalog.analysis.cluster_metadata import metadata_in_force, metadata_topics, partition_leaders
-from kafkalog.analysis.lag.offsets_partitions import offsets_partition
 from kafkalog.coordination.groups.group_records import GroupKey
-from kafkalog.coordination.groups.offsets_partitions import offsets_partitions
-from kafkalog.spark.log_rows import commits_complete_from
+from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of, offsets_partitions
+from kafkalog.inspection.groups.complete_from import complete_from
+from kafkalog.questions.cluster_facts import cluster_facts
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.views.engine import LocalViews
 from tests.support.golden.described_groups import printed_states
 from tests.support.golden.fixture_sets import dumped_batches, unique_segments
-from tests.support.messages.group_records import frame
 from tests.support.spark.kafka_logs import kafkalog_read
 
 NAMES = ["", "g", "g-1", "größe", "漢字", "\U0001d11e", "a\U0001f600b" * 9, "polygenelubricants"]
@@ -29,9 +27,7 @@ def test_the_partition_is_that_of_javas_hash(spark: SparkSession) -> None:
     # F323, T41; Kafka takes the absolute value, and 0 for that of the least number.
     java = cast(JVMView, spark._jvm)
     expected = {name: abs(java.java.util.Objects.hashCode(name)) % 2**31 % 50 for name in NAMES}
-    names = spark.createDataFrame([(name,) for name in NAMES], "name string")
-    found = names.select("name", offsets_partition(F.col("name"), 50).alias("place")).collect()
-    assert {row.name: row.place for row in found} == expected
+    assert {name: offsets_partition_of(name, 50) for name in NAMES} == expected
 
 
 @pytest.mark.deep
@@ -59,11 +55,8 @@ def test_the_coordinator_is_the_leader_of_the_groups_partition(
 ) -> None:
     # F323: as kafka-consumer-groups --state printed it; the broker has stopped since.
     log_dir = unpacked("kafka44.logs") / "log-dirs"
-    messages = kafkalog_read(spark, log_dir, view="messages", subscribe="__cluster_metadata")
-    leaders = partition_leaders(metadata_in_force(messages)).where(
-        F.col("topic") == CONSUMER_OFFSETS
-    )
-    led = {row.partition: row.leader for row in leaders.collect()}
+    views = LocalViews([str(log_dir)], find_partitions([str(log_dir)]), 1)
+    led = {number: each for (_, number), each in cluster_facts(views, None).leaders.items()}
     commits = kafkalog_read(spark, log_dir, view="offset_commits")
     lies = commits.select("group_id", "internal_partition").distinct().collect()
     found = {row.group_id: led[row.internal_partition] for row in lies}
@@ -74,69 +67,8 @@ def test_the_coordinator_is_the_leader_of_the_groups_partition(
     assert len(led) == 7
 
 
-def metadata_record(
-    offset: int, name: str, value: str = "{}", **columns: object
-) -> dict[str, object]:
-    return {
-        "cluster_id": "c",
-        "input_path": "/logs",
-        "topic": "__cluster_metadata",
-        "offset": offset,
-        "timestamp_ms": 1000 * offset,
-        "record_name": name,
-        "value": value,
-        **columns,
-    }
-
-
 @pytest.mark.deep
-def test_topics_and_leaders_by_metadata(spark: SparkSession) -> None:
-    # F323, F195: what stands in an aborted transaction, or in one that has not ended, is nothing.
-    def topic(name: str, topic_id: str) -> tuple[str, str]:
-        return "TopicRecord", f'{{"name":"{name}","topicId":"{topic_id}"}}'
-
-    def leader(kind: str, number: int, broker: int) -> tuple[str, str]:
-        return kind, f'{{"topicId":"i","partitionId":{number},"leader":{broker}}}'
-
-    records = [
-        topic("t", "i"),
-        leader("PartitionRecord", 0, 1),
-        leader("PartitionChangeRecord", 0, 2),
-        ("PartitionChangeRecord", '{"topicId":"i","partitionId":0,"isr":[2]}'),
-        ("BeginTransactionRecord", "{}"),
-        leader("PartitionChangeRecord", 0, 3),
-        ("AbortTransactionRecord", "{}"),
-        ("BeginTransactionRecord", "{}"),
-        topic("u", "j"),
-        ("EndTransactionRecord", "{}"),
-        ("RemoveTopicRecord", '{"topicId":"j"}'),
-        leader("PartitionChangeRecord", 0, -1),
-        ("BeginTransactionRecord", "{}"),
-        topic("v", "k"),
-    ]
-    messages = frame(
-        spark, "messages", *(metadata_record(n, *record) for n, record in enumerate(records))
-    )
-
-    def topics(at_ms: int | None = None) -> list[tuple[str, str, bool]]:
-        found = metadata_topics(metadata_in_force(messages, at_ms)).orderBy("topic").collect()
-        return [(row.topic, row.topic_id, row.is_deleted) for row in found]
-
-    def led(at_ms: int | None = None) -> list[tuple[str, int, int]]:
-        found = partition_leaders(metadata_in_force(messages, at_ms)).collect()
-        return [(row.topic, row.partition, row.leader) for row in found]
-
-    assert topics() == [("t", "i", False), ("u", "j", True)]
-    assert led() == [("t", 0, 2)]
-    assert topics(9000) == [("t", "i", False), ("u", "j", False)]
-    assert topics(8000) == [("t", "i", False)]
-    assert led(1000) == [("t", 0, 1)]
-
-
-@pytest.mark.deep
-def test_how_far_back_the_commits_of_real_brokers_reach(
-    spark: SparkSession, unpacked: Unpacked
-) -> None:
+def test_how_far_back_the_commits_of_real_brokers_reach(unpacked: Unpacked) -> None:
     # F328: the broker cleaned two partitions up to its checkpoints; kafka-dump-log printed the
     # times of the batches before these.
     logs, golden = unpacked("kafka39zk.logs"), unpacked("kafka39zk.golden")
@@ -148,9 +80,8 @@ def test_how_far_back_the_commits_of_real_brokers_reach(
                 if int(printed["lastOffset"]) < checkpoints.get(segment.partition, 0):
                     times.setdefault(segment.partition, []).append(int(printed["CreateTime"]))
     log_dirs = sorted(str(path) for path in logs.glob("log-dirs/d*"))
-    found = commits_complete_from(spark, find_partitions(log_dirs)).collect()
-    assert {row.internal_partition: tuple(row)[3:5] for row in found} == {
+    logs_there = [log for log in find_partitions(log_dirs) if log.topic == CONSUMER_OFFSETS]
+    assert {log.partition: complete_from(log)[:2] for log in logs_there} == {
         number: (checkpoints.get(number, 0), max(times[number]) if number in times else None)
         for number in range(6)
     }
-    assert {row.broker_id for row in found} == {1}

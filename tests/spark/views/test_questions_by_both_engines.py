@@ -8,13 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.coordination.groups.commit_events import HistoryMoments
-from kafkalog.inspection.lag.chosen_rows import ChosenNames
-from kafkalog.inspection.lag.lag_table import LagQuestion
 from kafkalog.lake.state.state_plan import plan_state
 from kafkalog.questions.checks import checks
 from kafkalog.questions.compaction import CompactionRequest, compaction
 from kafkalog.questions.history_summary import HistorySummary, ReadSummary
-from kafkalog.questions.lag import LagRows, facts_of_logs
+from kafkalog.questions.lag import ConsumerLag, LagSettings
 from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
 from kafkalog.questions.recovery import RecoveryRequest, recovery
 from kafkalog.questions.retention import RetentionRequest, retention
@@ -95,13 +93,21 @@ def of_many_generations(views: Views) -> dict[str, Any]:
 
 
 def of_lag(views: Views) -> dict[str, Any]:
-    question = LagQuestion(NEXT_WEEK_MS, None, True, 7 * 86_400_000)
-    found = LagRows(views, facts_of_logs(views, None), question, ChosenNames(), show=5)
-    rows = in_order(found.rows())
+    settings = LagSettings.at(NEXT_WEEK_MS, None, read_committed=True)
+    lag = ConsumerLag(views, settings, show=5, with_groups=True)
+    rows = in_order(lag.rows.rows())
     assert rows
-    assert found.groups
-    reaches = sorted(found.reaches, key=str)
-    return {"rows": rows, "groups": found.groups, "totals": found.summary.totals, "reach": reaches}
+    assert lag.groups
+    alone = lag.rows.groups_alone()
+    assert {group.key: group for group in alone.groups} == lag.groups
+    return {
+        "rows": rows,
+        "groups": lag.groups,
+        "totals": lag.totals,
+        "reach": lag.reaches,
+        "words": lag.words(),
+        "most": lag.most_behind,
+    }
 
 
 def of_state(views: Views) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from datetime import datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.analysis.readable import DURATIONS_MS, readable
 from kafkalog.schemas import table_fields, table_names
+from kafkalog.spark.readable import DURATIONS_MS, readable
 from kafkalog.spark.tables import described, spark_schema
 
 

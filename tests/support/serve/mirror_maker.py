@@ -1,9 +1,10 @@
 """A running MirrorMaker 2 that copies from one cluster to another."""
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.support.broker.class_paths import class_path
 from tests.support.broker.java_tools import LOGGING, end
@@ -32,10 +33,18 @@ _SETTINGS = {
 
 
 @contextmanager
-def mirror_maker(folder: Path, source: str, target: str, topics: Sequence[str]) -> Iterator[Path]:
-    """The log of a MirrorMaker that copies these topics; its process has ended afterwards."""
+def mirror_maker(
+    folder: Path,
+    source: str,
+    target: str,
+    topics: Sequence[str],
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Path]:
+    """The log of a MirrorMaker that copies these topics; its process has ended afterwards. `more`
+    are further settings."""
     settings = {
         **_SETTINGS,
+        **more,
         f"{SOURCE}.bootstrap.servers": source,
         "live.bootstrap.servers": target,
         f"{SOURCE}->live.topics": ",".join(topics),

@@ -1,6 +1,7 @@
 """The command `kafkalog`: help at once, one line for an error, and exit codes as the jobs have."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,21 @@ def test_every_command_is_found_and_shows_examples(name: str) -> None:
     assert (result.exit_code, "Examples:" in result.output) == (ExitCode.DONE, True)
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_fits_a_terminal_and_names_all_options(name: str) -> None:
+    # Decision 73
+    runner = CliRunner()
+    short, whole = (
+        runner.invoke(kafkalog, [*name.split(), option], terminal_width=120).output
+        for option in ("--help", "--help-all")
+    )
+    assert len(short.splitlines()) <= 24
+    listed = {
+        each for line in whole.splitlines() for each in re.findall(r"^  (?:-\w, )?(--[\w-]+)", line)
+    }
+    assert listed and listed <= {*re.findall(r"--[\w-]+", short), "--help"}
+
+
 def test_the_version_is_that_of_the_package() -> None:
     assert CliRunner().invoke(kafkalog, ["--version"]).output == f"kafkalog {__version__}\n"
 
@@ -73,10 +89,10 @@ def test_a_command_that_is_none_is_a_wrong_argument() -> None:
 def test_an_error_is_one_line_and_an_exit_code(
     error: BaseException, code: int, said: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(context: object) -> None:
+    def fail(**arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr("kafkalog.command_line.commands.completion.completion.invoke", fail)
+    monkeypatch.setattr("kafkalog.command_line.commands.completion.completion.callback", fail)
     result = CliRunner().invoke(kafkalog, ["completion", "bash"])
     assert (result.exit_code, result.stdout) == (code, "")
     assert result.stderr == ("" if said is None else f"error: {said}\n")

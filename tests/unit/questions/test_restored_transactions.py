@@ -133,6 +133,15 @@ def test_a_marker_for_a_decision_after_the_moment_moves_the_cut() -> None:
     assert decided_after(ids, [each]) == {}
 
 
+def test_markers_count_where_a_state_from_before_the_moment_may_be_gone() -> None:
+    """F1048: the cleaner has removed the states from offset 1 to 4, the decision among them."""
+    first, later = records(State(ONGOING, 3, -900), State(ONGOING, 3, 500))
+    ids = transactional_ids({0: [first, later._replace(offset=5)]}, {0: 5})
+    each = plan()
+    each.markers = [Marker(PRODUCER, 3, 8, MOMENT_MS - 1, is_commit=True)]
+    assert decided_after(ids.values(), [each]) == {}
+
+
 def test_a_commit_of_which_a_partition_may_lack_records_is_said() -> None:
     ids = known(State(PREPARE_COMMIT, 3, -500, partitions=(0, 1))).ids.values()
     plans = {("t", 0): plan(), ("t", 1): plan(covered_ms=MOMENT_MS - 700)}

@@ -18,8 +18,9 @@ from kafkalog.views.options.parameter_types import PartitionOffset
 
 _KINDS = (
     *("topic", "partition", "broker", "controller", "config", "acl", "user", "quota"),
-    *("feature", "voter", "token"),
+    *("feature", "voter", "token", "record", "record-hour"),
 )
+_USAGE = _KINDS[-2:]
 _FEATURE = "feature"
 
 _EPILOG = """\
@@ -36,6 +37,7 @@ been committed. Secrets are hidden: passwords and keys in configs, and the keys 
 Of a cluster without KRaft, PATH is the data directory of a server of ZooKeeper; of several members
 of an ensemble the newest counts. --by topic, partition, broker, config, acl, user and quota have
 the same columns; what ZooKeeper does not have is empty. --as-of reaches as far back as its logs.
+--diff shows partitions, with what caused a change of leader.
 
 \b
 Examples:
@@ -45,13 +47,15 @@ Examples:
   kafkalog metadata /var/lib/kafka/data --diff 2026-11-21T12:00:00Z end
   kafkalog metadata /var/lib/kafka/data --commands --topic orders
   kafkalog metadata /var/lib/kafka/data --by feature --kafka 4.1
+  kafkalog metadata /var/lib/kafka/data --by record
   kafkalog metadata /var/lib/zookeeper --by partition
+  kafkalog metadata /var/lib/zookeeper --by partition --diff start end
 """
 
 
 def _short_for_by(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --topics, --brokers and so on, each short for --by and its singular."""
-    for kind in _KINDS:
+    for kind in _KINDS[: -len(_USAGE)]:
         command = click.option(f"--{kind}s", "by", flag_value=kind, hidden=True)(command)
     return command
 
@@ -62,7 +66,8 @@ def _short_for_by(command: Callable[..., Any]) -> Callable[..., Any]:
     "--by",
     type=click.Choice(_KINDS),
     help="Print a row per topic, the default, per partition and so on; with --diff only changes of "
-    "these. --topics, --partitions and so on are short for it.",
+    "these. --topics, --partitions and so on are short for it. record and record-hour show what "
+    "fills the log: the records by type and broker, and in each hour.",
 )
 @_short_for_by
 @shared.topic_option()
@@ -115,15 +120,19 @@ def metadata(
     if kafka is not None:
         _refuse_beside_kafka(by, has_diff=diff is not None, has_commands=commands)
     until = moment_of(as_of, as_of_offsets)
+    if by in _USAGE:
+        return _write_usage(paths, by, topics, until, table_format, has_diff=diff is not None)
     if not commands and kafka is None:
         cluster_columns(by, table_format, is_diff=diff is not None)
     if is_of_zookeeper(paths):
-        if diff or as_of_offsets or kafka is not None:
-            option = "--diff" if diff else AS_OF_OFFSET if as_of_offsets else "--kafka"
+        if as_of_offsets or kafka is not None:
+            option = AS_OF_OFFSET if as_of_offsets else "--kafka"
             raise RefusedOptionError(option, "needs __cluster_metadata, not files of ZooKeeper")
         older = ZooKeeperRequest(
             tuple(paths), chroot, by, tuple(topics), as_of, show_secrets, table_format
         )
+        if diff:
+            return older.write_changes(*diff)
         return older.write_commands() if commands else older.write_rows()
     if chroot is not None:
         raise RefusedOptionError("--chroot", "needs data directories of ZooKeeper")
@@ -135,6 +144,23 @@ def metadata(
     if diff:
         return request.write_changes(*diff)
     return request.write_commands(until) if commands else request.write_rows(until)
+
+
+def _write_usage(
+    paths: Sequence[str],
+    by: str,
+    topics: Sequence[str],
+    until: Moment,
+    table_format: str,
+    *,
+    has_diff: bool,
+) -> ExitCode:
+    """Print what fills the log of the metadata."""
+    from kafkalog.command_line.metadata.record_tables import write_usage
+
+    if topics or has_diff:
+        raise ConflictingOptionsError(f"--by {by}", "--topic" if topics else "--diff")
+    return write_usage(paths, by, until, table_format)
 
 
 def _refuse_beside_kafka(by: str | None, *, has_diff: bool, has_commands: bool) -> None:

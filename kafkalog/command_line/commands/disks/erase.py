@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,6 +61,7 @@ FILE of --identifiers and --keep has a key per line, or a JSON object per line:
   cust-17
   {"header": "user", "value": "cust-17"}
   {"value-path": "$.customer.id", "value": "cust-17"}
+  {"key-path": "$.id", "value": "cust-17"}
   {"text": "cust-17@example.org"}
 
 Other users of the machine see what is on the command line: give a FILE, or - for stdin. Findings
@@ -71,6 +73,7 @@ Examples:
   kafkalog erase /data/kafka --identifiers person.txt --check --by record
   kafkalog erase /data/kafka --identifiers person.txt --to /data/new --proof proof.json
   kafkalog erase --verify proof.json --identifiers person.txt /data/new /mnt/backup
+  kafkalog erase --verify proof.json --hmac-key secret /data/new s3://tier/kafka
 """
 
 
@@ -88,6 +91,13 @@ Examples:
     "--header", "headers", metavar="NAME=VALUE", multiple=True, help="Records with this header."
 )
 @click.option(
+    "--key-path",
+    "key_paths",
+    metavar="PATH=VALUE",
+    multiple=True,
+    help="Records whose key, decoded, has this at a path: '$.id=cust-17'.",
+)
+@click.option(
     "--value-path",
     "value_paths",
     metavar="PATH=VALUE",
@@ -100,6 +110,13 @@ Examples:
     metavar="BYTES",
     multiple=True,
     help="Records with these bytes in the key, the value or a header: text, hex:… or base64:….",
+)
+@click.option(
+    "--schema-registry",
+    metavar="URL|DIR",
+    help="Decode what a registry's serializers have written by the schemas of the registry at this "
+    "URL, or of files named by their ids, such as DIR/7.avsc; without it by those in _schemas, if "
+    "PATHs have it.",
 )
 @click.option(
     "--keep",
@@ -153,8 +170,10 @@ def erase(
     identifiers_file: str | None,
     keys: Sequence[str],
     headers: Sequence[str],
+    key_paths: Sequence[str],
     value_paths: Sequence[str],
     texts: Sequence[str],
+    schema_registry: str | None,
     keep_file: str | None,
     topics: Sequence[str],
     topic_pattern: str | None,
@@ -174,16 +193,17 @@ def erase(
     """Write log directories without a person's records, and a proof of it."""
     names = printed_columns(_COLUMNS[by])
     _refuse_contradictions(check, target, verified_file, proof_file, page_file, sign_key_file)
-    sought = _identifiers(identifiers_file, keys, headers, value_paths, texts)
+    sought = _identifiers(identifiers_file, keys, headers, key_paths, value_paths, texts)
     held = _of_file("--keep", keep_file)
     output = _Output(names, by, show, table_format, fail_on_findings)
-    request = _request(paths, sought, held, topics, topic_pattern)
+    request = _request(paths, sought, held, schema_registry, topics, topic_pattern)
     hmac_key = None if hmac_key_file is None else _secret(hmac_key_file)
     if verified_file is not None:
         return _verify(verified_file, request, hmac_key, processes, output)
     if not sought:
         raise click.UsageError(
-            "Missing option '--identifiers', '--key', '--header', '--value-path' or '--text'."
+            "Missing option '--identifiers', '--key', '--header', '--key-path', '--value-path' or "
+            "'--text'."
         )
     if target is None:
         return _check(request, processes, output)
@@ -255,6 +275,7 @@ def _identifiers(
     file: str | None,
     keys: Sequence[str],
     headers: Sequence[str],
+    key_paths: Sequence[str],
     value_paths: Sequence[str],
     texts: Sequence[str],
 ) -> list[Identifier]:
@@ -263,6 +284,7 @@ def _identifiers(
     given = (
         ("--key", Kind.KEY, keys),
         ("--header", Kind.HEADER, headers),
+        ("--key-path", Kind.KEY_PATH, key_paths),
         ("--value-path", Kind.VALUE_PATH, value_paths),
         ("--text", Kind.TEXT, texts),
     )
@@ -301,13 +323,17 @@ def _request(
     paths: Sequence[str],
     sought: Sequence[Identifier],
     held: Sequence[Identifier],
+    registry: str | None,
     topics: Sequence[str],
     topic_pattern: str | None,
 ) -> ErasureRequest:
     from kafkalog.inspection.erasure.file_search import Wanted
+    from kafkalog.inspection.erasure.registered_values import registered_values
     from kafkalog.questions.disks.erasure import ErasureRequest
 
-    return ErasureRequest(paths, Wanted(sought, held), topics, topic_pattern)
+    decoders = () if registry is None else (registered_values(registry),)
+    wanted = Wanted(sought, held, decoders)
+    return ErasureRequest(paths, wanted, topics, topic_pattern)
 
 
 def _proof_request(files: _Files, hmac_key: bytes | None) -> ProofRequest:
@@ -339,8 +365,7 @@ def _check(request: ErasureRequest, processes: int | None, output: _Output) -> E
 
     with _searched(request, listed_files(request), processes) as erasure:
         output.write(erasure)
-        totals = erasure.totals
-        has_findings = bool(totals.matches) or not totals.is_complete
+        has_findings = bool(erasure.totals.matches) or not erasure.is_complete
         return output.end(f"{erasure.words()}; nothing is written", has_findings=has_findings)
 
 
@@ -378,7 +403,7 @@ def _erase(
             _write_proof(erasure, written, (scratch, target), proof_request, files)
     totals = erasure.totals
     verdict = f"{counted(totals.erased, 'record')} erased: {erasure.words()}; written: {target}"
-    return output.end(verdict, has_findings=not totals.is_complete)
+    return output.end(verdict, has_findings=not erasure.is_complete)
 
 
 def _write_proof(
@@ -415,14 +440,22 @@ def _verify(
         compared,
         read_proof,
         refuse_other_identifiers,
+        sealed_identifiers,
     )
 
     found = read_proof("--verify", path)
     signature = _signature_words(path, found)
     entries = listed_files(request)
     verification = compared(found, entries, processes=processes)
-    if request.wanted.identifiers:
-        refuse_other_identifiers("--identifiers", found, request.wanted.identifiers, hmac_key)
+    wanted = request.wanted
+    if wanted.identifiers:
+        refuse_other_identifiers("--identifiers", found, wanted.identifiers, hmac_key)
+    elif hmac_key is not None:
+        sealed = sealed_identifiers("--hmac-key", found, "identifiers", hmac_key)
+        holds = sealed_identifiers("--hmac-key", found, "legal_holds", hmac_key)
+        request = replace(request, wanted=replace(wanted, sealed=sealed, sealed_holds=holds))
+        verification.unsearched_texts = 0 if sealed is None else sealed.texts
+    if request.wanted.identifiers or request.wanted.sealed:
         with _searched(request, entries, processes) as erasure:
             verification.erasure = erasure
     output.write(verification.erasure)

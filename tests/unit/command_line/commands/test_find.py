@@ -208,7 +208,7 @@ def test_what_cannot_be_searched_is_said_in_a_line(
 def test_without_a_key_or_bytes_it_is_said_what_is_missing(log_dir: Path) -> None:
     result = find(log_dir, "--topic", "orders")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "Missing option '--key', '--value-contains', '--from-time'" in result.stderr
+    assert "Missing option '--key', '--value-contains', '--header', '--value-path'" in result.stderr
 
 
 def test_records_of_a_time_are_found_in_all_topics_and_markers_are_control(
@@ -300,3 +300,60 @@ def test_a_log_outside_a_partitions_directory_has_the_name_of_its_own(log_dir: P
     log.parent.mkdir()
     log.write_bytes((log_dir / "orders-0" / log.name).read_bytes())
     assert f"searched elsewhere in {log.parent}: " in find("--key", "a", log).stderr
+
+
+def test_records_are_found_by_a_header_and_by_what_is_at_a_path(log_dir: Path) -> None:
+    # F587, F1266: conditions hold together.
+    add_topic(
+        log_dir, "clicks", Record(7, 500, 0, b"a", b'{"user": {"id": 17}}', (("by", b"app"),))
+    )
+    add_topic(
+        log_dir, "views", Record(9, 900, 0, b"a", b'{"user": {"id": 17.0}}', (("by", b"web"),))
+    )
+    names = ("--topic", "clicks", "--topic", "views", "--format", "json")
+    for given, topics in (
+        (["--header", "by=app"], ["clicks"]),
+        (["--value-path", "$.user.id=17"], ["views", "clicks"]),
+        (["--value-path", "$.user.id=17", "--header", "by=web"], ["views"]),
+        (["--value-path", "$.user.id=17", "--key", "b"], []),
+    ):
+        result = find(log_dir, *names, *given)
+        assert [row["topic"] for row in rows(result, "found")] == topics
+        assert result.exit_code == (ExitCode.DONE if topics else ExitCode.FINDINGS)
+
+
+def test_values_that_are_not_decoded_may_hide_what_is_at_a_path(
+    log_dir: Path, tmp_path: Path
+) -> None:
+    # F1266: Avro behind the id of a schema that is not known.
+    schemas = tmp_path / "schemas"
+    schemas.mkdir()
+    fields = '{"type": "record", "name": "C", "fields": [{"name": "user", "type": "string"}]}'
+    (schemas / "7.avsc").write_text(fields)
+    add_topic(log_dir, "clicks", Record(7, 500, 0, b"a", b"\0\0\0\0\7\4me"))
+    given = ("--topic", "clicks", "--value-path", "$.user=me")
+    result = find(log_dir, *given)
+    assert result.exit_code == ExitCode.FINDINGS
+    assert "  1 value not decoded, which may hide what is at the path" in result.stderr
+    assert result.stderr.endswith("not found, and values that are not decoded may hide it\n")
+    decoded = find(log_dir, *given, "--schema-registry", schemas, "--format", "json")
+    assert [row["offset"] for row in rows(decoded, "found")] == [7]
+    assert rows(decoded, "searched")[0]["undecoded"] == 0
+
+
+def test_the_largest_records_are_those_that_a_consumer_received(unpacked: Unpack) -> None:
+    # F587
+    logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
+    result = find(logs, "--topic", "shop.idem", "--largest", 5, "--format", "json")
+    received = consumed(golden, "shop.idem", "read_uncommitted")
+    sizes = {row["offset"]: len(row["key"] or b"") + len(row["value"] or b"") for row in received}
+    found = rows(result, "found")
+    assert [row["record_size"] for row in found] == sorted(sizes.values(), reverse=True)[:5]
+    assert [sizes[row["offset"]] for row in found] == [row["record_size"] for row in found]
+    assert "the largest 5 of them are shown" in result.stderr
+
+
+def test_the_largest_of_a_key_can_be_found(log_dir: Path) -> None:
+    asked = ("--topic", "orders", "--key", "a", "--largest", 1, "--format", "json")
+    (row,) = rows(find(log_dir, *asked), "found")
+    assert (row["offset"], row["record_size"]) == (0, 1 + len("value-4711"))

@@ -52,3 +52,21 @@ def test_groups_that_are_not_chosen_are_left_out() -> None:
     records.append(group_record(2, 3, epoch=1, group_id="h"))
     assert [row["group_id"] for row in rows_of(*records)] == ["g", None, "h"]
     assert [row["group_id"] for row in rows_of(*records, group="h")] == ["h"]
+
+
+def test_a_record_that_cannot_be_read_is_compared_with_nothing() -> None:
+    # F339
+    unread = {"reason": "malformed", "record_name": "ConsumerGroupMetadata"}
+    found = rows_of(
+        group_record(5, 1, member_id="m", record_name="ConsumerGroupMemberMetadata"),
+        group_record(3, 2, epoch=1, record_name="ConsumerGroupMetadata"),
+        group_record(3, 3, **unread),
+        group_record(3, 4, epoch=3, record_name="ConsumerGroupMetadata"),
+    )
+    names = ("generation", "previous_generation", "state", "members")
+    assert [tuple(row.get(name) for name in names) for row in found] == [
+        (1, None, "Assigning", 1),
+        (None, 1, None, 1),
+        (3, None, "Assigning", 1),
+    ]
+    assert [row["members_joined"] for row in found] == [None, None, None]

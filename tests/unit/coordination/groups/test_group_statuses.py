@@ -1,12 +1,13 @@
-"""The status of a group from those of its partitions, for every face. Rules: F332, F338.
+"""The status of a group from those of its partitions, for every face. Rules: F332, F338."""
 
-That statuses of random groups are those of the plain rules is in
-tests/spark/groups/test_newest_statuses.py.
-"""
-
+import random
 from typing import Any
 
+from kafkalog.coordination.groups.burrow import BurrowRule, BurrowSettings, BurrowStatus
 from kafkalog.coordination.groups.group_statuses import group_statuses
+from kafkalog.coordination.groups.lag_status import LagStatus
+from tests.support.lag.burrow_oracle import PartitionStatus, group_status
+from tests.support.lag.lag_oracle import group_lag_status
 
 
 def partition(group: str, number: int, status: str, records: int | None, **others: Any) -> Any:
@@ -45,3 +46,28 @@ def test_a_group_has_the_worst_status_and_the_sums_of_its_partitions() -> None:
 def test_what_is_left_is_unknown_where_no_partition_knows_it() -> None:
     (found,) = group_statuses([partition("g", 0, "UNKNOWN", None, burrow_status="STOP")])
     assert (found.status, found.burrow_status, found.readable_records) == ("UNKNOWN", "ERR", None)
+
+
+def test_a_group_is_as_bad_as_its_partitions() -> None:
+    draw = random.Random(338)
+    of_partitions = [status for status in LagStatus if status is not LagStatus.ERR]
+    rules = [rule for rule in BurrowRule if rule.status is not BurrowStatus.NOTFOUND]
+    rows, expected = [], {}
+    for number in range(60):
+        group = f"group-{number}"
+        count = draw.randint(1, 3)
+        statuses = draw.choices(of_partitions, k=count)
+        burrow = [PartitionStatus(rule, (), 0, 1.0) for rule in draw.choices(rules, k=count)]
+        told = group_status(burrow, 0, 0, BurrowSettings()).status
+        expected[group] = (group_lag_status(statuses).value, told.value, count)
+        rows += [
+            partition(group, place, status.value, None, burrow_status=of_burrow.status.value)
+            for place, (status, of_burrow) in enumerate(zip(statuses, burrow, strict=True))
+        ]
+    found = group_statuses(rows)
+    assert {
+        each.group_id: (each.status, each.burrow_status, each.partitions) for each in found
+    } == expected
+    order = ["OK", "UNKNOWN", "WARN", "ERR"]
+    places = [order.index(each.status) for each in found]
+    assert places == sorted(places, reverse=True)

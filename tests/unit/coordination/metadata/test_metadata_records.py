@@ -224,8 +224,8 @@ def test_a_record_that_is_unknown_or_contradicts_the_image_is_a_remark() -> None
     )
     assert image.remarks == [
         Remark(1, None, "no record of type 6 is known"),
-        Remark(2, "RemoveTopicRecord", "there is no topic with topic_id T"),
-        Remark(3, "FenceBrokerRecord", "there is no broker with broker_id 5"),
+        Remark(2, "RemoveTopicRecord", "there is no topic with topic_id T", True),
+        Remark(3, "FenceBrokerRecord", "there is no broker with broker_id 5", True),
     ]
     assert not any(image.tables.values())
 

@@ -159,7 +159,10 @@ def test_a_bad_epoch_checkpoint_is_an_error(text: str) -> None:
         "version: 0\n",
         "version: one\ntopic_id: jOlnJsNpS9qzndnqMsQh9g",
         "version: 0\ntopic_id: jOlnJsNpS9qzndnqMsQh9",
-        "version: 0\ntopic_id: jOlnJsNpS9qzndnqMsQh9g==",
+        # As a broker of 4.4.0 and of 4.1.1 refused them.
+        "version: -1\ntopic_id: jOlnJsNpS9qzndnqMsQh9g",
+        "topic_id: jOlnJsNpS9qzndnqMsQh9g\nversion: 0",
+        "\nversion: 0\ntopic_id: jOlnJsNpS9qzndnqMsQh9g",
     ],
 )
 def test_a_bad_topic_id_is_an_error(text: str) -> None:
@@ -172,6 +175,13 @@ def test_a_later_version_of_partition_metadata_is_read_as_the_first() -> None:
     # F967, as a broker of 4.4.0 did with fixture 03d.
     topic_id = "jOlnJsNpS9qzndnqMsQh9g"
     assert read_topic_id(f"version: 1\ntopic_id: {topic_id}") == topic_id
+
+
+@pytest.mark.parametrize("form", ["version: 0\n%s\nmore: 1\n", "version: 0\r\n%s\r\n", "a 0\n%s"])
+def test_the_second_words_of_two_lines_are_the_topics_id(form: str) -> None:
+    # F967, as a broker of 4.4.0 did: it looks neither at the names nor at further lines.
+    topic_id = "jOlnJsNpS9qzndnqMsQh9g"
+    assert read_topic_id(form % f"topic_id: {topic_id}") == topic_id
 
 
 @given(st.dictionaries(st.text("ab.:=#! \\", min_size=1).map(str.strip), st.text("ab:=#!\\ -\n\t")))

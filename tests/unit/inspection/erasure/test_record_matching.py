@@ -85,15 +85,20 @@ def test_values_that_nothing_decodes_are_counted() -> None:
     assert keys.undecoded == 0
 
 
-def test_a_decoder_reads_what_is_not_json() -> None:
-    # F1108.
-    def framed(data: bytes) -> object:
+class _Framed:
+    def __call__(self, data: bytes) -> object:
         if data[:1] != b"\0":
             raise ValueError("not framed")
         return json.loads(data[5:])
 
+    def has_plain_texts(self, data: bytes) -> bool:
+        return data[:1] == b"\0"
+
+
+def test_a_decoder_reads_what_is_not_json() -> None:
+    # F1108.
     records = _records((b"k", b'\0\0\0\0\1{"name": "Ada"}', []), (b"k", b"\xff", []))
-    matcher = RecordMatcher([Identifier(Kind.VALUE_PATH, b"Ada", "$.name")], [framed])
+    matcher = RecordMatcher([Identifier(Kind.VALUE_PATH, b"Ada", "$.name")], [_Framed()])
     assert matcher.matches(records).tolist() == [True, False]
     assert matcher.undecoded == 1
 
@@ -102,3 +107,20 @@ def test_internal_topics_are_searched_for_the_values_anywhere() -> None:
     # F1109.
     given = [Identifier(Kind.KEY, b"a"), Identifier(Kind.HEADER, b"a", "user")]
     assert everywhere(given) == [Identifier(Kind.TEXT, b"a")]
+
+
+def test_keys_in_longer_keys_and_in_values_are_counted_and_not_found() -> None:
+    # F1265: a key of a window of Kafka Streams, one with a schema's id, one in a value.
+    records = _records(
+        (b"cust-17", b"cust-17", []),
+        (b"cust-17" + bytes(12), b"v", []),
+        (b"\0\0\0\0\1\x0ecust-17", b"v", []),
+        (b"order", b'{"customer": "cust-17"}', []),
+        (b"order", b"v", []),
+        (None, None, []),
+    )
+    matcher = RecordMatcher([Identifier(Kind.KEY, b"cust-17")])
+    assert matcher.matches(records).tolist() == [True, False, False, False, False, False]
+    assert matcher.elsewhere == 3
+    few = RecordMatcher([Identifier(Kind.KEY, b"17")])
+    assert (few.matches(records).any(), few.elsewhere) == (False, 0)

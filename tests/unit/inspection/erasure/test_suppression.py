@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkalog.columns.records.record_metadata import record_schema
 from kafkalog.errors import OptionError
 from kafkalog.format.record_batch import read_batch, write_batch
 from kafkalog.format.records import Record
@@ -49,3 +51,13 @@ def test_a_file_of_identifiers_is_read(tmp_path: Path) -> None:
     assert len(Suppression.of_file("--suppress", str(path)).identifiers) == 2
     with pytest.raises(OptionError, match="--suppress"):
         Suppression.of_file("--suppress", str(tmp_path / "absent"))
+
+
+def test_values_that_nothing_decodes_are_kept_and_counted() -> None:
+    # F1124.
+    values = [b'{"id": "a"}', b"\0\0\0\0\1\x02a", None, b'{"id": "b"}']
+    columns = {"key": [b"k"] * 4, "value": values, "headers": [[] for _ in values]}
+    records = pa.RecordBatch.from_pydict(columns, schema=record_schema(tuple(columns)))
+    kept, undecoded = Suppression((Identifier(Kind.VALUE_PATH, b"a", "$.id"),)).kept(records)
+    assert kept.column("value").to_pylist() == values[1:]
+    assert undecoded == 1

@@ -128,6 +128,18 @@ def test_epochs_of_all_segments_are_found_by_few_headers(tmp_path: Path) -> None
     ]
 
 
+def test_a_cleaned_segment_begins_after_the_offset_in_its_name(tmp_path: Path) -> None:
+    """F1215: all that is left of the first segment is of epoch 3."""
+    log = write_replica(tmp_path, 1, ALL[12:15], [(0, 0), (3, 10)])
+    (log.parent / f"{15:020d}.log").write_bytes(b"".join(ALL[15:20]))
+    assert carried_epochs(only_log(tmp_path)) == [CarriedEpoch(3, 12, 19)]
+    assert findings(tmp_path) == []
+    # No checksum covers the offset: one outside of the segment says nothing.
+    first = log.parent / f"{0:020d}.log"
+    first.write_bytes((99).to_bytes(8, "big") + first.read_bytes()[8:])
+    assert carried_epochs(only_log(tmp_path)) == [CarriedEpoch(3, 0, 19)]
+
+
 def test_the_epochs_of_the_batches_count_where_the_file_lacks_them(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_row_tells_all_of_a_segment(tmp_path: Path) -> None:
         "records": 6,
         "unframed_bytes": 0,
         "first_timestamp_ms": 1000,
+        "least_timestamp_ms": 1000,
         "max_timestamp_ms": 1005,
         "first_leader_epoch": 2,
         "last_leader_epoch": 3,

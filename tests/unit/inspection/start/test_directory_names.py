@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.inspection.start.directory_names import is_partition_to_a_broker, refused_directories
+from kafkalog.inspection.start.directory_names import refused_directories
 from kafkalog.inspection.start.node_directories import NodeDirectory
+from kafkalog.storage.names import broker_partition_name
 
 ID = "0123456789abcdef0123456789abcdef"
 
@@ -19,6 +20,9 @@ ID = "0123456789abcdef0123456789abcdef"
         ("backup-2026", True),
         (f"orders-0.{ID}-delete", True),
         (f"orders-0.{ID}-stray", True),
+        ("a b-0", True),
+        ("orders-00", True),
+        ("orders-0.x-future", True),
         ("lost+found", False),
         ("backup", False),
         ("orders-old", False),
@@ -31,7 +35,7 @@ ID = "0123456789abcdef0123456789abcdef"
 )
 def test_a_directory_is_a_partition_by_its_name(name: str, is_taken: bool) -> None:
     # F960.
-    assert is_partition_to_a_broker(name) == is_taken
+    assert (broker_partition_name(name) is not None) == is_taken
 
 
 def test_all_refused_directories_come_with_the_line_that_moves_them(tmp_path: Path) -> None:

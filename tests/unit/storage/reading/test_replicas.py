@@ -101,6 +101,10 @@ def test_the_best_is_of_the_latest_epoch_and_the_longest(
         (facts(20, 50, (1, 20)), facts(0, 90, (0, 0), (1, 10)), None),
         (facts(0, 50, (0, 0), (1, 10)), facts(20, 90, (1, 20)), None),
         (facts(0, 50), facts(0, 90, (0, 0)), None),
+        # F1215: a follower of 4.4.0 that was down while the leader's cleaner was at work.
+        (facts(0, 1121, (0, 0), (1, 139)), facts(0, 1243, (0, 0), (1, 433)), None),
+        (facts(0, 1243, (0, 0), (1, 433)), facts(0, 1250, (0, 0), (1, 139)), None),
+        (facts(0, 900, (0, 0), (1, 139), (2, 800)), facts(0, 950, (0, 0), (1, 433), (3, 700)), 700),
     ],
 )
 def test_ways_part_where_leader_epochs_differ(

@@ -1,0 +1,62 @@
+"""Compare positions that others than consumer groups keep with the logs.
+
+Table: kept_positions, a row per position: of a query of Spark's, a table, a connector, or
+MirrorMaker.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
+from kafkalog.views.options.click_options import connect_topic_option
+
+_SHOWN = (
+    *("keeper", "kept_in", "name", "topic", "partition", "next_offset", "log_start_offset"),
+    *("log_end_offset", "records_behind", "status"),
+)
+_MEANING = """\
+\b
+PATH is a place that keeps positions, or a broker's log directory; at least one of the latter. Such
+places are the checkpoint of a query of Spark's, and a Delta, Iceberg or Parquet table.
+"""
+
+
+@job_command(
+    "positions",
+    "/srv/spark/checkpoints/orders /var/lib/kafka/data --output-dir /tmp/positions",
+    meaning=_MEANING,
+)
+@connect_topic_option
+def main(job: JobSettings, connect_topics: Sequence[str]) -> ExitCode:
+    """Compare positions that Spark's checkpoints, Delta and Iceberg tables, source connectors of
+    Kafka Connect and MirrorMaker keep with the logs. Findings are positions of topics that were
+    deleted or made again, positions beyond the end of the log, and those below its start."""
+    from kafkalog.questions.positions.kept_positions import (
+        TABLE,
+        PositionsRequest,
+        divided_paths,
+        positions,
+    )
+    from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.spark_views import SparkViews
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.session import job_session
+    from kafkalog.spark.tables import show_rows
+
+    keepers, log_dirs = divided_paths(job.paths)
+    inputs, logs = announced_logs(replace(job, paths=tuple(log_dirs)))
+    request = PositionsRequest(keepers, time.time_ns() // 1_000_000, connect_topics)
+    with job_session("kafkalog positions", with_delta=job.is_delta, compiles_less=True) as spark:
+        found = positions(SparkViews(spark, inputs, logs, {"mode": job.mode}), request)
+        path = replace_rows(job, TABLE, [*inputs, *keepers], found.rows)
+        show_rows(spark, TABLE, found.rows, _SHOWN, job.show)
+    print(*found.words(), f"tables: {path}", sep="\n")
+    return job.exit_code(has_findings=found.has_findings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

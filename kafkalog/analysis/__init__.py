@@ -1,1 +1,0 @@
-"""DataFrame to DataFrame: groups, joins and orders. No session, file or clock."""

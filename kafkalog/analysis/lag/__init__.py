@@ -1,1 +1,0 @@
-"""Groups, commits and lag as DataFrames."""

@@ -1,1 +1,0 @@
-"""What ZooKeeper held, as DataFrames."""

@@ -1,0 +1,1 @@
+"""Positions in topics that engines keep beside their tables and queries."""

@@ -1,0 +1,1 @@
+"""What programs other than brokers keep in topics: Kafka Connect, Streams, MirrorMaker."""

@@ -1,1 +1,0 @@
-"""What the lag jobs share."""

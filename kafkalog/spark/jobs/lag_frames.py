@@ -1,0 +1,140 @@
+"""Lag as DataFrames: the tables of the questions about it, and the lag of offsets that a DataFrame
+has, for which one task has a partition's log to itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import cast
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from kafkalog.coordination.groups.burrow import BurrowSettings
+from kafkalog.coordination.groups.commit_events import HistoryMoments
+from kafkalog.inspection.lag.chosen_rows import ChosenNames
+from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, find_log, with_accounts
+from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.inspection.metadata.current_topics import find_logs
+from kafkalog.questions.group_parts import refuse_without_commits
+from kafkalog.questions.lag import ConsumerLag, LagSettings
+from kafkalog.questions.lag_history import LagHistory, LagHistorySettings
+from kafkalog.spark.jobs.spark_views import SparkViews
+from kafkalog.spark.kept_rows import KeptRows
+from kafkalog.spark.session import parallelism
+from kafkalog.spark.tables import local_rows, spark_schema, with_table_schema
+from kafkalog.storage.files.files import matching_paths
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.options.call_options import Paths, TimeValue, milliseconds, path_texts
+from kafkalog.views.options.options import Mode
+
+_LOG_PATH = "log_path"
+_LAG, _HISTORY = "consumer_lag", "lag_history"
+
+
+def consumer_lag(
+    spark: SparkSession,
+    path: Paths,
+    *,
+    groups: str | Sequence[str] = (),
+    topics: str | Sequence[str] = (),
+    as_of: TimeValue | None = None,
+    read_committed: bool = False,
+) -> DataFrame:
+    """Return the lag of consumer groups: schemas/tables/consumer_lag.json, a row per group, topic
+    and partition, now or `as_of` a past time, in the forms of `kafkalog.read`.
+
+    `path` has the log directories of all brokers. Tasks of Spark read them now; damage is passed
+    over. Raises LogDirError where no log has commits of groups.
+    """
+    as_of_ms = None if as_of is None else milliseconds("as_of", as_of)
+    chosen = _chosen(groups, topics)
+    settings = LagSettings.at(_now_ms(), as_of_ms, read_committed=read_committed, chosen=chosen)
+    rows = ConsumerLag(_views(spark, path), settings).rows.rows()
+    return with_table_schema(cast(KeptRows, rows).frame, _LAG)
+
+
+def lag_history(
+    spark: SparkSession,
+    path: Paths,
+    *,
+    groups: str | Sequence[str] = (),
+    topics: str | Sequence[str] = (),
+    until_time: TimeValue | None = None,
+    every_ms: int | None = None,
+    read_committed: bool = False,
+) -> DataFrame:
+    """Return the lag of consumer groups over time: schemas/tables/lag_history.json, a row for each
+    commit, or with `every_ms` for each multiple of so many milliseconds, up to `until_time`, or to
+    now without it. Reads and raises as `consumer_lag` does."""
+    until_ms = None if until_time is None else milliseconds("until_time", until_time)
+    now_ms = _now_ms()
+    settings = LagHistorySettings(
+        now_ms,
+        HistoryMoments(0, now_ms if until_ms is None else until_ms, until_ms is None, every_ms),
+        chosen=_chosen(groups, topics),
+        read_committed=read_committed,
+        burrow=BurrowSettings(),
+    )
+    rows = LagHistory(_views(spark, path), settings).rows.rows()
+    return with_table_schema(cast(KeptRows, rows).frame, _HISTORY)
+
+
+def _views(spark: SparkSession, path: Paths) -> SparkViews:
+    paths = [each for one in path_texts(path) for each in matching_paths(one)]
+    logs = find_logs(paths, strict=False)
+    refuse_without_commits(paths, logs)
+    return SparkViews(spark, paths, logs, {"mode": Mode.PERMISSIVE.value})
+
+
+def _chosen(groups: str | Sequence[str], topics: str | Sequence[str]) -> ChosenNames:
+    return ChosenNames(groups=_names(groups), topics=_names(topics))
+
+
+def _names(given: str | Sequence[str]) -> frozenset[str]:
+    return frozenset([given] if isinstance(given, str) else given)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def log_places(spark: SparkSession, logs: Sequence[PartitionLog]) -> DataFrame:
+    """Return where the partitions are, the best of several replicas: `topic`, `partition`,
+    `log_path`, `log_broker_id`."""
+    rows = [(log.topic, log.partition, log.path, log.log_dir.broker_id) for log in best_logs(logs)]
+    schema = "topic string, partition int, log_path string, log_broker_id int"
+    return local_rows(spark, rows, schema)
+
+
+def with_lag(
+    commits: DataFrame,
+    places: DataFrame,
+    *,
+    read_committed: bool,
+    now_ms: int,
+    at: str | None = None,
+) -> DataFrame:
+    """Return rows with `topic`, `partition` and `committed_offset`, with the columns of `places`
+    and of an account (`ACCOUNT_COLUMNS`; rules: docs/format.md F310 to F317).
+
+    `at` names a column with the time, in milliseconds, that a row is about; without it that is
+    `now_ms`, the present. Records with timestamps after `now_ms` come from wrong clocks. Account
+    columns are null without a log, and where it begins later than the time; of rows
+    without a committed offset all but those about the log.
+    """
+    placed = commits.join(F.broadcast(places), ["topic", "partition"], "left")
+    # As many as this, for otherwise few rows are given to one task, however large their logs are.
+    tasks = max(2 * parallelism(placed.sparkSession), 16)
+
+    def counted(rows: pa.Table) -> pa.Table:
+        path = rows.column(_LOG_PATH)[0].as_py()
+        log = None if path is None else find_log(path)
+        return with_accounts(rows, log, read_committed=read_committed, now_ms=now_ms, at=at)
+
+    table = spark_schema(_LAG)
+    fields = [*placed.schema.fields, *(table[name] for name in ACCOUNT_COLUMNS)]
+    by_log = placed.repartition(tasks, _LOG_PATH).groupBy(_LOG_PATH)
+    return by_log.applyInArrow(counted, StructType(fields))

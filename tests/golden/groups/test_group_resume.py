@@ -1,0 +1,111 @@
+"""`kafkalog groups --resume`: where consumers continue. What a broker's consumers did is in
+tests/broker/offsets/test_resume_on_broker.py. F943, F1235 to F1237."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+from tests.support.golden.resumed_groups import resumes, run_resume
+from tests.support.golden.startup_cases import startup_cases
+from tests.support.repository import Unpack
+
+LOG_START, LOG_END = 290, 720
+
+
+@pytest.fixture(scope="module")
+def log_dir(unpacked: Unpack) -> Path:
+    return unpacked("positions44.logs") / "log-dirs"
+
+
+def test_consumers_read_on_at_a_commit_that_the_log_has(log_dir: Path) -> None:
+    for group, offset in {"lost": 365, "reset": 550, "steady": 600, "two": 360}.items():
+        row = resumes(log_dir)[group]
+        assert (row["resumes_at"], row["reason"]) == (offset, "at_commit")
+        assert (row["records_again"], row["records_skipped"]) == (0, 0)
+        assert row["to_read"] == LOG_END - offset
+        assert (row["leader"], row["leads_now"]) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("reset", "behind", "ahead"),
+    [
+        ("earliest", (LOG_START, 240), (LOG_START, 0)),
+        ("latest", (LOG_END, 670), (LOG_END, 0)),
+        ("none", (None, None), (None, None)),
+        # All records are of the days after 2000.
+        ("by_duration:P20000D", (LOG_START, 240), (LOG_START, 0)),
+        ("by_duration:1s", (LOG_END, 670), (LOG_END, 0)),
+    ],
+)
+def test_a_commit_outside_the_log_is_reset(
+    log_dir: Path,
+    reset: str,
+    behind: tuple[int | None, int | None],
+    ahead: tuple[int | None, int | None],
+) -> None:
+    # F1236: group behind has committed 50, which retention deleted; ahead 5000.
+    found = resumes(log_dir, "--auto-offset-reset", reset)
+    row = found["behind"]
+    assert row["reason"] == "below_log_start"
+    assert (row["resumes_at"], row["records_skipped"]) == behind
+    row = found["ahead"]
+    assert row["reason"] == "beyond_log_end"
+    assert (row["resumes_at"], row["records_skipped"]) == ahead
+
+
+def test_a_leader_epoch_that_ended_before_the_commit(log_dir: Path, tmp_path: Path) -> None:
+    # F943: as after a truncation; librdkafka commits the epoch of the records, which is 0.
+    copied = Path(shutil.copytree(log_dir, tmp_path / "log-dirs"))
+    epochs = copied / "orders-0" / "leader-epoch-checkpoint"
+    epochs.write_text(f"0\n2\n0 {LOG_START}\n1 500\n")
+    found = resumes(copied)
+    row = found["steady"]
+    assert (row["resumes_at"], row["reason"], row["records_again"]) == (500, "epoch_ended", 100)
+    # Its commit is before the end of the epoch.
+    assert found["lost"]["reason"] == "at_commit"
+
+
+def test_where_java_s_consumer_went_back_to(unpacked: Unpack, tmp_path: Path) -> None:
+    # F943: Java's consumer of group g went back to 12, where epoch 0 ended, and got two again.
+    case = startup_cases(unpacked)["07-resume-epoch"]
+    directories = {path.parent for path in case.made_in(tmp_path).rglob("meta.properties")}
+    row = resumes(*sorted(directories))["g"]
+    assert (row["current_offset"], row["resumes_at"]) == (14, 12)
+    assert (row["reason"], row["records_again"]) == ("epoch_ended", 2)
+
+
+def test_a_commit_that_expires_is_reset(log_dir: Path) -> None:
+    # F327: the brokers have been off for longer than offsets.retention.minutes.
+    found = resumes(log_dir, "--offsets-retention", "1", "--auto-offset-reset", "earliest")
+    row = found["steady"]
+    assert (row["resumes_at"], row["reason"]) == (LOG_START, "dropped")
+    assert "offsets.retention.minutes" in row["what_happens"]
+
+
+def test_another_leader_can_have_less(unpacked: Unpack) -> None:
+    # The disks of three nodes at three different seconds.
+    disks = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
+    code, out, _ = run_resume(*disks, "--format", "json", "--group", "g-consumer")
+    assert code == 0
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [row["leads_now"] for row in rows if row["partition"] == 0] == [True, False, False]
+    for row in rows:
+        is_there = row["current_offset"] <= row["log_end_offset"]
+        assert row["reason"] == ("at_commit" if is_there else "beyond_log_end")
+    _, out, _ = run_resume(*disks, "--group", "g-early")
+    assert "with 10 other replicas as the leader they continue there too" in out
+
+
+def test_options_that_contradict(log_dir: Path) -> None:
+    for more in (["--as-of", "2026-11-26"], ["--verbose"], ["--output-dir", "/tmp/x"]):
+        assert run_resume(log_dir, *more)[0] == 2
+    given = ["groups", str(log_dir), "--auto-offset-reset", "none"]
+    result = CliRunner().invoke(kafkalog, given)
+    assert (result.exit_code, "--resume" in result.stderr) == (2, True)
+    code, _, err = run_resume(log_dir, "--auto-offset-reset", "smallest")
+    assert code == 2
+    assert "earliest, latest, none, or by_duration:" in err
