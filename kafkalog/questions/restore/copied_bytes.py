@@ -56,7 +56,7 @@ class PieceCopies:
             for piece in pieces:
                 if self.suppression is not None:
                     self._copy_searched(piece, written, end_offset)
-                elif _is_stored_as_read(piece.path):
+                elif is_stored_as_read(piece.path):
                     written.append_range(piece.path, piece.start, piece.end)
                 else:
                     with InputFile(piece.path) as source:
@@ -105,7 +105,7 @@ def _searched(path: str, suppression: Suppression | None) -> FileSearch:
     return search_file(entry, Wanted(identifiers))
 
 
-def _is_stored_as_read(path: str) -> bool:
+def is_stored_as_read(path: str) -> bool:
     """Return whether a file is on this machine, and not in compressed chunks."""
     return not is_remote(path) and tiered_manifest_path(path) is None
 

@@ -19,6 +19,7 @@ from kafkalog.format.side_files.leader_epochs import without_end
 from kafkalog.inspection.logs.replica_facts import known_leader_epochs, sound_rows
 from kafkalog.inspection.metadata.data_facts import is_tiered
 from kafkalog.questions.restore.partition_plans import (
+    LATEST_MS,
     LostBytes,
     PartitionPlan,
     Piece,
@@ -41,6 +42,9 @@ def new_plan(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> Part
     )
     if is_tiered(log):
         plan.tiered_from = log.log_start
+    first = log.segments[0].base_offset if log.segments else None
+    if first is not None and first < start and task.as_of_ms < LATEST_MS:
+        plan.deleted_from = first
     return plan
 
 
@@ -71,13 +75,22 @@ class LogWalk:
         max_ms = -1
         for table in sound_rows(segment):
             self._note_lost(segment, table)
-            rows = table[table[:, column.FAULT] == 0]
+            rows = own_rows(segment, table)
             if not len(rows):
                 continue
             self.note(rows)
             max_ms = max(max_ms, int(rows[:, column.MAX_TIMESTAMP].max()))
             _added(runs, rows)
         self._runs.append((segment, runs, max_ms))
+        end = runs[-1].next_offset if runs else segment.base_offset or 0
+        if segment.is_cut and segment.next_base_offset is not None:
+            self._note_missing(end, segment.next_base_offset)
+
+    def _note_missing(self, start: int, end: int) -> None:
+        """Tiered storage has whole logs: between its segments, and before the disk, no offset is
+        missing."""
+        if start < end:
+            self._plan.missing.append((start, end))
 
     def _note_lost(self, segment: SegmentFile, table: LongArray) -> None:
         faults = table[:, column.FAULT]
@@ -191,9 +204,19 @@ def _cut_runs(segment: SegmentFile, cut: int) -> tuple[list[_Run], int]:
     return runs, max_ms
 
 
+def own_rows(segment: SegmentFile, table: LongArray) -> LongArray:
+    """Return the sound batches of a batch table that are of a segment: an object in tiered storage
+    can go on with offsets of the next one."""
+    rows: LongArray = table[table[:, column.FAULT] == 0]
+    if segment.is_cut and segment.next_base_offset is not None:
+        rows = rows[rows[:, column.LAST_OFFSET] < segment.next_base_offset]
+    return rows
+
+
 def kept_rows(segment: SegmentFile, cut: int) -> Iterator[LongArray]:
     """Yield the rows of the sound batches that end below the cut."""
     for table in sound_rows(segment):
-        rows = table[(table[:, column.FAULT] == 0) & (table[:, column.LAST_OFFSET] < cut)]
+        rows = own_rows(segment, table)
+        rows = rows[rows[:, column.LAST_OFFSET] < cut]
         if len(rows):
             yield rows

@@ -138,6 +138,7 @@ def _partition_row(plan: RestorePlan, each: PartitionPlan) -> dict[str, Any]:
         "covered_ms": each.covered_ms,
         "is_cut_by_producers_times": each.is_by_producers,
         "lost": [asdict(lost) for lost in each.lost],
+        "missing": [{"first_offset": start, "last_offset": end - 1} for start, end in each.missing],
     }
 
 
@@ -197,8 +198,19 @@ def _of_partition(each: PartitionPlan) -> Iterator[str]:
     if each.tiered_from is not None:
         yield (
             f"{each.name}: offsets {each.tiered_from} to {each.start - 1} are in tiered storage, "
-            "which is not read"
+            "which was not given"
         )
+    if each.deleted_from is not None:
+        yield (
+            f"{each.name}: a client has deleted the records before offset {each.start}; whether "
+            "before the moment or after it nothing says: they stay deleted"
+        )
+    for start, end in each.missing:
+        if start < each.cut:
+            yield (
+                f"{each.name}: offsets {start} to {end - 1} are neither in tiered storage nor on a "
+                "disk"
+            )
     for lost in each.lost:
         yield (
             f"{each.name}: {lost.size} bytes at position {lost.position} of {lost.path} are left "

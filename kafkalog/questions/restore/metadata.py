@@ -58,7 +58,10 @@ class ChangedConfig:
         else:
             value = f"[{self.before}]" if "," in self.before else self.before
             change = f"--add-config {self.config}={value}"
-        return f"kafka-configs.sh --bootstrap-server HOST:PORT --alter {entity} {change}"
+        command = f"kafka-configs.sh --bootstrap-server HOST:PORT --alter {entity} {change}"
+        # Retention would delete the objects of the old cluster.
+        is_of_tier = self.config in _OF_TIER
+        return f"{command}  # never with the old cluster's store" if is_of_tier else command
 
 
 def _is_of_old_hosts(resource: str, name: str, config: str) -> bool:

@@ -37,7 +37,7 @@ from kafkalog.format.side_files.producer_snapshot import (
 )
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, write_marker
 from kafkalog.inspection.erasure.suppression import Suppression
-from kafkalog.questions.restore.copied_bytes import PieceCopies, Suppressed
+from kafkalog.questions.restore.copied_bytes import PieceCopies, Suppressed, is_stored_as_read
 from kafkalog.questions.restore.log_walk import kept_rows
 from kafkalog.questions.restore.partition_plans import PartitionPlan, SegmentPlan
 from kafkalog.storage.files.files import read_bytes
@@ -155,7 +155,8 @@ def _copy_segment(
     # A broker appends to the last segment: a link would change the input.
     whole = segment.whole_path
     before = copies.found.records
-    if task.links and whole is not None and not is_last and task.suppression is None:
+    can_link = whole is not None and is_stored_as_read(whole) and task.suppression is None
+    if task.links and can_link and whole is not None and not is_last:
         os.link(whole, target)
     else:
         copies.copy(segment.pieces, target, segment.next_offset if is_last else None)

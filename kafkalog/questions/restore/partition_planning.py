@@ -27,6 +27,7 @@ from kafkalog.questions.restore.partition_plans import (
 )
 from kafkalog.questions.restore.united_logs import united_plan
 from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
 from kafkalog.storage.reading.replicas import ReplicaFacts, by_lineage
 from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame, frames
@@ -81,8 +82,11 @@ def _follow_producers(plan: PartitionPlan, as_of_ms: int) -> None:
     snapshot that was begun with, and the markers shortly before the moment."""
     last_base = plan.segments[-1].base_offset if plan.segments else plan.start
     first = plan.segments[0].base_offset if plan.segments else plan.start
-    # The files of a log that is united do not begin where snapshots were taken.
-    found = None if plan.is_united else newest_snapshot(plan.log, first, last_base)
+    # The files of a log that is united do not begin where snapshots were taken, and a segment in
+    # compressed chunks has no index of aborted transactions beside it.
+    is_chunked = any(tiered_manifest_path(piece.path) for piece in _pieces(plan))
+    is_begun = not plan.is_united and not is_chunked
+    found = newest_snapshot(plan.log, first, last_base) if is_begun else None
     start, entries = found or (first, [])
     state = ProducerState(entries)
     plan.producers_from = start
@@ -120,6 +124,10 @@ def _follow_producers(plan: PartitionPlan, as_of_ms: int) -> None:
         )
         for producer, offset in state.open_transactions.items()
     ]
+
+
+def _pieces(plan: PartitionPlan) -> Iterator[Piece]:
+    return (piece for segment in plan.segments for piece in segment.pieces)
 
 
 def _frames(segments: Sequence[SegmentPlan], start: int) -> Iterator[tuple[InputFile, Frame]]:

@@ -19,6 +19,9 @@ from kafkalog.storage.partition_log import PartitionLog, segment_sizes
 _CLOCKS_MS = 60_000
 _FOUND_DAMAGE = 100
 
+# The moment where a log is not cut.
+LATEST_MS = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class LostBytes:
@@ -87,8 +90,10 @@ class PartitionPlan:
     are not used again. `is_by_producers` says that producers' times made the cut; `is_united` that
     batches of several copies make the log, `is_cleaned_beyond` that the cleaner of each copy has
     looked at records after the cut: what these superseded can be gone. The offsets from
-    `tiered_from` up to `start` are in tiered storage alone. `known_end` is the highest one that a
-    checkpoint of high watermarks has; `offsets` is how many are kept of a united log."""
+    `tiered_from` up to `start` are in tiered storage alone, which was not given; those of `missing`
+    are nowhere. Those from `deleted_from` up to `start` were deleted by a client, and are on the
+    disk still. `known_end` is the highest end that a checkpoint of high watermarks has; `offsets`
+    is how many are kept of a united log."""
 
     topic: str
     partition: int
@@ -116,6 +121,8 @@ class PartitionPlan:
     is_united: bool = False
     is_cleaned_beyond: bool = False
     tiered_from: int | None = None
+    missing: list[tuple[int, int]] = field(default_factory=list)
+    deleted_from: int | None = None
     known_end: int = 0
     offsets: int = 0
 

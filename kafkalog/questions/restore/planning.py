@@ -17,8 +17,9 @@ from kafkalog.questions.restore.metadata import RestoredMetadata
 from kafkalog.questions.restore.nodes import Node
 from kafkalog.questions.restore.partition_files import Ending
 from kafkalog.questions.restore.partition_planning import plan_partition
-from kafkalog.questions.restore.partition_plans import PartitionPlan, PlanTask
-from kafkalog.questions.restore.sources import PartitionKey, Sources
+from kafkalog.questions.restore.partition_plans import LATEST_MS, PartitionPlan, PlanTask
+from kafkalog.questions.restore.sources import Sources
+from kafkalog.questions.restore.tiers import PartitionKey
 from kafkalog.questions.restore.transactions import (
     EndedTransaction,
     TransactionalId,
@@ -40,7 +41,6 @@ from kafkalog.words import time_text
 
 # Their logs are recreated. The metadata of tiered storage names objects of the old bucket.
 REWRITTEN_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, REMOTE_LOG_METADATA)
-_NEVER_MS = 2**63 - 1
 # What the cluster can have written, and how often it can have elected leaders, after the copies
 # were made: clients know of it.
 UNSEEN_OFFSETS = 1_000_000
@@ -74,7 +74,7 @@ class RestoreRequest:
     @property
     def cut_ms(self) -> int:
         """The time after which records are cut off."""
-        return _NEVER_MS if self.is_uncut else self.as_of_ms
+        return LATEST_MS if self.is_uncut else self.as_of_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ def _wanted(
             left_out.append(LeftOut(topic, topic_id, reason))
             continue
         empty += [(topic, each, topic_id) for each in missing]
-        moment = _NEVER_MS if topic in request.latest_topics else request.cut_ms
+        moment = LATEST_MS if topic in request.latest_topics else request.cut_ms
         tasks += [
             PlanTask(
                 *(topic, each, topic_id, sources.copies[topic_id, each], moment),

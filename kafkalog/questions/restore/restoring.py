@@ -213,7 +213,7 @@ def judged(found: Restored, target: str, processes: int) -> Recovery:
         views = LocalViews([path], find_partitions([path]), processes)
         result = recovery_plan(views, RecoveryRequest("unclean", 4096, request.now_ms))
         # Where damage is left out, a hole in the offsets is what is meant to be.
-        damaged = {each.key for each in found.plan.plans if each.lost}
+        damaged = {each.key for each in found.plan.plans if each.lost or each.missing}
         if any(_is_refused(row, damaged) for row in result.findings):
             raise LogDirError(
                 f"the directory that was written is not sound, and is not kept: "

@@ -19,9 +19,9 @@ from kafkalog.inspection.metadata.copies import (
     directory_id_of,
 )
 from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
+from kafkalog.questions.restore.tiers import PartitionKey, found_logs, with_beginning
 from kafkalog.storage.files.files import list_directory
 from kafkalog.storage.log_dir.listed_logs import listed_log
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CLUSTER_METADATA, partition_name
 from kafkalog.storage.partition_log import (
     PartitionLog,
@@ -29,9 +29,6 @@ from kafkalog.storage.partition_log import (
     topic_id,
     without_checkpoints,
 )
-
-# A partition of one incarnation of a topic: the topic's id, and the number.
-PartitionKey = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -45,14 +42,15 @@ class Copy:
 
 @dataclass
 class Sources:
-    """The given disks. `copies` has the logs by partition, `unidentified` those whose topic id no
-    file gives."""
+    """The given disks, and tiered storage at `tier_paths`. `copies` has the logs by partition,
+    `unidentified` those whose topic id no file gives."""
 
     paths: Sequence[str]
     metadata: Sequence[MetadataCopy]
     copies: Mapping[PartitionKey, Sequence[Copy]]
     unidentified: Sequence[PartitionLog]
     log_dirs: Sequence[str]
+    tier_paths: Sequence[str] = ()
     _replays: dict[int, MetadataReplay] = field(default_factory=dict)
 
     @property
@@ -121,18 +119,18 @@ class Sources:
 def sources_of(paths: Sequence[str]) -> Sources:
     """Return what is under the paths. Raises LogDirError where no copy of the metadata is there, or
     copies of several clusters are."""
-    # A partition that a broker has in two log directories has two copies.
-    found = find_partitions(paths, strict=False, current_ids=None, needed=CLUSTER_METADATA)
-    tiered = [log.path for log in found if log.tiered_topic_id is not None]
-    if tiered:
-        raise LogDirError(f"{tiered[0]} is in tiered storage: restore reads log directories only")
+    given = found_logs(paths)
+    found = given.on_disk
     metadata = copies_among(log for log in found if log.is_live)
     if not metadata:
-        raise LogDirError(
-            f"{', '.join(paths)}: there is no {CLUSTER_METADATA}-0: give the log directories, and "
-            "metadata.log.dir, of the nodes; clusters with ZooKeeper, which have none, are not "
-            "restored"
+        advice = (
+            "also give metadata.log.dir of a controller: tiered storage has no topics, groups and "
+            "configs"
+            if given.in_tier and not found
+            else "give the log directories, and metadata.log.dir, of the nodes; clusters with "
+            "ZooKeeper, which have none, are not restored"
         )
+        raise LogDirError(f"{', '.join(paths)}: there is no {CLUSTER_METADATA}-0: {advice}")
     clusters = {copy.cluster_id: copy.path for copy in metadata}
     if len(clusters) > 1:
         raise LogDirError(f"disks of several clusters: {'; '.join(clusters.values())}")
@@ -146,9 +144,13 @@ def sources_of(paths: Sequence[str]) -> Sources:
         if identity is None or log.partition is None:
             unidentified.append(log)
             continue
-        copy = Copy(log, covered.get(log.log_dir.broker_id))
+        whole = with_beginning(log, given.in_tier.get((identity, log.partition)))
+        copy = Copy(whole, covered.get(log.log_dir.broker_id))
         by_key[identity, log.partition].append(copy)
-    return Sources(paths, metadata, by_key, unidentified, log_dirs)
+    for key, log in given.in_tier.items():
+        if key not in by_key:
+            by_key[key].append(Copy(log, None))
+    return Sources(paths, metadata, by_key, unidentified, log_dirs, given.tier_paths)
 
 
 def _marked_logs(log_dirs: Sequence[str], data: Sequence[PartitionLog]) -> list[PartitionLog]:

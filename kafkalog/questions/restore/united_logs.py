@@ -44,7 +44,7 @@ def united_plan(
     plan = new_plan(task, facts, order[0])
     plan.is_united = True
     walk = LogWalk(plan, task)
-    sources: list[_Source] = []
+    sources: list[UnitedSource] = []
     cleaners: list[_Cleaner] = []
     end = plan.start
     for number in order:
@@ -52,7 +52,7 @@ def united_plan(
         copy = task.copies[number]
         cleaner = _Cleaner.of(copy.log, facts[number].log_start)
         for segment in _with_replaced(copy.log):
-            source = _Source(segment, len(sources), divergence)
+            source = UnitedSource(segment, len(sources), divergence)
             is_live = segment in copy.log.segments
             end = max(end, source.noted(walk, *([cleaner] if is_live else [])))
             sources.append(source)
@@ -116,7 +116,7 @@ class _Cleaner:
 
 
 @dataclass
-class _Source:
+class UnitedSource:
     """A file of one of the copies, whose batches count up to the offset `divergence`. Of several
     with the same batch that with the lowest `number` counts."""
 
@@ -171,7 +171,7 @@ class _Reading:
     later: Iterator[LongArray]
 
 
-def merged(sources: Sequence[_Source]) -> Iterator[LongArray]:
+def merged(sources: Sequence[UnitedSource]) -> Iterator[LongArray]:
     """Yield the batches of all files in the order of their last offsets, each once: the one that
     has the most records. Of each file a few are in memory, and of files that begin later none."""
     waiting = sorted(sources, key=lambda each: each.segment.base_offset or 0, reverse=True)
@@ -196,7 +196,7 @@ def merged(sources: Sequence[_Source]) -> Iterator[LongArray]:
         yield _once(np.concatenate(parts))
 
 
-def _open(source: _Source, reading: list[_Reading]) -> None:
+def _open(source: UnitedSource, reading: list[_Reading]) -> None:
     rows = source.rows()
     first = next(rows, None)
     if first is not None:
@@ -214,7 +214,7 @@ def _once(rows: LongArray) -> LongArray:
 class _UnitedSegments:
     """Makes segments of batches that come in the order of their offsets."""
 
-    sources: Sequence[_Source]
+    sources: Sequence[UnitedSource]
     base: int
     _segments: list[SegmentPlan] = field(default_factory=list)
     _pieces: list[Piece] = field(default_factory=list)

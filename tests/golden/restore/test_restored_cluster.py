@@ -184,6 +184,23 @@ def test_the_last_value_of_each_key_is_that_of_the_moment(
     assert [row["partition"] for row in rows if row["is_cleaned_beyond"]] == [0]
 
 
+def test_records_that_a_client_deleted_later_are_named(
+    restored: Restored, ledgers: Ledgers
+) -> None:
+    """F1204: at the moment they were there."""
+    (row,) = [row for row in restored.manifest["partitions"] if row["topic"] == "plain"]
+    deleted = [
+        each
+        for each in ledgers("plain")
+        if each["ack"]
+        and each["ack"] * 1000 <= AS_OF_MS
+        and each["offset"] < row["log_start_offset"]
+    ]
+    assert deleted
+    named = f"plain-0: a client has deleted the records before offset {row['log_start_offset']};"
+    assert [line for line in restored.manifest["not_exact"] if line.startswith(named)]
+
+
 def test_transactions_are_whole_and_none_is_open(restored: Restored, ledgers: Ledgers) -> None:
     """F1048 and F1049: what a reader of committed records sees."""
     logs = restored.logs()
@@ -557,9 +574,9 @@ def test_moments_that_copies_do_not_cover_are_said(inputs: list[Path]) -> None:
     assert "the cluster had no topic at 2026-11-25T00:00:00.000Z" in early.output
     between = restore(inputs[:2], "--as-of", "2026-11-25T19:48:48.900Z", "--check")
     assert between.exit_code == ExitCode.UNREADABLE_INPUT
-    exact = restore(inputs, "--as-of", "2026-11-25T19:48:41.800Z", "--check")
-    assert exact.exit_code == ExitCode.DONE, exact.output
-    assert "nothing is known to be missing" in exact.output
+    exact = restore(inputs, "--as-of", "2026-11-25T19:48:41.800Z", "--check", "--format", "json")
+    # A client has deleted records of topic plain at some time: F1204.
+    assert [line.split(":")[0] for line in json.loads(exact.output)["not_exact"]] == ["plain-0"]
 
 
 def test_disks_of_a_cluster_with_zookeeper_are_refused(unpacked: Unpacked) -> None:

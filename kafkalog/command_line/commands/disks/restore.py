@@ -33,8 +33,9 @@ _DEFAULT_PLACE = ("127.0.0.1", 9092, 9093)
 
 _EPILOG = """\
 \b
-PATH is a copy of a log directory of a node, or a glob of these. Give those of all nodes, and
-metadata.log.dir where it is another one; see docs/restore.md.
+PATH is a copy of a log directory of a node, the folder of tiered storage, or a glob of these: local
+paths, or URIs as in s3://bucket/folder. Give those of all nodes, and metadata.log.dir where it is
+another one; see docs/restore.md.
 
 The copies can be of different seconds: each partition is cut at the moment of --as-of. Without it
 that is the last moment that all copies cover. The input is only read. The new directory appears
@@ -46,6 +47,7 @@ Examples:
   kafkalog restore /snap/b1 /snap/b2 /snap/b3 --as-of 2026-11-20T14:29:00Z --to /restore
   kafkalog restore '/snap/*' --to /restore --replication 3 \\
       --nodes 1@host1:9092/9093,2@host2:9092/9093,3@host3:9092/9093
+  kafkalog restore s3://tier/kafka /snap/b1 --to /restore
   kafkalog restore --verify /restore
 """
 
@@ -298,7 +300,7 @@ def _refuse_target(target: str, sources: Sources) -> None:
     from kafkalog.storage.files.output_files import refuse_existing_directory
     from kafkalog.storage.log_dir.read_directories import refuse_inside
 
-    refuse_inside("--to", target, sources.log_dirs)
+    refuse_inside("--to", target, [*sources.log_dirs, *sources.tier_paths])
     refuse_existing_directory("--to", target)
 
 

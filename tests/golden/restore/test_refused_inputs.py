@@ -1,0 +1,60 @@
+"""Input and output that restore refuses: docs/restore.md F1030."""
+
+import shutil
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
+
+AS_OF = "2026-11-25T19:48:40Z"
+
+
+def restore(paths: list[Path], target: Path) -> Result:
+    arguments = ["restore", *map(str, paths), "--as-of", AS_OF, "--to", str(target)]
+    return CliRunner().invoke(kafkalog, arguments)
+
+
+def test_disks_of_two_clusters_are_refused(inputs: list[Path], tmp_path: Path) -> None:
+    other = Path(shutil.copytree(inputs[1], tmp_path / "other"))
+    properties = other / "meta.properties"
+    lines = properties.read_text().splitlines()
+    changed = [
+        "cluster.id=AAAAAAAAAAAAAAAAAAAAAA" if line.startswith("cluster.id") else line
+        for line in lines
+    ]
+    properties.write_text("\n".join(changed))
+    result = restore([inputs[0], other], tmp_path / "restored")
+    assert result.exit_code == ExitCode.UNREADABLE_INPUT
+    assert "different clusters" in result.output
+    assert not (tmp_path / "restored").exists()
+
+
+def test_the_same_disk_given_twice_is_refused(inputs: list[Path], tmp_path: Path) -> None:
+    again = Path(shutil.copytree(inputs[0], tmp_path / "again"))
+    result = restore([*inputs, again], tmp_path / "restored")
+    assert result.exit_code == ExitCode.UNREADABLE_INPUT
+    assert "both say that they are of broker 1" in result.output
+
+
+def test_a_target_inside_the_input_is_refused(inputs: list[Path], tmp_path: Path) -> None:
+    disk = Path(shutil.copytree(inputs[0], tmp_path / "disk"))
+    before = sorted(disk.iterdir())
+    result = restore([disk], disk / "restored")
+    assert result.exit_code == ExitCode.WRONG_ARGUMENTS
+    assert f"outside of {disk}" in result.output
+    assert sorted(disk.iterdir()) == before
+
+
+def test_a_target_inside_tiered_storage_is_refused(inputs: list[Path], tmp_path: Path) -> None:
+    """F1202: the store is only read."""
+    store = tmp_path / "store"
+    folder = store / "orders-0-AAAAAAAAAAAAAAAAAAAAAA"
+    folder.mkdir(parents=True)
+    stem = folder / f"{0:020d}-AAAAAAAAAAAAAAAAAAAAAA"
+    stem.with_suffix(".log").write_bytes(b"")
+    stem.with_suffix(".leader_epoch_checkpoint").write_text("0\n1\n0 0\n")
+    result = restore([*inputs, store], store / "restored")
+    assert result.exit_code == ExitCode.WRONG_ARGUMENTS
+    assert f"outside of {store}" in result.output
