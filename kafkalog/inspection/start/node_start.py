@@ -106,7 +106,9 @@ def judged_node(
         found += refused_metadata_id(each) if node.is_of_kraft else ()
         found += files_in_the_way(each, image, node.node_id)
         found += refused_topic_ids(each, _topic_ids(image)) if node.is_of_kraft else ()
-        found += refused_files(each, user) if user is not None else ()
+        for reason in refused_files(each, user) if user is not None else ():
+            ends = reason.file == each.meta_path and each is node.metadata_directory
+            found.append(replace(reason, ends_process=reason.ends_process or ends))
     assignments = None
     if image is not None and node.node_id is not None and node.is_of_kraft:
         assignments = Assignments.of(image, node.node_id, ())
