@@ -1,6 +1,6 @@
 """Whether a node starts, which of its directories it uses, and what becomes of its partitions.
 
-Rules: docs/format.md F960 to F973 and F1180 to F1184.
+Rules: docs/format.md F960 to F973 and F1180 to F1186.
 """
 
 from __future__ import annotations
@@ -131,11 +131,25 @@ def judged_node(
         if each.meta_error is None
         for reason in ignored_checkpoints(each)
     ]
-    start.fates, start.absent = loaded.fates(offline), [*loaded.absent()]
+    unused = loaded.unused_fates()
+    start.fates, start.absent = {**loaded.fates(offline), **unused}, [*loaded.absent()]
+    start.notices += _unused_notices(node, unused)
     if image is not None:
         start.notices += _other_ids(start, image)
     start.notices += _set_aside(start, image or MetadataImage(), is_known=image is not None)
     return start
+
+
+def _unused_notices(node: NodeFiles, fates: Mapping[str, ReplicaFate]) -> Iterator[Reason]:
+    for each in node.unused:
+        names = [os.path.basename(path) for path in fates if os.path.dirname(path) == each.path]
+        if names and node.server is not None:
+            detail = (
+                f"log.dirs does not name {each.path}: {counted(len(names), 'partition')}, "
+                f"{first_names(names, _MOST_NAMES)}, of it BEGIN EMPTY elsewhere"
+            )
+            line = f"name {each.path} in log.dirs of {node.server.path}"
+            yield Reason(each.path, detail, line, "", False)
 
 
 def _online_ids(directories: Sequence[DirectoryStart]) -> list[str]:

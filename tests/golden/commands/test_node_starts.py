@@ -142,7 +142,7 @@ def test_text_begins_with_the_node_and_the_line_to_type(case: StartupCase, tmp_p
 def test_a_node_becomes_what_brokers_made_of_such_files(
     damage: str, cases: dict[str, StartupCase], tmp_path: Path
 ) -> None:
-    # F960 to F973 and F1180 to F1184, as brokers of 4.4.0 did.
+    # F960 to F973 and F1180 to F1186, as brokers of 4.4.0 did.
     expected, case = READ_DAMAGES[damage], cases["00-control"]
     folder = case.made_in(tmp_path)
     expected.make(folder)
