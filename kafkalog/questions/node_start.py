@@ -281,7 +281,10 @@ def _answer(
 ) -> NodeAnswer:
     paths = {each.path for each in node.directories}
     rows = [row for row in plan if os.path.dirname(row["directory"]) in paths]
-    image = images.get(node.cluster_id)
+    main = node.metadata_directory
+    # Where meta.properties is missing beside the metadata, its cluster has no id.
+    own = main.cluster_id if main is not None and main.has_metadata else node.cluster_id
+    image = images.get(own, images.get(node.cluster_id))
     release = release_start(node, image, logs, request.version_for(node))
     start = judged_node(node, image, rows, request.user, release.reasons)
     return NodeAnswer(start, release.version, release)

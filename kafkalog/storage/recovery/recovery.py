@@ -44,6 +44,7 @@ from kafkalog.storage.recovery.segment_recovery import (
     recover_segment,
 )
 from kafkalog.storage.recovery.temporary_files import (
+    REFUSED_NAME,
     SWAP,
     dropped_files,
     finished_swaps,
@@ -241,10 +242,7 @@ class _Loader:
         refused = refused_names(self.plan.files)
         if refused:
             names = ", ".join(refused)
-            raise BrokerStartError(
-                f"{names}: a broker ends at such a name, which does not begin with an offset of "
-                "64 bits and a dot"
-            )
+            raise BrokerStartError(f"{names}: {REFUSED_NAME}")
 
     def _read_leader_epochs(self) -> None:
         try:

@@ -8,6 +8,9 @@ import re
 from collections.abc import Collection, Iterable
 
 DELETED, CLEANED, SWAP = ".deleted", ".cleaned", ".swap"
+REFUSED_NAME = (
+    "a broker ends at such a name, which does not begin with an offset of 64 bits and a dot"
+)
 _OFFSET_DIGITS = 20
 # Files that a broker takes for part of a log by the end of their name.
 _PARTS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", CLEANED, SWAP)

@@ -235,4 +235,11 @@ READ_DAMAGES: dict[str, ReadDamage] = {
     "properties-number": _ends(
         changed("server.properties", "num.partitions=1", "log.retention.ms=abc")
     ),
+    "properties-other-voter": _ends(changed("server.properties", "voters=1@", "voters=2@")),
+    "properties-without-voters": _ends(
+        changed("server.properties", "controller.quorum.voters=", "#")
+    ),
+    "properties-without-listener": _ends(
+        changed("server.properties", "controller.listener.names=", "#")
+    ),
 }
