@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
-from kafkalog.coordination.metadata.releases import newest_release, read_releases
+from kafkalog.coordination.metadata.release_refusals import Effect, property_refusals
+from kafkalog.coordination.metadata.releases import known_release, newest_release, read_releases
 from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
 from kafkalog.inspection.metadata.assigned_partitions import cluster_images
 from kafkalog.inspection.start.assigned_replicas import ReplicaFate
@@ -66,6 +67,15 @@ class NodeRequest:
             if ".".join(version.split(".")[:2]) not in read_releases():
                 return None
         return CoordinatorSettings(version, has_new_groups="consumer" in protocols)
+
+    @property
+    def refused_settings(self) -> bool:
+        """Whether server.properties has values with which the version does not start."""
+        is_known = self.kafka is None or ".".join(self.kafka.split(".")[:2]) in read_releases()
+        if self.server is None or not is_known:
+            return False
+        refused = property_refusals(self.server.values, known_release(self.kafka))
+        return any(each.effect is Effect.ENDS for each in refused)
 
     def version_for(self, node: NodeFiles) -> str:
         """Return the version that starts on a node's directories."""
@@ -271,7 +281,10 @@ def _answer(
 ) -> NodeAnswer:
     paths = {each.path for each in node.directories}
     rows = [row for row in plan if os.path.dirname(row["directory"]) in paths]
-    image = images.get(node.cluster_id)
+    main = node.metadata_directory
+    # Where meta.properties is missing beside the metadata, its cluster has no id.
+    own = main.cluster_id if main is not None and main.has_metadata else node.cluster_id
+    image = images.get(own, images.get(node.cluster_id))
     release = release_start(node, image, logs, request.version_for(node))
     start = judged_node(node, image, rows, request.user, release.reasons)
     return NodeAnswer(start, release.version, release)
@@ -295,6 +308,10 @@ def _with_fate(
         is_replaced = fate.is_set_aside and fate.has_leader and not fate.begins_empty
         if fate.replaced_by is not None:
             added |= _takeover(row, fate.replaced_by)
+        elif fate.begins_empty and not fate.is_set_aside:
+            lost = row["log_end_offset"] or 0
+            empty = dict.fromkeys(("log_start_offset", "log_end_offset"), 0)
+            added |= {**empty, "missing_offsets": lost, "deleted_soon": None}
         elif fate.is_set_aside and not is_replaced:
             end = 0 if fate.begins_empty else None
             added |= {"log_start_offset": end, "log_end_offset": end, "deleted_soon": None}
@@ -322,8 +339,8 @@ def _takeover(row: Mapping[str, Any], future: str) -> Row:
 
 
 def _unplanned_rows(answer: NodeAnswer, fates: Mapping[str, ReplicaFate]) -> Iterator[Row]:
-    """Yield the rows of directories that are set aside, and that are no partitions by their names,
-    or not in use."""
+    """Yield the rows of directories that are set aside, and whose names are not those of
+    partitions, or that are not in use."""
     files = answer.start.files
     for path, fate in fates.items():
         name = broker_partition_name(os.path.basename(path))

@@ -23,6 +23,7 @@ from kafkalog.questions.node_start import (
     NodeRequest,
     node_answers,
 )
+from kafkalog.storage.log_dir.topic_configs import SERVER_PROPERTIES
 from kafkalog.storage.partition_log import is_selected
 from kafkalog.views.engine import AskedView, Options, Rows, RowsInMemory, Views
 from kafkalog.words import counted, first_names
@@ -48,11 +49,15 @@ class RecoveryRequest:
 
     def asked(self, table: str) -> AskedView:
         """Return the view with the rows of a table."""
+        config = self.config
+        if self.node.refused_settings:
+            # The node does not start with them, and nothing goes by them.
+            config = {name: value for name, value in config.items() if name != SERVER_PROPERTIES}
         options: Options = {
             "shutdown": self.shutdown,
             "indexIntervalBytes": self.index_interval_bytes,
             "asOf": self.now_ms,
-            **(self.config if table == PLAN else {}),
+            **(config if table == PLAN else {}),
         }
         return AskedView(table, options=options)
 

@@ -64,7 +64,7 @@ def refusal(text: str, words: int) -> CheckpointRefusal | None:
     if len(lines) == 1:
         return None
     if not _is_number(lines[1], 32):
-        return CheckpointRefusal(f"line 2: {lines[1][:_SHOWN]!r} is no count")
+        return CheckpointRefusal(f"line 2: {lines[1][:_SHOWN]!r} is not a count")
     if int(lines[1]) < 0:
         return CheckpointRefusal(f"line 2: {lines[1]} entries", is_number=True)
     for place, line in enumerate(lines[2:], start=3):

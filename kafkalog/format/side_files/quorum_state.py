@@ -40,7 +40,7 @@ def read_quorum_state(text: str) -> QuorumState:
         content, _ = json.JSONDecoder().raw_decode(line.lstrip())
         version = content["data_version"]
         if isinstance(version, (str, bool)) or version is None:
-            # What is no number is 0 to a broker.
+            # A broker takes everything but a number for 0.
             version = 0
         if version not in (0, 1):
             raise CorruptDataError(

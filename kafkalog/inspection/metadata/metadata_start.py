@@ -32,7 +32,7 @@ _OLDER = "a broker starts from a newer snapshot and does not read this one"
 _REPEATED = "a broker starts, and has the whole state in spite of it"
 _ENDS = "a broker does not start with it"
 _CUT = "a broker takes what is left for the whole state: it ends, or sets partitions aside"
-_NAME = "what ends in .checkpoint here begins with 20 digits, a dash and 10 digits"
+MISNAMED = "what ends in .checkpoint here begins with 20 digits, a dash and 10 digits"
 _MOVE = "move it away, and a broker starts from the snapshot before and the log"
 _LAST_EPOCH = 2**31 - 1
 _REPLACE = "copy the directory of another node, or see kafkalog quorum rebuild --help"
@@ -80,7 +80,7 @@ def snapshot_faults(log: PartitionLog) -> Iterator[SnapshotFault]:
     for entry in snapshot_files(log):
         snapshot = snapshots.get(entry.path)
         if is_misnamed(entry.name):
-            error = CorruptDataError("file_name", _NAME, position=0, path=entry.path)
+            error = CorruptDataError("file_name", MISNAMED, position=0, path=entry.path)
             yield SnapshotFault(error, entry.size, True, f"{_ENDS}: move it away")
             continue
         found = _damage(entry.path) if snapshot or entry.name == BOOTSTRAP else None

@@ -151,10 +151,10 @@ def _refusal(meta: Mapping[str, str], text: str) -> str | None:
         return f"it has no {missing[0]}"
     node_id = meta.get(_BROKER_ID if is_first else _NODE_ID, "0")
     if not _is_int(node_id):
-        return f"the node's id is {node_id[:80]!r}, which is no number"
+        return f"the node's id is {node_id[:80]!r}, which is not a number"
     directory_id = meta.get(_DIRECTORY_ID)
     if directory_id is not None and not _UUID.fullmatch(directory_id):
-        return f"the directory.id is {directory_id[:80]!r}, which is no id"
+        return f"the directory.id is {directory_id[:80]!r}, which is not an id"
     return None
 
 
@@ -171,6 +171,8 @@ class NodeFiles:
     server: ServerProperties | None = None
     # What was taken for granted, for want of a file that says it.
     assumed: Sequence[str] = field(default_factory=tuple)
+    # Directories that were given, and that server.properties does not name.
+    unused: Sequence[NodeDirectory] = field(default_factory=tuple)
 
     @property
     def node_id(self) -> int | None:
@@ -245,4 +247,7 @@ def _configured(directories: Sequence[NodeDirectory], server: ServerProperties) 
         words = f"the directories are copies of {', '.join(server.log_dirs)}, all of them"
         return NodeFiles(directories, server, (words,))
     others = [NodeDirectory.read(path) for path in named if os.path.realpath(path) not in given]
-    return NodeFiles([*directories, *others], server)
+    real = {os.path.realpath(path) for path in named}
+    used = [each for each in directories if os.path.realpath(each.path) in real]
+    unused = [each for each in directories if each not in used]
+    return NodeFiles([*used, *others], server, (), unused)

@@ -1,11 +1,12 @@
 """Whether a node starts, which of its directories it uses, and what becomes of its partitions.
 
-Rules: docs/format.md F960 to F973 and F1180 to F1184.
+Rules: docs/format.md F960 to F973 and F1180 to F1187.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,8 @@ from shlex import quote
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
-from kafkalog.inspection.metadata.metadata_start import bootstrap_damage
+from kafkalog.format.side_files.quorum_state import QUORUM_STATE
+from kafkalog.inspection.metadata.metadata_start import MISNAMED, bootstrap_damage
 from kafkalog.inspection.start.assigned_replicas import Assignments, ReplicaFate
 from kafkalog.inspection.start.directory_files import (
     ignored_checkpoints,
@@ -29,7 +31,8 @@ from kafkalog.inspection.start.partition_fates import AbsentPartition, LoadedRep
 from kafkalog.inspection.start.permissions import BrokerUser, most_frequent_owner, refused_files
 from kafkalog.inspection.start.reasons import Reason, move_away
 from kafkalog.storage.names import CLUSTER_METADATA, broker_partition_name
-from kafkalog.storage.partition_log import PARTITION_METADATA
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
+from kafkalog.storage.recovery.temporary_files import REFUSED_NAME
 from kafkalog.words import counted, first_names
 
 _MOST_NAMES = 3
@@ -106,7 +109,9 @@ def judged_node(
         found += refused_metadata_id(each) if node.is_of_kraft else ()
         found += files_in_the_way(each, image, node.node_id)
         found += refused_topic_ids(each, _topic_ids(image)) if node.is_of_kraft else ()
-        found += refused_files(each, user) if user is not None else ()
+        for reason in refused_files(each, user) if user is not None else ():
+            ends = reason.file == each.meta_path and each is node.metadata_directory
+            found.append(replace(reason, ends_process=reason.ends_process or ends))
     assignments = None
     if image is not None and node.node_id is not None and node.is_of_kraft:
         assignments = Assignments.of(image, node.node_id, ())
@@ -129,11 +134,25 @@ def judged_node(
         if each.meta_error is None
         for reason in ignored_checkpoints(each)
     ]
-    start.fates, start.absent = loaded.fates(offline), [*loaded.absent()]
+    unused = loaded.unused_fates()
+    start.fates, start.absent = {**loaded.fates(offline), **unused}, [*loaded.absent()]
+    start.notices += _unused_notices(node, unused)
     if image is not None:
         start.notices += _other_ids(start, image)
     start.notices += _set_aside(start, image or MetadataImage(), is_known=image is not None)
     return start
+
+
+def _unused_notices(node: NodeFiles, fates: Mapping[str, ReplicaFate]) -> Iterator[Reason]:
+    for each in node.unused:
+        names = [os.path.basename(path) for path in fates if os.path.dirname(path) == each.path]
+        if names and node.server is not None:
+            detail = (
+                f"log.dirs does not name {each.path}: {counted(len(names), 'partition')}, "
+                f"{first_names(names, _MOST_NAMES)}, of it BEGIN EMPTY elsewhere"
+            )
+            line = f"name {each.path} in log.dirs of {node.server.path}"
+            yield Reason(each.path, detail, line, "", False)
 
 
 def _online_ids(directories: Sequence[DirectoryStart]) -> list[str]:
@@ -199,10 +218,29 @@ def _plan_reasons(rows: Iterable[Row], known: Sequence[Reason]) -> Iterator[Reas
         yield Reason(folder, row["start_error"], line, log_dir, ends)
 
 
+# Files that a broker does without: it makes them again, or has no use for them.
+_DISPENSABLE = (LEADER_EPOCHS, QUORUM_STATE)
+
+
 def _mending_line(row: Row, folder: str, log_dir: str) -> str:
+    movable = [_movable(part, folder) for part in re.split(r"; (?=\S+: )", row["start_error"])]
+    if movable and all(movable):
+        paths = [path for paths in movable for path in paths]
+        return " && ".join(move_away(path, log_dir) for path in paths)
     if row["topic"] == CLUSTER_METADATA:
         return "kafkalog quorum rebuild --help, or copy the directory of another controller"
     return f"kafkalog salvage {log_dir} --to DIR, or {move_away(folder, log_dir)}"
+
+
+def _movable(detail: str, folder: str) -> list[str]:
+    """Return the files at the beginning of a reason that can be moved away, and nothing is lost:
+    those of names that a broker does not take, and those that it makes again."""
+    names = detail.split(": ")[0].split(", ")
+    is_name = REFUSED_NAME in detail or MISNAMED in detail
+    paths = [os.path.join(folder, name) for name in names]
+    if not (is_name or names[0] in _DISPENSABLE) or not all(map(os.path.isfile, paths)):
+        return []
+    return paths
 
 
 def _without_directories(

@@ -166,6 +166,22 @@ class LoadedReplicas:
             if name.mark is None
         }
 
+    def unused_fates(self) -> dict[str, ReplicaFate]:
+        """Return what becomes of partitions in directories that `log.dirs` does not name: one that
+        no other directory has begins empty in one of those that it names, and has a leader."""
+        assignments = self.assignments
+        if assignments is None:
+            return {}
+        here = {each.key for each in self.replicas if each.stray_reason is None}
+        fates = {}
+        for each in self.node.unused:
+            for entry, name in each.partitions():
+                is_own = assignments.place(name.topic, name.partition) is not None
+                if name.mark is None and is_own and (name.topic, name.partition) not in here:
+                    reason = f"log.dirs does not name {each.path}, and it begins empty elsewhere"
+                    fates[entry.path] = ReplicaFate(False, reason, True, begins_empty=True)
+        return fates
+
     def _stray_fate(self, replica: Replica, is_elsewhere: bool) -> ReplicaFate:
         if self.assignments is None:
             return ReplicaFate(True, replica.stray_reason)

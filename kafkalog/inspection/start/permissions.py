@@ -9,16 +9,28 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 
 from kafkalog.errors import OptionError
-from kafkalog.inspection.start.node_directories import NodeDirectory
+from kafkalog.inspection.start.node_directories import METADATA_DIR, NodeDirectory
 from kafkalog.inspection.start.reasons import Reason
 from kafkalog.storage.files.uris import is_remote
+from kafkalog.storage.log_dir.log_dir import META_PROPERTIES
+from kafkalog.storage.names import CLEANER_OFFSETS, LOG_STARTS, RECOVERY_POINTS, REPLICATION_OFFSETS
 
 _READ, _WRITE, _SEARCH = 4, 2, 1
+_ALL = _READ | _WRITE | _SEARCH
 _ROOT = 0
+# Of other files at the top of a log directory a broker reads none, or does without.
+_READ_AT_TOP = {
+    META_PROPERTIES: _READ,
+    RECOVERY_POINTS: _READ,
+    LOG_STARTS: _READ,
+    REPLICATION_OFFSETS: _READ,
+    CLEANER_OFFSETS: _READ,
+    ".lock": _READ | _WRITE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +87,44 @@ def refused_files(directory: NodeDirectory, user: BrokerUser) -> Iterator[Reason
         return
     if user.uid == _ROOT:
         return
-    for folder in (path, *(entry.path for entry, _ in directory.partitions())):
-        yield from _refused_in(folder, path, user)
-
-
-def _refused_in(folder: str, log_dir: str, user: BrokerUser) -> Iterator[Reason]:
-    status = os.stat(folder)
-    if not user.may(status, _READ | _WRITE | _SEARCH):
-        yield _reason(folder, status, log_dir, user)
+    if not user.may(os.stat(path), _ALL):
+        yield _reason(path, os.stat(path), path, user)
         return
-    for entry in _scanned(folder):
-        if not entry.is_file():
-            continue
-        wanted = _READ | _WRITE if entry.name.endswith((".log", ".lock")) else _READ
-        status = entry.stat()
-        if not user.may(status, wanted):
-            yield _reason(entry.path, status, log_dir, user)
+    for name, wanted in _READ_AT_TOP.items():
+        yield from _refused_file(os.path.join(path, name), wanted, directory, user)
+    for entry, _ in directory.partitions():
+        yield from _refused_in(entry.path, directory, user)
+    if directory.has_metadata:
+        # Without its copy of the metadata the process ends before a directory can go offline.
+        for each in _refused_in(os.path.join(path, METADATA_DIR), directory, user):
+            yield replace(each, ends_process=True)
+
+
+def _refused_in(folder: str, directory: NodeDirectory, user: BrokerUser) -> Iterator[Reason]:
+    """Yield what the user cannot use of a partition: a broker reads every file, and writes to logs
+    and to the indexes of the last segment."""
+    status = os.stat(folder)
+    if not user.may(status, _ALL):
+        yield _reason(folder, status, directory.path, user)
+        return
+    files = [entry for entry in _scanned(folder) if entry.is_file()]
+    logs = [entry.name for entry in files if entry.name.endswith(".log")]
+    last = max(logs, default="").removesuffix(".log")
+    written = {f"{last}.index", f"{last}.timeindex", *logs}
+    for entry in files:
+        wanted = _READ | _WRITE if entry.name in written else _READ
+        yield from _refused_file(entry.path, wanted, directory, user)
+
+
+def _refused_file(
+    path: str, wanted: int, directory: NodeDirectory, user: BrokerUser
+) -> Iterator[Reason]:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return
+    if not user.may(status, wanted):
+        yield _reason(path, status, directory.path, user)
 
 
 def _reason(path: str, status: os.stat_result, log_dir: str, user: BrokerUser) -> Reason:

@@ -33,11 +33,13 @@ from kafkalog.inspection.metadata.seen_records import seen_records
 from kafkalog.inspection.start.node_directories import METADATA_DIR, NodeFiles
 from kafkalog.inspection.start.reasons import Reason
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot, newest_metadata_snapshot
+from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 
 # Kafka's quorum goes by no such record, and passes over it.
 _HARMLESS = ("FeatureLevelRecord",)
+_VOTERS, _LISTENERS = "controller.quorum.voters", "controller.listener.names"
 _ELSEWHERE = "copy the directory of another controller, or see kafkalog quorum rebuild --help"
 
 
@@ -107,6 +109,24 @@ def _of_properties(node: NodeFiles, release: str) -> Iterator[Reason]:
         for each in property_refusals(node.server.values, release):
             if each.effect is Effect.ENDS:
                 yield _reason(each, node.server.path)
+        for name, detail, line in _quorum_refusals(node.server):
+            yield Reason(node.server.path, f"{name}: {detail}", line, "")
+
+
+def _quorum_refusals(server: ServerProperties) -> Iterator[tuple[str, str, str]]:
+    """Yield what a node without ZooKeeper refuses of settings that depend on each other: a setting,
+    why, and what to do. Rule: docs/format.md F1187."""
+    if not server.roles:
+        return
+    if not server.voters and not server.bootstrap_controllers:
+        detail = "neither this nor controller.quorum.bootstrap.servers names a controller"
+        yield _VOTERS, detail, f"set {_VOTERS} in server.properties"
+    if "controller" in server.roles and server.voters and server.node_id not in server.voters:
+        named = ", ".join(map(str, sorted(server.voters)))
+        detail = f"it names {named}, and not this controller, node {server.node_id}"
+        yield _VOTERS, detail, f"change {_VOTERS} or node.id in server.properties"
+    if not server.values.get(_LISTENERS, "").strip():
+        yield _LISTENERS, "it is missing", f"set {_LISTENERS} in server.properties"
 
 
 def _reason(refusal: Refusal, file: str) -> Reason:

@@ -44,10 +44,12 @@ from kafkalog.storage.recovery.segment_recovery import (
     recover_segment,
 )
 from kafkalog.storage.recovery.temporary_files import (
+    REFUSED_NAME,
     SWAP,
     dropped_files,
     finished_swaps,
     is_replaced,
+    odd_base_offset,
     refused_names,
 )
 
@@ -240,10 +242,7 @@ class _Loader:
         refused = refused_names(self.plan.files)
         if refused:
             names = ", ".join(refused)
-            raise BrokerStartError(
-                f"{names}: a broker ends at such a name, which does not begin with an offset of "
-                "64 bits and a dot"
-            )
+            raise BrokerStartError(f"{names}: {REFUSED_NAME}")
 
     def _read_leader_epochs(self) -> None:
         try:
@@ -302,9 +301,21 @@ class _Loader:
         entries = read_index_entries(data, base_offset)
         return LoadedSegment(base_offset, self._paths[log], files[log] or 0, entries)
 
+    def _make_named(self) -> None:
+        """Make the segments of logs whose names have an offset of fewer or more than 20 digits: a
+        broker looks for the file of the usual name, and makes an empty one. Rule: F1185."""
+        for name in list(self.plan.files):
+            base_offset = odd_base_offset(name)
+            usual = None if base_offset is None else _name(base_offset, ".log")
+            if base_offset is not None and usual is not None and usual not in self.plan.files:
+                self._parts[usual] = LoadedSegment(base_offset, self._paths[name], 0, [], 0)
+                self._paths[usual] = self._paths[name]
+                self.plan.files[usual] = 0
+
     def _load_segments(self) -> None:
         files = self.plan.files
         self._segments = []
+        self._make_named()
         for name in sorted(files):
             kind = "." + name.rpartition(".")[2]
             base_offset = _offset_of(name, kind)

@@ -8,11 +8,13 @@ import re
 from collections.abc import Collection, Iterable
 
 DELETED, CLEANED, SWAP = ".deleted", ".cleaned", ".swap"
+REFUSED_NAME = (
+    "a broker ends at such a name, which does not begin with an offset of 64 bits and a dot"
+)
 _OFFSET_DIGITS = 20
 # Files that a broker takes for part of a log by the end of their name.
 _PARTS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", CLEANED, SWAP)
-_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
-_DIGITS = re.compile(r"[0-9]{20}")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}")
 
 
 def refused_names(names: Iterable[str]) -> list[str]:
@@ -23,8 +25,15 @@ def refused_names(names: Iterable[str]) -> list[str]:
 
 def _has_offset(name: str) -> bool:
     number = name[: name.index(".")]
-    matches = _DIGITS.fullmatch(number) or _NUMBER.fullmatch(number)
+    matches = _NUMBER.fullmatch(number)
     return matches is not None and -(2**63) <= int(number) < 2**63
+
+
+def odd_base_offset(name: str) -> int | None:
+    """Return the offset in the name of a log that has not 20 digits; None for other names."""
+    number = name.removesuffix(".log")
+    is_odd = name.endswith(".log") and number.isdecimal() and len(number) != _OFFSET_DIGITS
+    return int(number) if is_odd and int(number) < 2**63 else None
 
 
 def finished_swaps(names: Collection[str]) -> list[str]:

@@ -125,6 +125,19 @@ def test_the_line_to_type_writes_the_file_that_is_missing(
     assert reason["file"] == f"{folder}/d2/meta.properties"
 
 
+def test_the_file_that_is_missing_beside_the_metadata_has_the_id_of_before(
+    cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F963: kafka-storage.sh would give the directory another id, and its partitions no leader.
+    folder = cases["00-control"].made_in(tmp_path)
+    lines = (folder / "d1/meta.properties").read_text().splitlines()
+    (folder / "d1/meta.properties").unlink()
+    _, (node,) = answers(cases["00-control"], folder, "node")
+    (reason,) = node["reasons"]
+    expected = next(line for line in lines if line.startswith("directory.id="))
+    assert f"{expected}\\n" in reason["what_to_do"]
+
+
 @pytest.mark.parametrize("case", ["18a-partition-of-root"], indirect=True)
 def test_text_begins_with_the_node_and_the_line_to_type(case: StartupCase, tmp_path: Path) -> None:
     # F965.
@@ -142,7 +155,7 @@ def test_text_begins_with_the_node_and_the_line_to_type(case: StartupCase, tmp_p
 def test_a_node_becomes_what_brokers_made_of_such_files(
     damage: str, cases: dict[str, StartupCase], tmp_path: Path
 ) -> None:
-    # F960 to F973 and F1180 to F1184, as brokers of 4.4.0 did.
+    # F960 to F973 and F1180 to F1187, as brokers of 4.4.0 did.
     expected, case = READ_DAMAGES[damage], cases["00-control"]
     folder = case.made_in(tmp_path)
     expected.make(folder)

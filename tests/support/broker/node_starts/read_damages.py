@@ -223,4 +223,23 @@ READ_DAMAGES: dict[str, ReadDamage] = {
     "config-ratio": _ends(_config(2, "orders", "min.cleanable.dirty.ratio", "2")),
     "config-of-missing-topic": ReadDamage(_config(2, "gone", "segment.bytes", "5")),
     "config-of-brokers-nonsense": ReadDamage(_config(4, "", "log.retention.ms", "abc")),
+    "log-of-fewer-digits": ReadDamage(
+        _copied_file(f"{_ORDERS}/{15:020d}.log", f"{_ORDERS}/20.log")
+    ),
+    "log-of-more-digits": ReadDamage(
+        _copied_file(f"{_ORDERS}/{15:020d}.log", f"{_ORDERS}/{20:021d}.log")
+    ),
+    "log-dirs-without-one": ReadDamage(
+        changed("server.properties", "log.dirs=d1,d2", "log.dirs=d1")
+    ),
+    "properties-number": _ends(
+        changed("server.properties", "num.partitions=1", "log.retention.ms=abc")
+    ),
+    "properties-other-voter": _ends(changed("server.properties", "voters=1@", "voters=2@")),
+    "properties-without-voters": _ends(
+        changed("server.properties", "controller.quorum.voters=", "#")
+    ),
+    "properties-without-listener": _ends(
+        changed("server.properties", "controller.listener.names=", "#")
+    ),
 }

@@ -16,7 +16,8 @@ OTHER = BrokerUser(4_000_000, frozenset((4_000_000,)), "kafka")
 def log_dir(tmp_path: Path) -> Path:
     partition = tmp_path / "d1" / "orders-0"
     partition.mkdir(parents=True)
-    for name in (f"{0:020d}.log", f"{0:020d}.index", "partition.metadata"):
+    logs = [f"{offset:020d}.{kind}" for offset in (0, 5) for kind in ("log", "index")]
+    for name in (*logs, "partition.metadata"):
         (partition / name).touch()
     for path in (partition.parent, partition):
         path.chmod(0o777)
@@ -40,6 +41,9 @@ def refused(log_dir: Path, user: BrokerUser = OTHER) -> list[str]:
         (f"orders-0/{0:020d}.log", 0o644, True),
         (f"orders-0/{0:020d}.index", 0o644, False),
         (f"orders-0/{0:020d}.index", 0o600, True),
+        # What a broker of 4.4.0 did: it grows the indexes of the last segment.
+        (f"orders-0/{5:020d}.index", 0o644, True),
+        ("orders-0", 0o755, True),
         (".", 0o755, True),
     ],
 )
@@ -67,3 +71,17 @@ def test_an_unknown_name_is_refused_and_an_unknown_number_is_not() -> None:
     assert BrokerUser.named("4000000").uid == 4_000_000
     with pytest.raises(OptionError):
         BrokerUser.named("no-such-user")
+
+
+def test_the_metadata_ends_the_process_and_other_files_do_not_matter(log_dir: Path) -> None:
+    # F965, as a broker of 4.4.0 did.
+    folder = log_dir / "__cluster_metadata-0"
+    folder.mkdir()
+    (folder / "quorum-state").touch()
+    (log_dir / ".kafka_cleanshutdown").touch()
+    for path, mode in ((folder, 0o777), (folder / "quorum-state", 0o600)):
+        path.chmod(mode)
+    (log_dir / ".kafka_cleanshutdown").chmod(0o600)
+    (found,) = refused_files(NodeDirectory.read(str(log_dir)), OTHER)
+    assert found.file == str(folder / "quorum-state")
+    assert found.ends_process
