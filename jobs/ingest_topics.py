@@ -10,13 +10,13 @@ import time
 
 import click
 
-from kafkalog.lake.table_options import TableRequest, table_options
-from kafkalog.spark.decoding.decoding_requests import (
+from kafkalog.lake.decoding.decoding_requests import (
     TableDecodingOptions,
     decoding_requests,
     need_avro,
     table_decoding_options,
 )
+from kafkalog.lake.table_options import TableRequest, table_options
 from kafkalog.spark.jobs.job import JobSettings, ended, job_command
 from kafkalog.views.options.ingest_request import IngestRequest, ingest_options
 from kafkalog.views.options.options import Mode

@@ -50,7 +50,7 @@ def main(
     from kafkalog.spark.tables import show_rows
 
     node, config = node_request(configs, kafka, user), configs.options()
-    inputs, logs = announced_logs(job)
+    inputs, logs = announced_logs(job, with_doubles=True)
     with job_session(
         "kafkalog plan-recovery", with_delta=job.is_delta, compiles_less=True
     ) as spark:

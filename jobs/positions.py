@@ -35,7 +35,12 @@ def main(job: JobSettings, connect_topics: Sequence[str]) -> ExitCode:
     """Compare positions that Spark's checkpoints, Delta and Iceberg tables, source connectors of
     Kafka Connect and MirrorMaker keep with the logs. Findings are positions of topics that were
     deleted or made again, positions beyond the end of the log, and those below its start."""
-    from kafkalog.questions.positions import TABLE, PositionsRequest, divided_paths, positions
+    from kafkalog.questions.positions.kept_positions import (
+        TABLE,
+        PositionsRequest,
+        divided_paths,
+        positions,
+    )
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows

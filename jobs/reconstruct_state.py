@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafkalog.spark.decoding.decoding_requests import (
+from kafkalog.lake.decoding.decoding_requests import (
     DecodingOptions,
     decoding_options,
     decoding_requests,

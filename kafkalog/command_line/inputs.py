@@ -46,11 +46,9 @@ def views_with_progress(
 def logs_with_doubles(paths: Sequence[str]) -> list[PartitionLog]:
     """Return the logs under the paths, also where a partition is in two directories, at which a
     broker ends. Raises LogDirError for paths without anything."""
-    from kafkalog.inspection.metadata.current_topics import current_topic_ids
-    from kafkalog.storage.log_dir.log_dir import find_partitions
+    from kafkalog.inspection.metadata.current_topics import find_logs
 
-    no_topic = ""
-    return find_partitions(paths, strict=False, current_ids=current_topic_ids, needed=no_topic)
+    return find_logs(paths, strict=False, with_doubles=True)
 
 
 def logs_of_topics(

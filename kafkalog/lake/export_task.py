@@ -63,13 +63,15 @@ class ExportTask:
         )
         return self._written(rows, on_rows)
 
-    def written_rows(self, batches: Iterable[pa.RecordBatch]) -> list[WrittenFile]:
+    def written_rows(
+        self, batches: Iterable[pa.RecordBatch], on_rows: OnRows | None = None
+    ) -> list[WrittenFile]:
         """Write rows that `rows` has given and that have been decoded since, and return the new
         files. Raises as `written_files` does."""
         use_file_access(self.options.file_access)
         schema = pa.schema([*arrow_schema(RECORDS), *arrow_fields(self.decoded)])
         rows = (each for batch in batches for each in rows_of_each_partition(batch.cast(schema)))
-        return self._written(rows)
+        return self._written(rows, on_rows)
 
     def _written(
         self, rows: Iterable[tuple[TopicPartition, pa.RecordBatch]], on_rows: OnRows | None = None
@@ -92,11 +94,13 @@ class ExportTask:
             raise
         return files
 
-    def rows(self, reads: Sequence[SegmentRead]) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self, reads: Sequence[SegmentRead], on_suppressed: OnSuppressed | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the records of some segments as rows of table `ingested_records`."""
         use_file_access(self.options.file_access)
         for read in reads:
-            yield from self._rows(read, _log_suppressed)
+            yield from self._rows(read, on_suppressed or _log_suppressed)
 
     def _rows(self, read: SegmentRead, on_suppressed: OnSuppressed) -> Iterator[pa.RecordBatch]:
         topic = read.topic or ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kafkalog.coordination.groups.commit_status import KnownTopic
 from kafkalog.coordination.groups.offsets_partitions import partition_count
@@ -12,14 +13,15 @@ from kafkalog.coordination.groups.share_states import SharePartition, ShareState
 from kafkalog.inspection.groups.placed_commits import PartitionFacts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.messages.cluster_metadata import ClusterMetadata
-from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
-from kafkalog.questions.zookeeper.zookeeper_groups import zookeeper_leaders, zookeeper_topics
 from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import Views
 from kafkalog.views.local_views import cluster_metadata, internal_records
 from kafkalog.views.options.options import Mode
+
+if TYPE_CHECKING:
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,11 @@ def cluster_facts(
         led = metadata.leaders_of(CONSUMER_OFFSETS)
         leaders.update({(of_cluster, number): leader for number, leader in led.items()})
     if zookeeper is not None:
+        from kafkalog.questions.zookeeper.zookeeper_groups import (
+            zookeeper_leaders,
+            zookeeper_topics,
+        )
+
         topics.update(zookeeper_topics(zookeeper, at_ms))
         led = zookeeper_leaders(zookeeper, CONSUMER_OFFSETS, at_ms)
         leaders.update({(cluster_id, number): leader for number, leader in led.items()})

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
@@ -17,13 +18,20 @@ from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.groups.placed_commits import PartitionFacts, PlacedShares, placed_commits
 from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames, group_digests
-from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
 from kafkalog.views.engine import Batches, Options, Views, rows_of_view
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.planning.group_reads import group_reads
 from kafkalog.views.reading.group_reading import GroupsRead, read_groups
+
+if TYPE_CHECKING:
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
+
+# Where the other groups of clusters with old consumers are.
+IN_ZOOKEEPER = (
+    "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper DIR"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +57,16 @@ class GroupsPart:
 class RowsSummary(NamedTuple):
     """What is known of placed commits as a whole: the cluster, the groups that it has in the
     partitions that were read, with their members, and how many of them are where the number of
-    partitions says; the groups of which a commit waits for the end of its transaction; the digests
-    of groups that have rows, which of the given names rows have, and how far back the commits
-    reach."""
+    partitions says; the groups of which a commit waits for the end of its transaction; the topics
+    that groups read; the digests of groups that have rows, which of the given names rows have, and
+    how far back the commits reach."""
 
     cluster_id: str | None
     groups: dict[GroupKey, Group]
     members: list[GroupMember]
     groups_in_place: int
     waiting: frozenset[GroupKey]
+    topics: frozenset[str]
     digests: bytes
     names: FoundNames
     reaches: tuple[LogReach, ...] = ()
@@ -100,16 +109,17 @@ def placed_part(
     rows = chosen.rows(placed.rows)
     return rows, RowsSummary(
         *(part.cluster_id, placed.groups, placed.members, placed.groups_in_place),
-        waiting_groups(placed.rows),
+        _waiting_groups(placed.rows),
+        frozenset(pc.unique(placed.rows["topic"]).to_pylist()),
         *(group_digests(rows), chosen.found_in(rows), reaches),
     )
 
 
-def waiting_groups(rows: pa.Table) -> frozenset[GroupKey]:
+def _waiting_groups(rows: pa.Table) -> frozenset[GroupKey]:
     """Return the groups with a commit that waits for the end of its transaction, of rows with
     PLACED_SCHEMA."""
     found = rows.select([*GroupKey._fields, HAS_OPEN_COMMIT])
-    waits = found.filter(found[HAS_OPEN_COMMIT].fill_null(False)).select(list(GroupKey._fields))
+    waits = found.filter(found[HAS_OPEN_COMMIT]).select(list(GroupKey._fields))
     return frozenset(GroupKey(**row) for row in waits.to_pylist())
 
 
@@ -117,9 +127,8 @@ def refuse_without_commits(log_dirs: Sequence[str], logs: Sequence[PartitionLog]
     """Raise LogDirError where none of the logs has commits of consumer groups."""
     if all(log.topic != CONSUMER_OFFSETS for log in logs):
         raise LogDirError(
-            f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
-            "groups commit to; give the log directories of all brokers, or with --zookeeper what "
-            "the oldest groups commit to"
+            f"{', '.join(log_dirs)}: there is no partition of {CONSUMER_OFFSETS}, to which "
+            f"consumer groups commit: give the log directories of all brokers ({IN_ZOOKEEPER})"
         )
 
 

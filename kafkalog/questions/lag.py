@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.coordination.groups.group_records import Group, GroupKey
@@ -26,12 +26,13 @@ from kafkalog.inspection.logs.missing_records import (
 from kafkalog.questions.cluster_facts import cluster_facts
 from kafkalog.questions.group_parts import known_names
 from kafkalog.questions.lag_rows import LagRows
-from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
-from kafkalog.questions.zookeeper.zookeeper_groups import zookeeper_commits
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.views.engine import Views
-from kafkalog.views.options.lag_options import LagRequest
 from kafkalog.words import age_text, counted
+
+if TYPE_CHECKING:
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
+    from kafkalog.views.options.lag_options import LagRequest
 
 # What a lag can be made of, in words.
 _PARTS = {
@@ -96,12 +97,18 @@ class ConsumerLag:
         self._views, self._settings, self._zookeeper = views, settings, zookeeper
         at_ms = settings.question.as_of_ms
         self.facts = cluster_facts(views, at_ms, zookeeper)
+        cluster_id = in_zookeeper = None
+        if zookeeper is not None:
+            from kafkalog.questions.zookeeper.zookeeper_groups import zookeeper_commits
+
+            cluster_id = zookeeper.cluster.cluster_id
+            in_zookeeper = zookeeper_commits(zookeeper, at_ms)
         self.rows = LagRows(
             *(views, self.facts, settings.question, settings.chosen),
             show=show,
             with_groups=with_groups,
-            cluster_id=None if zookeeper is None else zookeeper.cluster.cluster_id,
-            in_zookeeper=None if zookeeper is None else zookeeper_commits(zookeeper, at_ms),
+            cluster_id=cluster_id,
+            in_zookeeper=in_zookeeper,
         )
 
     @property
@@ -109,7 +116,7 @@ class ConsumerLag:
         """The totals of the rows."""
         return self.rows.summary.totals
 
-    @property
+    @cached_property
     def groups(self) -> dict[GroupKey, Group]:
         """All groups, where they are wanted."""
         return {group.key: group for group in self.rows.known.groups}
@@ -128,6 +135,17 @@ class ConsumerLag:
             known.append(self._zookeeper.reach())
         missing = [each for each in self.missing if each.topic == CONSUMER_OFFSETS]
         return commit_reaches(known, missing)
+
+    @property
+    def no_group(self) -> str:
+        """What a face says where no group is known; that there is none only where all commits are
+        here (F940)."""
+        return self.by_what_is_here("no group is known")
+
+    def by_what_is_here(self, claim: str) -> str:
+        """Return a claim about groups, limited to what is here where commits are missing."""
+        is_whole = all(reach.is_whole for reach in self.reaches)
+        return claim if is_whole else f"{claim} by what is here of {CONSUMER_OFFSETS}"
 
     @property
     def most_behind(self) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from itertools import chain
 
 import pyarrow as pa
 
+from kafkalog.columns.arrays import of_values
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.commit_events import HistoryMoments
@@ -158,7 +159,7 @@ class HistoryRows:
                 structs = pa.StructArray.from_arrays(batch.columns, fields=list(struct))
                 nothing = pa.nulls(len(batch), pa.binary())
                 yield pa.RecordBatch.from_arrays([structs, nothing], schema=schema)
-            known = pa.array([pickle.dumps(seen.summary(reads))], pa.binary())
+            known = of_values([pickle.dumps(seen.summary(reads))], pa.binary())
             yield pa.RecordBatch.from_arrays([pa.nulls(1, struct), known], schema=schema)
 
         found = self._views.shuffled_rows(

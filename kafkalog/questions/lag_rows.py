@@ -10,17 +10,23 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import pyarrow as pa
 
+from kafkalog.columns.arrays import no_rows, of_values
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupPartition
 from kafkalog.coordination.groups.offsets_partitions import is_confirmed
 from kafkalog.coordination.groups.share_states import SharePartition, ShareState
 from kafkalog.inspection.groups.commit_reach import LogReach
-from kafkalog.inspection.groups.placed_commits import PlacedShares, of_placed_schema
+from kafkalog.inspection.groups.placed_commits import (
+    PLACED_SCHEMA,
+    PlacedShares,
+    of_placed_schema,
+    with_statuses,
+)
 from kafkalog.inspection.lag.chosen_rows import (
     ChosenNames,
     FoundNames,
@@ -39,10 +45,6 @@ from kafkalog.inspection.lag.lag_table import (
     summed,
 )
 from kafkalog.inspection.logs.replica_facts import best_logs
-from kafkalog.lake.file_schemas import file_metadata
-from kafkalog.lake.layout import TableOutput
-from kafkalog.lake.table_writer import TableWriter, removed_on_error
-from kafkalog.lake.written_file import OnReport, Report, WrittenFile
 from kafkalog.questions.cluster_facts import ClusterFacts
 from kafkalog.questions.group_parts import GroupsPart, RowsSummary, group_parts, placed_part
 from kafkalog.storage.files.file_access import use_file_access
@@ -51,6 +53,10 @@ from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.engine import Rows, Step, Views
 from kafkalog.views.local_views import view_options
 from kafkalog.views.reading.work_log import READ, reported_work
+
+if TYPE_CHECKING:
+    from kafkalog.lake.layout import TableOutput
+    from kafkalog.lake.written_file import OnReport, WrittenFile
 
 _ROWS_PER_BATCH = 65_536
 # A commit takes 80 bytes of `__consumer_offsets` at least: a bucket has 400,000 rows at most, fewer
@@ -75,13 +81,14 @@ class _GroupCounts(NamedTuple):
 
 class CommitsRead(NamedTuple):
     """What tasks know that have read commits: the digests of groups that have rows, the given names
-    that rows have, how far back commits go, the groups of which a commit waits, and where they are
-    wanted all groups with their members."""
+    that rows have, how far back commits go, the groups of which a commit waits, the topics that
+    groups read, and where they are wanted all groups with their members."""
 
     digests: bytes = b""
     names: FoundNames = FoundNames()
     reaches: tuple[LogReach, ...] = ()
     waiting: frozenset[GroupKey] = frozenset()
+    topics: frozenset[str] = frozenset()
     groups: tuple[Group, ...] = ()
     members: tuple[GroupMember, ...] = ()
 
@@ -94,6 +101,7 @@ class CommitsRead(NamedTuple):
             all_names(each.names for each in summaries),
             tuple(reach for each in summaries for reach in each.reaches),
             frozenset().union(*(each.waiting for each in summaries)),
+            frozenset().union(*(each.topics for each in summaries)),
             tuple(group for each in wanted for group in each.groups.values()),
             tuple(member for each in wanted for member in each.members),
         )
@@ -106,6 +114,7 @@ class CommitsRead(NamedTuple):
             all_names(each.names for each in reads),
             tuple(reach for each in reads for reach in each.reaches),
             frozenset().union(*(each.waiting for each in reads)),
+            frozenset().union(*(each.topics for each in reads)),
             tuple(group for each in reads for group in each.groups),
             tuple(member for each in reads for member in each.members),
         )
@@ -157,6 +166,10 @@ class LagRows:
 
     def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
         """Run the tasks, which write the rows to files and report these; return the files."""
+        from kafkalog.lake.file_schemas import file_metadata
+        from kafkalog.lake.table_writer import TableWriter, removed_on_error
+        from kafkalog.lake.written_file import Report
+
         make = self._making()
 
         def write(
@@ -189,7 +202,7 @@ class LagRows:
                 structs = pa.StructArray.from_arrays(batch.columns, fields=list(struct))
                 nothing = pa.nulls(len(batch), pa.binary())
                 yield pa.RecordBatch.from_arrays([structs, nothing], schema=schema)
-            known = pa.array([pickle.dumps(made)], pa.binary())
+            known = of_values([pickle.dumps(made)], pa.binary())
             yield pa.RecordBatch.from_arrays([pa.nulls(1, struct), known], schema=schema)
 
         step = Step(rows_and_summary, self._buckets)
@@ -213,6 +226,28 @@ class LagRows:
 
         self.known = CommitsRead.of_all([*self._views.tasks(known, self._items())])
         return self.known
+
+    def commits_alone(self) -> pa.Table:
+        """Return the commits and the assigned partitions with PLACED_SCHEMA and their statuses: no
+        log of another topic is read, and none is beyond a log's end."""
+        read = self._reading()
+
+        def passed(item: Sequence[_NumberedPart] | pa.Table) -> Iterator[_Passed]:
+            # What all places get counts once.
+            yield from (
+                each
+                for place, each in read(item)
+                if place == 0 or not isinstance(each, _GroupCounts)
+            )
+
+        rows, confirmed, reads = _sorted_out(self._views.tasks(passed, self._items()))
+        self.known = CommitsRead.of_all(reads)
+        return with_statuses(
+            rows.append_column("high_watermark", pa.nulls(len(rows), pa.int64())),
+            *(self._facts.topics_by_name(), confirmed),
+            at_ms=self._question.at_ms,
+            retention_ms=self._question.retention_ms,
+        )
 
     def _take(self, found: Sequence[_Made]) -> None:
         self.summary = summed([each.summary for each in found], self._show)
@@ -274,22 +309,11 @@ class LagRows:
         places = [pickle.dumps(each) for each in self._log_places()]
 
         def make(bucket: int, received: Iterator[_Passed]) -> tuple[pa.Table, _Made]:
-            tables: list[pa.Table] = []
-            reads: list[CommitsRead] = []
-            counts: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
-            for each in received:
-                if isinstance(each, bytes):
-                    tables.append(pa.ipc.open_stream(each).read_all())
-                elif isinstance(each, _GroupCounts):
-                    counts[each.cluster_id][0] += each.in_place
-                    counts[each.cluster_id][1] += each.groups
-                else:
-                    reads.append(each)
-            confirmed = frozenset(key for key, numbers in counts.items() if is_confirmed(*numbers))
+            commits, confirmed, reads = _sorted_out(received)
             own = pickle.loads(places[bucket])
             rows = (
-                lag_table(pa.concat_tables(tables), own, KnownTopics(topics, confirmed), question)
-                if tables
+                lag_table(commits, own, KnownTopics(topics, confirmed), question)
+                if len(commits)
                 else arrow_schema(TABLE).empty_table()
             )
             return rows, _Made(LagSummary.of(rows, show), tuple(reads))
@@ -304,6 +328,26 @@ class LagRows:
                 key = log.topic, log.partition
                 found[_bucket(key, self._buckets)][key] = LogPlace(log.path, log.log_dir.broker_id)
         return found
+
+
+def _sorted_out(
+    received: Iterable[_Passed],
+) -> tuple[pa.Table, frozenset[str | None], list[CommitsRead]]:
+    """Return what a place has received: rows with PLACED_SCHEMA, the clusters whose number of
+    partitions of `__consumer_offsets` `is_confirmed`, and what tasks know."""
+    tables = [no_rows(PLACED_SCHEMA)]
+    reads: list[CommitsRead] = []
+    counts: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
+    for each in received:
+        if isinstance(each, bytes):
+            tables.append(pa.ipc.open_stream(each).read_all())
+        elif isinstance(each, _GroupCounts):
+            counts[each.cluster_id][0] += each.in_place
+            counts[each.cluster_id][1] += each.groups
+        else:
+            reads.append(each)
+    confirmed = frozenset(key for key, numbers in counts.items() if is_confirmed(*numbers))
+    return pa.concat_tables(tables), confirmed, reads
 
 
 class _NumberedPart(NamedTuple):

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from kafkalog.errors import RefusedOptionError
 from kafkalog.extras import missing_extras_named
-from kafkalog.tables.scan import TABLES, Scan, scan_of
+from kafkalog.tables.decoded_source import ValueOptions
+from kafkalog.tables.scan import NO_VALUES, TABLES, Scan, scan_of
 from kafkalog.views.options.call_options import (
     OptionValue,
     Paths,
@@ -90,6 +91,10 @@ def sql(
     from_time: TimeValue | None = None,
     until_time: TimeValue | None = None,
     value_format: str | None = None,
+    value_schema: str | None = None,
+    value_schema_id: int | None = None,
+    schemas_topic: str | None = None,
+    schema_registry: str | None = None,
     processes: int | None = None,
     **options: OptionValue,
 ) -> duckdb.DuckDBPyConnection:
@@ -98,8 +103,8 @@ def sql(
 
     Nothing is read before a query needs it, and then only the columns, partitions, offsets and
     times that it asks for. Internal topics are among the rows. Plans are as of now, or of `as_of`.
-    With `value_format="json"` table records has column value_decoded. Other arguments are those of
-    `kafkalog.scan`. Raises OptionError and LogDirError.
+    With a `value_format`, such as "json" or "confluent-avro", table records has column
+    value_decoded. All arguments are those of `kafkalog.scan`. Raises OptionError and LogDirError.
     """
     given = options_of_call(
         columns=None,
@@ -110,13 +115,16 @@ def sql(
         as_of=as_of,
         **options,
     )
-    return opened_database(path_texts(path), given, value_format, processes).connection
+    values = ValueOptions(
+        value_format, value_schema, value_schema_id, schemas_topic, schema_registry
+    )
+    return opened_database(path_texts(path), given, values, processes).connection
 
 
 def opened_database(
     paths: Sequence[str],
     given: Mapping[str, str],
-    value_format: str | None = None,
+    values: ValueOptions = NO_VALUES,
     processes: int | None = None,
 ) -> Database:
     """Return the database of the logs under paths, with the source's options. Raises as `sql`
@@ -128,7 +136,7 @@ def opened_database(
     connection.execute("SET TimeZone = 'UTC'")
     database = Database(connection)
     for table in TABLES:
-        source = scan_of(paths, table, _options(table, given), processes, value_format)
+        source = scan_of(paths, table, _options(table, given), processes, values)
         if table == RECORDS:
             source.refuse_early()
         dataset = Scan(table, source).to_dataset(database.errors.append)

@@ -2,38 +2,81 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkalog.columns.arrow_types import arrow_type
 from kafkalog.errors import OptionError, RefusedOptionError
+from kafkalog.messages.payload_formats import JsonFormat, PayloadFormat
 from kafkalog.storage.names import INTERNAL_TOPICS
-from kafkalog.tables.decoded_values import VALUE, VALUE_FORMATS, DecodedType, decoded_type
 from kafkalog.tables.filters import Filter
-from kafkalog.tables.view_source import ViewSource
+from kafkalog.tables.sampled_types import sampled_type
+from kafkalog.tables.view_source import VALUE, ViewSource
 
+if TYPE_CHECKING:
+    from kafkalog.lake.decoding.decoding_requests import DecodingRequest
+    from kafkalog.lake.decoding.payload_arrays import PayloadDecoder
+
+JSON = "json"
+# Spark decodes Protobuf, on the way to tables.
+VALUE_FORMATS = ("string", JSON, "avro", "confluent-avro", "confluent-json")
 # The fields are those of so many values of each topic, and of so many topics.
 _SAMPLE, _MOST_TOPICS = 1000, 200
+_MISFIT = "JSON, but not of the fields that a sample shows"
+_OTHER_SUBJECT = "its schema is of none of the subjects that a sample shows"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOptions:
+    """How values are decoded, by the options of the same names."""
+
+    value_format: str | None = None
+    value_schema: str | None = None
+    value_schema_id: int | None = None
+    schemas_topic: str | None = None
+    schema_registry: str | None = None
+
+    def request(self, paths: Sequence[str], mode: str) -> DecodingRequest | None:
+        """Return what is requested, None for JSON without a schema. Raises OptionError, and
+        LogDirError for a topic of schemas that cannot be read."""
+        from kafkalog.lake.decoding.decoding_requests import DecodingOptions, decoding_requests
+
+        if self.value_format not in VALUE_FORMATS:
+            raise OptionError("--value-format", self.value_format, VALUE_FORMATS)
+        given = DecodingOptions(
+            value_format=self.value_format,
+            value_schema=self.value_schema,
+            value_schema_id=self.value_schema_id,
+            schemas_topic=self.schemas_topic,
+            schema_registry=self.schema_registry,
+        )
+        if self == ValueOptions(JSON):
+            return None
+        (request,) = decoding_requests(given, paths, mode)
+        return request
 
 
 class DecodedSource:
-    """View `records` with columns value_decoded and value_error."""
+    """View `records` with value_decoded, value_error and, of Confluent's formats, the schema id."""
 
-    def __init__(self, records: ViewSource, value_format: str) -> None:
-        """Raises OptionError for a format that is none, and where the columns lack the value."""
-        if value_format not in VALUE_FORMATS:
-            raise OptionError("valueFormat", value_format, VALUE_FORMATS)
+    def __init__(self, records: ViewSource, given: ValueOptions) -> None:
+        """Raises OptionError for options that cannot be used, and where the columns lack the
+        value."""
         if VALUE not in records.schema.names:
             raise RefusedOptionError("valueFormat", "column value has to be among the columns")
         self._records = records
-        self._format = value_format
+        self._request = given.request(records.options.paths, records.options.mode.value)
 
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the view, then the decoded ones. Reads the sample."""
-        return pa.schema([*self._records.schema, *self._decoded.fields])
+        return pa.schema([*self._records.schema, *self._added])
 
     def refuse_early(self) -> None:
         """Raise what options and names of files show: OptionError, LogDirError."""
@@ -41,14 +84,37 @@ class DecodedSource:
 
     def batches(self, columns: Sequence[str], given: Filter) -> Iterator[pa.RecordBatch]:
         """Return an iterator of these columns of the rows that pass the filter."""
-        added = {field.name for field in self._decoded.fields}
-        if not added & {*columns, *given.columns}:
+        if not {field.name for field in self._added} & {*columns, *given.columns}:
             return self._records.batches(columns, given)
-        return self._records.batches(columns, given, self._decoded)
+        return self._records.batches(columns, given, self._decoder)
 
     @cached_property
-    def _decoded(self) -> DecodedType:
-        return decoded_type(self._format, self._sample() if self._format == "json" else ())
+    def _added(self) -> list[pa.Field]:
+        return [pa.field(name, arrow_type(kind)) for name, kind in self._decoder.types.items()]
+
+    @cached_property
+    def _decoder(self) -> PayloadDecoder:
+        from kafkalog.lake.decoding.local_decoding import payload_decoder
+        from kafkalog.lake.decoding.payload_arrays import PayloadDecoder
+
+        if self._request is None:
+            found = JsonFormat(json.dumps(sampled_type(self._sample())))
+            return PayloadDecoder(VALUE, found, _MISFIT)
+        return payload_decoder(self._request, self._format(self._request))
+
+    def _format(self, request: DecodingRequest) -> PayloadFormat:
+        from kafkalog.lake.decoding.local_decoding import format_choice, registry_choice
+        from kafkalog.lake.decoding.payload_arrays import schema_id
+
+        if not request.kind.is_confluent:
+            return format_choice(request)(())
+        choice = registry_choice(request)
+        ids = {found for each in self._sample() if (found := schema_id(each)) is not None}
+        # A later value can have any version of the same subjects.
+        related = choice.with_versions(ids)
+        chosen = choice.chosen(sorted(related))
+        others = dict.fromkeys(choice.known() - related, _OTHER_SUBJECT)
+        return replace(chosen, refused={**others, **chosen.refused})
 
     def _sample(self) -> Iterator[bytes | None]:
         names = [each for each in self._records.topics() if each not in INTERNAL_TOPICS]

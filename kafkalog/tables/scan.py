@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.errors import OptionError, RefusedOptionError
+from kafkalog.errors import KafkaLogError, OptionError, RefusedOptionError
 from kafkalog.extras import missing_extras_named
 from kafkalog.tables.dataset import TableDataset
-from kafkalog.tables.decoded_source import DecodedSource
+from kafkalog.tables.decoded_source import DecodedSource, ValueOptions
 from kafkalog.tables.filters import Filter
 from kafkalog.tables.question_source import QUESTION_TABLES, QuestionSource
 from kafkalog.tables.view_source import ViewSource
@@ -26,6 +27,7 @@ from kafkalog.views.options.call_options import (
     options_of_call,
     path_texts,
 )
+from kafkalog.views.options.option_names import named_as_parameters
 from kafkalog.views.options.options import View, read_options
 from kafkalog.words import name_suggestions
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+NO_VALUES = ValueOptions()
 TABLES = tuple(sorted({*(view.value for view in View), *QUESTION_TABLES}))
 
 
@@ -133,6 +136,10 @@ def scan(
     until_time: TimeValue | None = None,
     as_of: TimeValue | None = None,
     value_format: str | None = None,
+    value_schema: str | None = None,
+    value_schema_id: int | None = None,
+    schemas_topic: str | None = None,
+    schema_registry: str | None = None,
     processes: int | None = None,
     **options: OptionValue,
 ) -> Scan:
@@ -142,9 +149,12 @@ def scan(
     `view` is a view of `kafkalog.read`, or a table of a question: checksum_report,
     compaction_findings, connectors, connector_tasks, connector_offsets, consumer_lag,
     group_generations, heavy_keys, key_usage, lag_history, schema_ids or transaction_report. The
-    other arguments are those of `kafkalog.read`; `processes` is how many processes read, all cores
-    without it. With `value_format="json"` view records has column value_decoded, whose fields are
-    those that a sample of the values shows, and value_error; with "text" it is the text.
+    other arguments are those of `kafkalog.read`; `processes`
+    is how many processes read, all cores without it. With a `value_format` view records has columns
+    value_decoded and value_error: "string", "json", whose fields are those of `value_schema` or,
+    without it, of a sample, "avro" with a `value_schema`, "confluent-avro" and "confluent-json",
+    whose schemas are those of the topic `_schemas` in the input or at `schemas_topic`, or of
+    `schema_registry`, a URL or a directory.
 
     Raises OptionError, and LogDirError for a path without Kafka's files; errors that depend on the
     files' contents are raised when it is read.
@@ -158,9 +168,17 @@ def scan(
         as_of=as_of,
         **options,
     )
-    if value_format is not None and view != View.RECORDS.value:
+    values = ValueOptions(
+        value_format, value_schema, value_schema_id, schemas_topic, schema_registry
+    )
+    if values != NO_VALUES and view != View.RECORDS.value:
         raise RefusedOptionError("value_format", "only view records has values to decode")
-    found = scan_of(path_texts(path), view, given, processes, value_format)
+    try:
+        found = scan_of(path_texts(path), view, given, processes, values)
+    except KafkaLogError as error:
+        # What commands share names their options.
+        error.args = (named_as_parameters(str(error), {each.name for each in fields(values)}),)
+        raise
     found.refuse_early()
     return Scan(view, found)
 
@@ -170,15 +188,15 @@ def scan_of(
     view: str,
     given: Mapping[str, Any],
     processes: int | None,
-    value_format: str | None = None,
+    values: ValueOptions = NO_VALUES,
 ) -> Source:
     """Return the source of a view or table; records have their values decoded if a format is
-    given. Raises OptionError."""
+    given. Raises OptionError, and LogDirError for a topic of schemas that cannot be read."""
     if view not in TABLES:
         raise OptionError("view", view, f"a view or table: {name_suggestions([view], TABLES)}")
     texts = {**given, "paths": json.dumps(list(paths))}
     if view in QUESTION_TABLES:
         return QuestionSource(view, read_options(texts), processes)
     source = ViewSource(read_options({**texts, "view": view}), processes)
-    is_decoded = value_format is not None and view == View.RECORDS.value
-    return DecodedSource(source, str(value_format)) if is_decoded else source
+    is_decoded = values != NO_VALUES and view == View.RECORDS.value
+    return DecodedSource(source, values) if is_decoded else source

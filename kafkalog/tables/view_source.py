@@ -6,9 +6,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+if TYPE_CHECKING:
+    from kafkalog.lake.decoding.payload_arrays import PayloadDecoder
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.inspection.metadata.current_topics import find_logs, without_former
 from kafkalog.storage.files.file_access import use_file_access
@@ -19,9 +22,8 @@ from kafkalog.storage.reading.offset_ranges import (
     TimeRule,
     TimestampRange,
 )
-from kafkalog.tables.decoded_values import VALUE, DecodedType
 from kafkalog.tables.filters import Filter
-from kafkalog.views.options.options import ISOLATED_VIEWS, Mode, ReadOptions, View
+from kafkalog.views.options.options import ISOLATED_VIEWS, START_VIEWS, Mode, ReadOptions, View
 from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
 from kafkalog.views.options.view_columns import VIEW_TABLES, view_columns
 from kafkalog.views.parallel import in_order, processes_for
@@ -34,6 +36,7 @@ _OF_LOGS = (
     *(View.BATCHES, View.BYTE_RANGES, View.FAULTS, View.SEGMENTS, View.REPLICAS),
     *(View.TRANSACTIONS, View.STABLE_OFFSETS, View.PRODUCER_SEQUENCES),
 )
+VALUE = "value"
 _EVERY_TOPIC = TopicChoice(subscribe=(ALL_TOPICS,))
 _PER_PARTITION = SpecificOffsets, SpecificTimestamps
 
@@ -66,7 +69,7 @@ class ViewSource:
         self,
         columns: Sequence[str],
         given: Filter,
-        decoded: DecodedType | None = None,
+        decoded: PayloadDecoder | None = None,
         *,
         processes: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
@@ -78,7 +81,7 @@ class ViewSource:
         if not logs:
             return iter(())
         groups = planned_groups(options, logs)
-        added = () if decoded is None else [field.name for field in decoded.fields]
+        added = () if decoded is None else decoded.types
         wanted = dict.fromkeys((*columns, *given.columns, *([VALUE] if added else [])))
         read_columns = tuple(name for name in wanted if name not in added)
 
@@ -95,7 +98,9 @@ class ViewSource:
         return sorted({log.topic for log in self._logs() if log.topic is not None})
 
     def _logs(self) -> list[PartitionLog]:
-        found = find_logs(self.options.paths, strict=self.options.mode is Mode.FAILFAST)
+        is_strict = self.options.mode is Mode.FAILFAST
+        is_start = self.options.view in START_VIEWS
+        found = find_logs(self.options.paths, strict=is_strict, with_doubles=is_start)
         if self.options.topics == _EVERY_TOPIC:
             found = without_former(found)
         if self.options.view in _OF_LOGS:

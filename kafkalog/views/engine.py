@@ -227,7 +227,12 @@ class LocalViews:
         self, run: Callable[[_Item], Iterable[_Result]], items: Sequence[_Item]
     ) -> Iterator[_Result]:
         """Yield what `run` gives of each item, in the order of the items."""
-        yield from in_order(run, items, processes=self.processes)
+        yield from in_order(run, items, processes=self.processes, on_done=self._done)
+
+    def _done(self, item: Any) -> None:
+        """Say that an item was read, if it says how many bytes it has."""
+        parts = item if isinstance(item, (list, tuple)) else [item]
+        self.on_done(sum(getattr(part, "size", 0) for part in parts))
 
     @property
     def cores(self) -> int:
@@ -257,7 +262,7 @@ class LocalViews:
             for place, passed in read(item):
                 yield place, pickle.dumps(passed)
 
-        for place, data in in_order(pickled, items, processes=self.processes):
+        for place, data in in_order(pickled, items, processes=self.processes, on_done=self._done):
             waiting[place].append(data)
         return waiting
 

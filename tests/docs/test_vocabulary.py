@@ -16,6 +16,16 @@ TABLE_ROW = re.compile(r"^\| (`-.*?) \| (repeatable)? ?\| .* \|$", re.MULTILINE)
 OPTION = re.compile(r"`(--[a-z-]+)(?: ([^`]+))?`")
 JOBS = sorted(path.stem for path in (ROOT / "jobs").glob("[a-z]*.py"))
 
+_DECODING = {
+    "--schemas-topic",
+    "--schema-registry",
+    *(
+        f"--{part}-{what}"
+        for part in ("key", "value")
+        for what in ("format", "message", "schema", "schema-id")
+    ),
+}
+
 # Options that one command alone has, or that Kafka's tool of the same purpose has.
 OWN = {
     "audit-consumers": {"--log-dir"},
@@ -24,7 +34,10 @@ OWN = {
     "completion": set[str](),
     "diff": {"--all"},
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
-    "export": {"--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"},
+    "export": {
+        *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
+        *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
+    },
     "find": {"--key", "--largest", "--partition-count", "--partitioner", "--value-contains"},
     "free": {"--need", "--replicas"},
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
@@ -51,7 +64,8 @@ OWN = {
     },
     "erase": {
         *("--check", "--header", "--hmac-key", "--identifiers", "--keep", "--key", "--page"),
-        *("--proof", "--sign-key", "--text", "--value-path", "--verify"),
+        *("--key-path", "--proof", "--schema-registry", "--sign-key", "--text", "--value-path"),
+        "--verify",
     },
     "optimize": set[str](),
     "quorum": set[str](),
@@ -60,7 +74,7 @@ OWN = {
         "--voter",
     },
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
-    "sql": {"--value-format"},
+    "sql": {"--schema-registry", "--schemas-topic", "--value-format", "--value-schema"},
     "state": {"--keep-tombstones", "--stop-at"},
     "status": {"--deep", "--stop-at"},
     "tier": set[str](),
@@ -69,7 +83,7 @@ OWN = {
     "restore": {
         *("--check", "--create-missing", "--keep-cluster-id", "--keep-retention"),
         *("--latest-topics", "--link", "--manifest", "--nodes", "--replication"),
-        *("--reuse-offsets", "--strict", "--verify"),
+        *("--offset-gap", "--reuse-offsets", "--strict", "--verify"),
     },
     "retention": {"--set"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
@@ -86,22 +100,11 @@ OWN = {
     "undelete": {"--new-topic-id", "--topic-id"},
     "vacuum": {"--dry-run", "--older-than"},
 }
-_DECODING = {
-    "--schemas-topic",
-    "--schema-registry",
-    *(
-        f"--{part}-{what}"
-        for part in ("key", "value")
-        for what in ("format", "message", "schema", "schema-id")
-    ),
-}
 OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
+    "commit-history": set[str](),
     "consumer-lag": {"--max-lag", "--offsets-retention"},
-    "ingest-topics": {
-        *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
-        *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
-    },
+    "ingest-topics": OWN["export"],
     "connectors": set[str](),
     "key-usage": set[str](),
     "lag-history": OWN["lag-history"],

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from jobs.plan_recovery import main
 from kafkalog.spark.jobs.job import ExitCode
 from tests.support.golden.damaged_log_dirs import broker_actions, one_log_dir
+from tests.support.golden.startup_cases import STARTED_AT, startup_cases
 from tests.support.jobs.job_runs import table, written_schema
 from tests.support.repository import EXAMPLES, Unpack
 
@@ -84,3 +85,16 @@ def test_a_cleanly_stopped_broker_loses_nothing(
     sequences = table(spark, tmp_path, "producer_sequences")
     assert sequences.schema == written_schema("producer_sequences")
     assert sequences.count() == 0
+
+
+def test_a_partition_in_two_directories_keeps_a_node_from_starting(
+    unpacked: Unpack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F969, as a broker of 4.4.0 did with fixture 04a: the command's answer is the job's.
+    folder = startup_cases(unpacked)["04a-double"].made_in(tmp_path / "node")
+    given = [str(folder / "d1"), str(folder / "d2"), "--format", "parquet"]
+    given += ["--server-properties", str(folder / "server.properties"), "--as-of", STARTED_AT]
+    main([*given, "--output-dir", str(tmp_path / "tables")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Node 1 does NOT start with Kafka 4.4, for 1 reason:"
+    assert f"{folder}/d2/orders-0 is of the same partition" in lines[1]

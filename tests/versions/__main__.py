@@ -49,7 +49,12 @@ def environment(name: str, python: str, wheel: Path) -> Path:
     if not ready.exists() or ready.read_text() != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([python, "-m", "venv", str(folder)], check=True)
+        start_s = time.monotonic()
         subprocess.run([*pip, f"{wheel}{extra}", *others], check=True)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if not path.is_symlink())
+        print(
+            f"installed in {time.monotonic() - start_s:.0f} s, {size / 2**20:.0f} MiB", flush=True
+        )
         ready.write_text(wanted)
     subprocess.run([*pip, "--force-reinstall", "--no-deps", str(wheel)], check=True)
     return own

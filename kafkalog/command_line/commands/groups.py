@@ -5,36 +5,33 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, name_tables
 from kafkalog.command_line.groups.resume_table import OffsetResetValue
-from kafkalog.command_line.inputs import bytes_in
-from kafkalog.command_line.terminal import printed_columns, progress_bar
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
+from kafkalog.command_line.terminal import printed_columns
 from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.options import Isolation
-from kafkalog.views.parallel import processes_for
 from kafkalog.words import name_suggestions
 
 if TYPE_CHECKING:
-    from kafkalog.command_line.groups.group_sources import GroupSources
-    from kafkalog.command_line.groups.lag_rows import LagRow
+    import pyarrow as pa
+
     from kafkalog.coordination.groups.group_records import GroupKey
     from kafkalog.inspection.lag.lag_table import LagQuestion
-    from kafkalog.lake.formats.answer_tables import AnswerTables
-    from kafkalog.questions.group_resume import OffsetReset
+    from kafkalog.questions.lag import ConsumerLag
+    from kafkalog.questions.positions.group_resume import OffsetReset
     from kafkalog.views.engine import LocalViews
 
 _DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY, _HISTORY, _RESUME = (
     *("describe", "list", "state", "members", "lagging", "why", "history", "resume"),
 )
 _TABLE = "consumer_lag"
-# The default of transaction.max.timeout.ms: younger transactions are not called hanging.
-_LONGEST_MS = 15 * 60_000
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -136,20 +133,15 @@ def groups(
 ) -> None:
     """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
-    from kafkalog.command_line.groups.group_sources import (
-        Reading,
-        bytes_to_read,
-        group_sources,
-        logs_with_groups,
-    )
-    from kafkalog.inspection.lag.lag_table import LagQuestion
-    from kafkalog.views.engine import LocalViews
+    from kafkalog.inspection.lag.chosen_rows import ChosenNames
+    from kafkalog.questions.group_parts import refuse_without_commits
+    from kafkalog.questions.lag import ConsumerLag, LagSettings
+    from kafkalog.storage.names import CONSUMER_OFFSETS
 
     given = {_WHY: why, _HISTORY: history}
     table, groups = _chosen_table(table, given, groups, all_groups=all_groups, verbose=verbose)
     _refuse_output(output, table)
     _refuse_reset(table, as_of)
-    table_format = output.table_format
     is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
     if table == _HISTORY:
         from kafkalog.command_line.groups.history_table import HistoryInput, write_history
@@ -161,96 +153,109 @@ def groups(
     # Nothing that is read refers to itself, and to look for it takes a sixth of the time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
-    logs = logs_with_groups(paths)
+    logs = logs_of_topics(paths)
+    refuse_without_commits(paths, logs)
     place = output.tables_of_logs((_TABLE,), paths, logs)
-    size = bytes_to_read(logs)
-    with progress_bar(size, "reading") as bar:
-        reading = Reading(paths, processes_for(size, processes), bar.update)
-        sources = group_sources(reading, logs, at_ms=as_of, retention_ms=offsets_retention * 60_000)
     now_ms = time.time_ns() // 1_000_000
-    group_notes.note_reach(sources, as_of, now_ms)
-    if not sources.groups:
-        group_notes.note_nothing_known(sources, as_of)
-    requested = _requested(sources, groups)
+    settings = LagSettings.at(
+        *(now_ms, as_of),
+        read_committed=is_committed,
+        retention_ms=offsets_retention * 60_000,
+        chosen=ChosenNames(frozenset(groups)),
+    )
+    commits = [log for log in logs if log.topic == CONSUMER_OFFSETS]
+    with views_with_progress(paths, logs, processes, selected=commits) as views:
+        lag = ConsumerLag(views, settings, with_groups=True)
+        found = _read(lag, table)
+    group_notes.note_reach(lag, as_of, now_ms)
+    if not lag.groups:
+        group_notes.note_nothing_known(lag, logs, as_of)
+    requested = _requested(lag, groups)
     if not groups:
         group_notes.note_zookeeper(logs)
-    views = LocalViews(paths, logs, processes_for(bytes_in(logs), processes))
-    question = LagQuestion(now_ms, as_of, is_committed, offsets_retention * 60_000)
     if table == _LIST:
-        group_tables.write_names(sources, requested, table_format)
+        group_tables.write_names(lag, requested, output.table_format)
     elif table == _STATE:
-        group_tables.write_states(sources, requested, table_format)
+        group_tables.write_states(lag, requested, output.table_format)
     elif table == _MEMBERS:
-        group_tables.write_members(sources, requested, table_format, verbose=verbose)
+        group_tables.write_members(lag, requested, output.table_format, verbose=verbose)
     elif table == _RESUME:
-        _write_resume(views, sources, requested, question, reset, table_format)
+        _write_resume(views, lag, found, settings.question, reset, output.table_format)
     else:
-        _write_lags(views, sources, requested, question, table, table_format, verbose=verbose)
+        written = _LagTable(table, output.table_format, as_of, verbose)
+        _write_lags(views, lag, requested, found, written)
     if place is not None:
-        _save_lag(place, views, question, groups)
+        name_tables([place.replace(_TABLE, found)])
+
+
+def _read(lag: ConsumerLag, table: str) -> pa.Table:
+    """Read what a table needs, and return its rows: of table `consumer_lag`, or of commits."""
+    if table == _RESUME:
+        return lag.rows.commits_alone()
+    if table in (_LIST, _STATE, _MEMBERS):
+        return lag.rows.groups_alone()
+    return lag.rows.rows().table
+
+
+class _LagTable(NamedTuple):
+    table: str
+    table_format: str
+    as_of: int | None
+    verbose: bool
 
 
 def _write_lags(
     views: LocalViews,
-    sources: GroupSources,
+    lag: ConsumerLag,
     groups: Collection[GroupKey],
-    question: LagQuestion,
-    table: str,
-    table_format: str,
-    *,
-    verbose: bool,
+    found: pa.Table,
+    written: _LagTable,
 ) -> None:
     """Write one of the tables about the lag of groups, and what it cannot show."""
     from kafkalog.command_line.groups import group_notes, group_tables
-    from kafkalog.command_line.groups.group_sources import deleted_topics
-    from kafkalog.command_line.groups.lag_rows import lag_rows
+    from kafkalog.questions.cluster_facts import cluster_facts
+    from kafkalog.questions.lag_row import lag_rows_of
+    from kafkalog.questions.why import why_rows
 
-    as_of = question.as_of_ms
-    rows = lag_rows(
-        sources,
-        [place for place in sources.commits.keys() | sources.assigned if place[0] in groups],
-        as_of=as_of,
-        now_ms=question.now_ms,
-        read_committed=question.read_committed,
-        processes=views.processes,
-    )
-    found = sorted(rows, key=lambda row: (row.group.group_id, row.topic, row.partition))
+    table, table_format, as_of, verbose = written
+    rows = lag_rows_of(found)
     if table == _WHY:
-        reasons = _why(views.log_dirs, sources, groups, found, views.processes)
-        group_tables.write_why(reasons, table_format)
+        group_tables.write_why(list(why_rows(views, lag, groups, rows)), table_format)
     elif table == _LAGGING:
-        group_tables.write_lagging(sources, found, table_format, verbose=verbose)
+        group_tables.write_lagging(lag, rows, table_format, verbose=verbose)
     else:
-        group_tables.write_offsets(sources, groups, found, table_format, verbose=verbose)
-    group_notes.note_rows(
-        found,
-        lambda: deleted_topics(views.log_dirs, sources.logs),
-        as_of,
-        clocks=verbose or table == _LAGGING,
-    )
+        group_tables.write_offsets(lag, groups, rows, table_format, verbose=verbose)
+
+    def deleted_topics() -> set[str]:
+        now = lag.facts if as_of is None else cluster_facts(views, None)
+        return now.deleted_topics()
+
+    clocks = verbose or table == _LAGGING
+    group_notes.note_rows(rows, deleted_topics, as_of, clocks=clocks)
 
 
 def _write_resume(
     views: LocalViews,
-    sources: GroupSources,
-    groups: Collection[GroupKey],
+    lag: ConsumerLag,
+    found: pa.Table,
     question: LagQuestion,
     reset: OffsetReset,
     table_format: str,
 ) -> None:
     """Write where consumers of groups continue."""
-    from kafkalog.command_line.groups.resume_table import write_resume
-    from kafkalog.questions.group_resume import ResumeRequest
+    from kafkalog.command_line.groups.resume_table import commits_to_resume, write_resume
+    from kafkalog.questions.positions.group_resume import ResumeRequest
     from kafkalog.views.local_views import cluster_metadata
 
-    metadata = cluster_metadata(views.log_dirs, sources.logs, None)
+    metadata = cluster_metadata(views.log_dirs, views.logs, None)
+    commits = commits_to_resume(found)
     leaders = {
         (topic, partition): broker
-        for topic in {topic for _, (topic, _) in sources.commits.keys() | sources.assigned}
+        for topic in {each.topic for each in commits}
         for partition, broker in metadata.leaders_of(topic).items()
     }
     request = ResumeRequest(reset, question.now_ms, leaders, question.read_committed)
-    write_resume(views, sources, groups, request, table_format)
+    write_resume(views, lag, commits, request, table_format)
 
 
 def _refuse_reset(table: str, as_of: int | None) -> None:
@@ -291,56 +296,16 @@ def _refuse_output(output: AnswerOutput, table: str) -> None:
         raise ConflictingOptionsError("--output-dir", f"--{table}")
 
 
-def _save_lag(
-    place: AnswerTables, views: LocalViews, question: LagQuestion, groups: Sequence[str]
-) -> None:
-    """Write the table of job consumer-lag."""
-    from kafkalog.inspection.lag.chosen_rows import ChosenNames
-    from kafkalog.questions.lag import ConsumerLag, LagSettings
-
-    settings = LagSettings(question, ChosenNames(frozenset(groups)))
-    name_tables([place.replace(_TABLE, ConsumerLag(views, settings).rows)])
-
-
-def _why(
-    paths: Sequence[str],
-    sources: GroupSources,
-    groups: Collection[GroupKey],
-    rows: Sequence[LagRow],
-    processes: int,
-) -> list[tuple[object, ...]]:
-    """Return why these groups do not read on, by their lag."""
-    from kafkalog.command_line.groups.why_rows import commit_histories, open_transactions, why_rows
-    from kafkalog.storage.names import CONSUMER_OFFSETS
-
-    at_ms = rows[0].at_ms if rows else 0
-    histories = commit_histories(paths, sources, groups, at_ms=at_ms, processes=processes)
-    places = {(row.topic, row.partition) for row in rows if row.account["beyond_last_stable"]}
-    places |= {
-        (CONSUMER_OFFSETS, key.internal_partition or 0)
-        for (key, _), history in histories.items()
-        if history.pending is not None
-    }
-    transactions = (
-        open_transactions(
-            paths, sources, places, at_ms=at_ms, longest_ms=_LONGEST_MS, processes=processes
-        )
-        if places
-        else []
-    )
-    return list(why_rows(sources, groups, rows, histories, transactions))
-
-
-def _requested(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
+def _requested(lag: ConsumerLag, names: Sequence[str]) -> set[GroupKey]:
     """Return the groups with these names, or all groups if no name is given. Raises LogDirError for
     an unknown one where records are missing that may be about it, and else OptionError."""
-    from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER
     from kafkalog.inspection.logs.missing_records import unknown_name
+    from kafkalog.questions.group_parts import IN_ZOOKEEPER
 
-    known = {key: group for key, group in sources.groups.items() if group.state != "Dead"}
+    known = {key: group for key, group in lag.groups.items() if group.state != "Dead"}
     missing = set(names) - {key.group_id for key in known}
-    if missing and sources.missing:
-        raise unknown_name(f"group {', '.join(sorted(missing))}", sources.missing)
+    if missing and lag.missing:
+        raise unknown_name(f"group {', '.join(sorted(missing))}", lag.missing)
     if missing:
         shown = name_suggestions(missing, {key.group_id for key in known})
         raise OptionError(

@@ -244,15 +244,14 @@ def _unread(
     processes: int | None,
 ) -> tuple[list[PartitionLog], list[str]]:
     """Return the logs of topics that no group reads, and lines about that."""
-    from kafkalog.command_line.groups.group_sources import Reading, bytes_to_read
+    from kafkalog.command_line.inputs import views_with_progress
     from kafkalog.command_line.ls.read_topics import read_topics
-    from kafkalog.storage.names import BROKERS_TOPICS
+    from kafkalog.storage.names import BROKERS_TOPICS, CONSUMER_OFFSETS
 
     own = [log for log in logs if log.topic is not None and log.topic not in BROKERS_TOPICS]
-    size = bytes_to_read(found)
-    with progress_bar(size, "reading commits") as bar:
-        reading = Reading(paths, processes_for(size, processes), bar.update)
-        read, lines = read_topics(reading, found, zookeeper)
+    commits = [log for log in found if log.topic == CONSUMER_OFFSETS]
+    with views_with_progress(paths, found, processes, "reading commits", selected=commits) as views:
+        read, lines = read_topics(views, zookeeper)
     unread = [log for log in own if log.topic not in read]
     whole = counted(len({log.topic for log in own}), "topic")
     here = " by those commits that are here" if lines else ""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from kafkalog.exit_codes import ExitCode
+from kafkalog.lake.decoding.decoding_requests import schema_registry_option, schemas_topic_option
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import LOG_DIRS_VARIABLE, PATHS_MEANING
 from kafkalog.views.options.options import Isolation, Mode
@@ -45,9 +46,17 @@ Examples:
 @shared.mode_option(Mode.FAILFAST)
 @click.option(
     "--value-format",
-    type=click.Choice(("json", "text")),
+    type=click.Choice(("string", "json", "avro", "confluent-avro", "confluent-json")),
     help="Decode values: table records has columns value_decoded and value_error.",
 )
+@click.option(
+    "--value-schema",
+    metavar="SCHEMA",
+    help="Text or file: for avro an Avro schema, for json a Spark DDL or a JSON Schema (default: "
+    "the fields of a sample).",
+)
+@schemas_topic_option
+@schema_registry_option
 @shared.format_option(
     _FORMATS,
     "Default: by the ending of --output (.json, .jsonl, .csv, .parquet), otherwise text.",
@@ -62,6 +71,9 @@ def sql(
     isolation_level: str,
     mode: str,
     value_format: str | None,
+    value_schema: str | None,
+    schemas_topic: str | None,
+    schema_registry: str | None,
     table_format: str | None,
     output: str | None,
     processes: int | None,
@@ -70,6 +82,7 @@ def sql(
     from kafkalog.command_line.sql.answers import Answers, output_format
     from kafkalog.command_line.sql.prompt import run_prompt
     from kafkalog.tables.database import opened_database
+    from kafkalog.tables.decoded_source import ValueOptions
 
     paths, query = _divided(arguments)
     answers = Answers(output_format(table_format, output), output, paths)
@@ -78,7 +91,8 @@ def sql(
         options["subscribe"] = ",".join(topics)
     if as_of is not None:
         options["asOf"] = str(as_of)
-    database = opened_database(paths, options, value_format, processes)
+    values = ValueOptions(value_format, value_schema, None, schemas_topic, schema_registry)
+    database = opened_database(paths, options, values, processes)
     if query is None and sys.stdin.isatty():
         run_prompt(database, answers)
     else:

@@ -240,14 +240,9 @@ def _rows(
 def _with_waiting_groups(
     transactions: list[dict[str, Any]], views: LocalViews, settings: TransactionSettings
 ) -> list[dict[str, Any]]:
-    from kafkalog.command_line.groups.waiting_groups import waiting_groups
+    from kafkalog.questions.why import waiting_groups
 
-    waiting = waiting_groups(
-        *(views.log_dirs, list(views.logs), transactions),
-        as_of=settings.as_of_ms,
-        now_ms=settings.now_ms,
-        processes=views.processes,
-    )
+    waiting = waiting_groups(views, transactions, settings.as_of_ms, settings.now_ms)
     for row in transactions:
         place = row["topic"], row["partition"], row["producer_id"]
         row["waiting_groups"] = ",".join(waiting.get(place, ())) or None

@@ -12,7 +12,9 @@ from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.terminal import print_note, print_text, progress_bar, write_table
 from kafkalog.exit_codes import stopped_by_exceptions
 from kafkalog.inspection.metadata.current_topics import find_logs
-from kafkalog.lake.export_plan import ExportPlan, plan_export, starting_offsets
+from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, decoding_requests
+from kafkalog.lake.decoding.local_decoding import LocalDecoding
+from kafkalog.lake.export_plan import ExportPlan, no_columns, plan_export, starting_offsets
 from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
 from kafkalog.lake.formats.targets import TablePlace, table_target
 from kafkalog.lake.layout import RECORDS
@@ -38,6 +40,7 @@ class ExportSettings:
     mode: str
     processes: int | None
     show: int
+    decoding: TableDecodingOptions
 
 
 def run_export(
@@ -55,7 +58,9 @@ def run_export(
     options = request.options(inputs, settings.mode, settings.place.output_dir, now_ms=now_ms)
     # The processes are forks of this one, which so knows what they did not find: it is a gap.
     options = replace(options, fails_on_deleted=False)
+    requests = decoding_requests(settings.decoding, options.paths, settings.mode)
     with stopped_by_exceptions():
+        decoding = LocalDecoding(requests, settings.decoding, processes) if requests else None
         plan = plan_export(
             options,
             request,
@@ -63,8 +68,9 @@ def run_export(
             table_per_topic=tables.table_per_topic,
             target_file_bytes=tables.target_file_size,
             processes=processes,
+            decoded_columns=no_columns if decoding is None else decoding.columns,
         )
-        runs = plan.commit(_written(plan, processes))
+        runs = plan.commit(_written(plan, processes, decoding))
         _write_starting_offsets(request, runs)
     _report(plan, runs, settings)
     return any(run.findings for run in runs)
@@ -87,15 +93,18 @@ def _inputs(settings: ExportSettings) -> tuple[list[str], int]:
     return [entry.path for entry in entries], size
 
 
-def _written(plan: ExportPlan, processes: int) -> list[WrittenFile]:
+def _written(plan: ExportPlan, processes: int, decoding: LocalDecoding | None) -> list[WrittenFile]:
     """Return the files that the tasks have written; after an error there are none."""
 
     def write(task: int) -> list[WrittenFile]:
         # A process that is ended removes the files that it has not completed.
         with stopped_by_exceptions():
-            files = plan.task.written_files(
-                plan.groups[task], partial(progress.add, task), suppressed.add
-            )
+            reads, on_rows = plan.groups[task], partial(progress.add, task)
+            if decoding is None:
+                files = plan.task.written_files(reads, on_rows, suppressed.add)
+            else:
+                rows = decoding.rows(plan.task.rows(reads, suppressed.add))
+                files = plan.task.written_rows(rows, on_rows)
         progress.done(task)
         return files
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER, GroupSources, known_from_ms
-from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.command_line.terminal import print_note
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
 from kafkalog.inspection.groups.commit_reach import expired_words, reach_words
-from kafkalog.inspection.lag.resumed_commits import RECORDS_AGAIN, again_words
+from kafkalog.inspection.groups.complete_from import first_timestamp_ms
+from kafkalog.inspection.lag.resumed_commits import RECORDS_AGAIN, RESUMES_AT, again_words
 from kafkalog.inspection.logs.missing_records import missing_words
+from kafkalog.questions.group_parts import IN_ZOOKEEPER
+from kafkalog.questions.lag import ConsumerLag
+from kafkalog.questions.lag_row import LagRow
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.words import counted, time_text
@@ -28,12 +30,12 @@ _CREATE_TIME = 0
 _BY_PRODUCERS = ("create_time", "consumed")
 
 
-def note_reach(sources: GroupSources, as_of: int | None, now_ms: int) -> None:
+def note_reach(lag: ConsumerLag, as_of: int | None, now_ms: int) -> None:
     """Note from when on all commits are known, at a past time, and what hides some."""
-    for reach in sources.commit_reaches():
+    for reach in lag.reaches:
         if not reach.is_whole or as_of is not None:
             print_note(reach_words([reach], as_of))
-    of_shares = [each for each in sources.missing if each.topic == SHARE_GROUP_STATE]
+    of_shares = [each for each in lag.missing if each.topic == SHARE_GROUP_STATE]
     if of_shares:
         print_note(
             f"share groups: {missing_words(of_shares)}: where share groups are is not known, or "
@@ -46,15 +48,15 @@ def note_reach(sources: GroupSources, as_of: int | None, now_ms: int) -> None:
         )
 
 
-def note_nothing_known(sources: GroupSources, as_of: int | None) -> None:
+def note_nothing_known(lag: ConsumerLag, logs: Sequence[PartitionLog], as_of: int | None) -> None:
     """Note why there is no group."""
-    first_ms = known_from_ms(sources.logs)
-    has_all = all(reach.is_whole for reach in sources.commit_reaches())
+    first_ms = known_from_ms(logs)
+    has_all = all(reach.is_whole for reach in lag.reaches)
     left = "" if has_all else "what is here of "
     if first_ms is None:
         print_note(f"no consumer group is known: {left}{CONSUMER_OFFSETS} has no record")
     elif as_of is not None and as_of < first_ms:
-        has_all = has_all and not any(reach.complete_from_ms for reach in sources.commit_reaches())
+        has_all = has_all and not any(reach.complete_from_ms for reach in lag.reaches)
         what = "there was no group yet at" if has_all else "nothing is known of"
         print_note(
             f"{what} {time_text(as_of)}: the first record of {left}{CONSUMER_OFFSETS} is of "
@@ -65,16 +67,22 @@ def note_nothing_known(sources: GroupSources, as_of: int | None) -> None:
         print_note(f"no consumer group is known: {left}{CONSUMER_OFFSETS} has {found}")
 
 
+def known_from_ms(logs: Sequence[PartitionLog]) -> int | None:
+    """Return the time of the first record of `__consumer_offsets`, None if it has none."""
+    offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
+    times = (first_timestamp_ms(log) for log in offsets_logs)
+    return min((time for time in times if time is not None), default=None)
+
+
 def note_unread(rows: Sequence[LagRow]) -> None:
     """Note offsets before the end of a log that may or may not be records."""
     for part, words in _UNREAD_PARTS.items():
         groups: dict[GroupPartition, set[GroupKey]] = defaultdict(set)
         offsets: dict[GroupPartition, int] = defaultdict(int)
         for row in rows:
-            if row.is_counted and row.account[part]:
-                key = row.topic, row.partition
-                groups[key].add(row.group)
-                offsets[key] = max(offsets[key], row.account[part])
+            if row.is_counted and row[part]:
+                groups[row.place].add(row.group)
+                offsets[row.place] = max(offsets[row.place], row[part])
         lines = (
             words.format(
                 offsets=counted(offsets[topic, partition], "offset"),
@@ -91,18 +99,18 @@ def note_unknown(
 ) -> None:
     """Note commits whose lag is unknown, and why. `deleted_topics` is called only if there are
     any."""
-    committed = [row for row in rows if row.committed_offset is not None]
-    unknown = [row for row in committed if row.account["lag"] is None]
+    committed = [row for row in rows if row["committed_offset"] is not None]
+    unknown = [row for row in committed if row["lag"] is None]
     deleted = deleted_topics() if unknown else ()
     by_reason: dict[str, list[str]] = defaultdict(list)
     for row in unknown:
-        if row.account["log_start_offset"] is not None:
+        if row["log_start_offset"] is not None:
             reason = f"the log begins later than {time_text(as_of)}"
-        elif row.topic in deleted:
+        elif row["topic"] in deleted:
             reason = "the topic has been deleted since"
         else:
             reason = "there is no log of it: give the log directories of all brokers"
-        place = f"{row.group.group_id} in {row.topic}-{row.partition}"
+        place = f"{row.group.group_id} in {_named(row)}"
         by_reason[reason].append(f"lag unknown for {place}: {reason}")
     for lines in by_reason.values():
         _note_some(lines, "commit")
@@ -110,10 +118,10 @@ def note_unknown(
 
 def note_uncounted(rows: Sequence[LagRow]) -> None:
     """Note commits that do not count because they are stale, and expired ones that count."""
-    committed = [row for row in rows if row.committed_offset is not None]
-    known = [row for row in committed if row.account["lag"] is not None]
-    stale = [row.status for row in known if not row.is_counted]
-    expired = sum(row.status == "expired" for row in known)
+    committed = [row for row in rows if row["committed_offset"] is not None]
+    known = [row for row in committed if row["lag"] is not None]
+    stale = [row["commit_status"] for row in known if not row.is_counted]
+    expired = sum(row["commit_status"] == "expired" for row in known)
     if stale:
         why = ", ".join(f"{count:,} {status}" for status, count in sorted(Counter(stale).items()))
         print_note(f"{counted(len(stale), 'stale commit')} not counted as lagging: {why}")
@@ -123,17 +131,21 @@ def note_uncounted(rows: Sequence[LagRow]) -> None:
 
 def note_resumed(rows: Sequence[LagRow]) -> None:
     """Note commits at which Java's consumers do not continue."""
-    resumed = [row for row in rows if row.is_counted and row.resumes_at is not None]
+    resumed = [row for row in rows if row.is_counted and row[RESUMES_AT] is not None]
     if resumed:
         print_note(again_words(len(resumed)))
     _note_some(
         (
-            f"{row.group.group_id} continues {row.topic}-{row.partition} at {row.resumes_at}, not "
-            f"at {row.committed_offset}: {_again(row.account[RECORDS_AGAIN])}"
+            f"{row.group.group_id} continues {_named(row)} at {row[RESUMES_AT]}, not "
+            f"at {row['committed_offset']}: {_again(row[RECORDS_AGAIN])}"
             for row in resumed
         ),
         "commit",
     )
+
+
+def _named(row: LagRow) -> str:
+    return f"{row['topic']}-{row['partition']}"
 
 
 def _again(records: int | None) -> str:
@@ -145,9 +157,9 @@ def _again(records: int | None) -> str:
 
 def note_clocks(rows: Sequence[LagRow], as_of: int | None) -> None:
     """Note which times in the rows depend on the clocks of producers."""
-    left = [row for row in rows if row.is_lagging and row.behind_since_ms is not None]
-    ahead = sorted({f"{row.topic}-{row.partition}" for row in left if row.is_ahead_of_time})
-    by_producers = sum(row.account["timestamp_type"] == _CREATE_TIME for row in left)
+    left = [row for row in rows if row.is_lagging and row["next_timestamp_ms"] is not None]
+    ahead = sorted({f"{_named(row)}" for row in left if row.is_ahead_of_time})
+    by_producers = sum(row["timestamp_type"] == _CREATE_TIME for row in left)
     if by_producers:
         print_note(
             f"times are timestamps of producers (message.timestamp.type=CreateTime) in "
@@ -159,7 +171,7 @@ def note_clocks(rows: Sequence[LagRow], as_of: int | None) -> None:
             f"the next records of {', '.join(ahead[:_MOST_SHOWN])}{more} have timestamps in the "
             "future, from wrong clocks of producers or none: since when is unknown there"
         )
-    sampled = sum(row.account["high_watermark_from"] in _BY_PRODUCERS for row in rows)
+    sampled = sum(row["high_watermark_from"] in _BY_PRODUCERS for row in rows)
     if sampled and as_of is not None:
         print_note(
             f"the log end at {time_text(as_of)} is inferred from timestamps of producers in "

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from kafkalog.command_line.groups.group_sources import GroupSources
-from kafkalog.command_line.groups.lag_rows import LagRow
-from kafkalog.command_line.groups.why_rows import WHY_COLUMNS
 from kafkalog.command_line.terminal import has_chosen_columns, print_text, write_table
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
-from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS
+from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, RESUMES_AT
+from kafkalog.questions.lag import ConsumerLag
+from kafkalog.questions.lag_row import LagRow
+from kafkalog.questions.why import WHY_COLUMNS
 from kafkalog.words import age_text, counted, duration_text, first_names, time_text
 
 _OFFSETS = (
@@ -67,41 +67,42 @@ def _with_resumed(resumed: Sequence[str]) -> tuple[str, ...]:
     return (*_OFFSETS[:_LAG_END], *resumed, *_OFFSETS[_LAG_END:])
 
 
-def write_names(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
+def write_names(lag: ConsumerLag, groups: Collection[GroupKey], table_format: str) -> None:
     """Write a row per group, of any type."""
-    rows = [(key.group_id, group.group_type) for key, group in _in_order(sources, groups)]
-    write_table(_NAMES, rows, table_format, without_rows=sources.no_group)
+    rows = [(key.group_id, group.group_type) for key, group in _in_order(lag, groups)]
+    write_table(_NAMES, rows, table_format, without_rows=lag.no_group)
 
 
-def write_states(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
+def write_states(lag: ConsumerLag, groups: Collection[GroupKey], table_format: str) -> None:
     """Write a row per group."""
     rows = [
         (
             key.group_id,
-            sources.coordinators.get(key.internal_partition or 0),
+            lag.facts.leaders.get((key.cluster_id, key.internal_partition or 0)),
             group.assignor,
             group.state,
             group.members,
             group.group_type,
         )
-        for key, group in _in_order(sources, groups)
+        for key, group in _in_order(lag, groups)
     ]
-    write_table(_STATES, rows, table_format, without_rows=sources.no_group)
+    write_table(_STATES, rows, table_format, without_rows=lag.no_group)
 
 
-def _in_order(
-    sources: GroupSources, groups: Collection[GroupKey]
-) -> Iterable[tuple[GroupKey, Group]]:
+def _in_order(lag: ConsumerLag, groups: Collection[GroupKey]) -> Iterable[tuple[GroupKey, Group]]:
     for key in sorted(groups, key=lambda key: key.group_id):
-        yield key, sources.groups[key]
+        yield key, lag.groups[key]
 
 
 def write_members(
-    sources: GroupSources, groups: Collection[GroupKey], table_format: str, *, verbose: bool
+    lag: ConsumerLag, groups: Collection[GroupKey], table_format: str, *, verbose: bool
 ) -> None:
     """A row per member."""
     more = _MORE_MEMBERS if verbose else ()
-    members = sorted(sources.members, key=lambda member: (member.group.group_id, member.member_id))
+    topic_names = lag.facts.topic_names()
+    members = sorted(
+        lag.rows.known.members, key=lambda member: (member.group.group_id, member.member_id)
+    )
     rows = [
         (
             member.group.group_id,
@@ -110,7 +111,7 @@ def write_members(
             member.client_host,
             member.client_id,
             sum(len(each["partitions"]) for each in member.assigned or ()),
-            *((member.member_epoch, _assignment(member, sources.topic_names)) if verbose else ()),
+            *((member.member_epoch, _assignment(member, topic_names)) if verbose else ()),
             member.work,
         )
         for member in members
@@ -119,7 +120,7 @@ def write_members(
     names = (*_MEMBERS, *more, *_WORK)
     if table_format == "text" and not any(row[-1] for row in rows) and not has_chosen_columns():
         names, rows = names[:-1], [row[:-1] for row in rows]
-    none = sources.by_what_is_here("no group has a member") if groups else sources.no_group
+    none = lag.by_what_is_here("no group has a member") if groups else lag.no_group
     write_table(names, rows, table_format, without_rows=none)
 
 
@@ -134,7 +135,7 @@ def _assignment(member: GroupMember, names: dict[str, str]) -> str:
 
 
 def write_offsets(
-    sources: GroupSources,
+    lag: ConsumerLag,
     groups: Collection[GroupKey],
     rows: Sequence[LagRow],
     table_format: str,
@@ -147,51 +148,50 @@ def write_offsets(
     is_shown = (
         table_format != "text"
         or has_chosen_columns()
-        or any(row.resumes_at is not None for row in rows)
+        or any(row[RESUMES_AT] is not None for row in rows)
     )
     resumed = RESUME_COLUMNS if is_shown else ()
     names = (*_with_resumed(resumed), *(_VERBOSE if verbose else ()))
     values = []
     for row in rows:
         offsets = _offsets(row)
-        again = (row.account[name] for name in resumed)
+        again = (row[name] for name in resumed)
         more = _more(row) if verbose else ()
         values.append((*offsets[:_LAG_END], *again, *offsets[_LAG_END:], *more))
-    none = _NO_OFFSET.format(counted(len(groups), "group")) if groups else sources.no_group
+    none = _NO_OFFSET.format(counted(len(groups), "group")) if groups else lag.no_group
     write_table(names, values, table_format, texts=_TEXTS, without_rows=none)
 
 
 def _offsets(row: LagRow) -> tuple[object, ...]:
-    account = row.account
     return (
-        *(row.group.group_id, row.topic, row.partition, row.committed_offset),
-        *(account["high_watermark"], account["lag"], *_member(row)),
+        *(row.group.group_id, *row.place, row["committed_offset"]),
+        *(row["high_watermark"], row["lag"], *_member(row)),
     )
 
 
 def _member(row: LagRow) -> tuple[str | None, str | None, str | None]:
     """Return the member that has the partition."""
-    who = row.member
-    return (who.member_id, who.client_host, who.client_id) if who else (None, None, None)
+    return row["member_id"], row["client_host"], row["client_id"]
+
+
+def _commit(row: LagRow) -> tuple[int | None, str]:
+    return row["commit_timestamp_ms"], row["commit_status"]
 
 
 def _more(row: LagRow) -> tuple[object, ...]:
-    committed_ms = row.commit and row.commit["commit_timestamp_ms"]
-    parts = (row.account[name] for name in LAG_PARTS)
-    return (row.behind_since_ms, row.time_lag_ms, committed_ms, row.status, *parts)
+    parts = (row[name] for name in LAG_PARTS)
+    return (row["next_timestamp_ms"], row["time_lag_ms"], *_commit(row), *parts)
 
 
 def write_lagging(
-    sources: GroupSources, rows: Sequence[LagRow], table_format: str, *, verbose: bool
+    lag: ConsumerLag, rows: Sequence[LagRow], table_format: str, *, verbose: bool
 ) -> None:
     """Write a row per group, or per partition, that lags, has lost records or may not get some
     because of damage; the longest lag first."""
-    lagging = [
-        row for row in rows if row.is_counted and any(row.account[part] for part in _BEHIND_PARTS)
-    ]
+    lagging = [row for row in rows if row.is_counted and any(row[part] for part in _BEHIND_PARTS)]
     if not lagging and table_format == "text":
-        lags = sources.by_what_is_here("no group is known to lag")
-        print_text(lags if sources.groups else sources.no_group)
+        lags = lag.by_what_is_here("no group is known to lag")
+        print_text(lags if lag.groups else lag.no_group)
         return
     names = _LAGGING_VERBOSE if verbose else _LAGGING
     if verbose:
@@ -200,7 +200,7 @@ def write_lagging(
         by_group: dict[GroupKey, list[LagRow]] = defaultdict(list)
         for row in lagging:
             by_group[row.group].append(row)
-        found = [_lagging(sources.groups[key], of_group) for key, of_group in by_group.items()]
+        found = [_lagging(lag.groups[key], of_group) for key, of_group in by_group.items()]
     since = names.index("behind_since_ms")
     found.sort(key=lambda values: (values[since] is None, values[since], values[0]))
     write_table(names, found, table_format, texts=_TEXTS)
@@ -208,26 +208,25 @@ def write_lagging(
 
 def _lagging_partition(row: LagRow) -> tuple[Any, ...]:
     return (
-        *(row.group.group_id, row.topic, row.partition, row.account["readable_records"]),
-        *(row.behind_since_ms, row.time_lag_ms),
-        *(row.account["below_log_start"], row.account["damaged"]),
-        *(row.commit and row.commit["commit_timestamp_ms"], row.status),
-        *_member(row),
+        *(row.group.group_id, *row.place, row["readable_records"]),
+        *(row["next_timestamp_ms"], row["time_lag_ms"]),
+        *(row["below_log_start"], row["damaged"]),
+        *(*_commit(row), *_member(row)),
     )
 
 
 def _lagging(group: Group, rows: Sequence[LagRow]) -> tuple[Any, ...]:
-    since = [row.behind_since_ms for row in rows if row.behind_since_ms is not None]
-    lags = [row.time_lag_ms for row in rows if row.time_lag_ms is not None]
+    since = [row["next_timestamp_ms"] for row in rows if row["next_timestamp_ms"] is not None]
+    lags = [row["time_lag_ms"] for row in rows if row["time_lag_ms"] is not None]
     return (
         group.key.group_id,
-        sum(row.account["readable_records"] for row in rows),
+        sum(row["readable_records"] for row in rows),
         min(since, default=None),
         max(lags, default=None),
         sum(row.is_lagging for row in rows),
-        sum(row.account["below_log_start"] for row in rows),
-        sum(row.account["damaged"] for row in rows),
-        max(row.commit["commit_timestamp_ms"] for row in rows if row.commit is not None),
+        sum(row["below_log_start"] for row in rows),
+        sum(row["damaged"] for row in rows),
+        max(row["commit_timestamp_ms"] for row in rows),
         group.state,
         group.members,
     )

@@ -9,15 +9,21 @@ from typing import Any, NamedTuple
 
 from kafkalog.command_line.answer_output import AnswerOutput, save_tables
 from kafkalog.command_line.findings_table import answer_columns, write_answer, write_words
-from kafkalog.command_line.inputs import views_with_progress
-from kafkalog.questions.commit_history import COMMIT, TABLE, CommitHistoryRequest, commit_history
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
+from kafkalog.questions.positions.commit_history import (
+    COMMIT,
+    TABLE,
+    CommitHistoryRequest,
+    commit_history,
+)
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.words import duration_text, time_text
 
 _COMMITS = "commits"
+# A narrow terminal shows the first ones.
 _TEXT_COLUMNS = (
-    *("topic", "partition", "event", "at_ms", "committed_offset", "jump", "records_between"),
-    *("deleted_between", "elapsed_ms", "members", "finding"),
+    *("topic", "partition", "at_ms", "committed_offset", "finding", "event", "jump"),
+    *("records_between", "deleted_between", "elapsed_ms", "members"),
 )
 _SUMS = ("jump", "records_between", "deleted_between", "hidden_between", "elapsed_ms")
 _TEXTS: dict[str, Callable[[Any], str]] = {
@@ -40,13 +46,14 @@ class HistoryInput(NamedTuple):
 def write_history(given: HistoryInput, output: AnswerOutput, *, verbose: bool) -> None:
     """Write a row per commit; as text commits that read on are one row, but with `verbose`. Raises
     OptionError and LogDirError as the question does."""
-    from kafkalog.command_line.groups.group_sources import logs_with_groups
+    from kafkalog.questions.group_parts import refuse_without_commits
 
     table_format = output.table_format
     is_text = table_format == "text"
     shown = (*(["group_id"] if len(given.groups) > 1 else []), *_TEXT_COLUMNS)
     columns = answer_columns(TABLE, shown, table_format)
-    logs = logs_with_groups(given.paths)
+    logs = logs_of_topics(given.paths)
+    refuse_without_commits(given.paths, logs)
     place = output.tables_of_logs([TABLE], given.paths, logs)
     now_ms = time.time_ns() // 1_000_000
     request = CommitHistoryRequest(

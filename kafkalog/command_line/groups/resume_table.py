@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,9 +12,10 @@ from kafkalog.command_line.terminal import has_chosen_columns, print_text, write
 from kafkalog.words import counted, given_duration_ms
 
 if TYPE_CHECKING:
-    from kafkalog.command_line.groups.group_sources import GroupSources
-    from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
-    from kafkalog.questions.group_resume import OffsetReset, ResumeRequest
+    import pyarrow as pa
+
+    from kafkalog.questions.lag import ConsumerLag
+    from kafkalog.questions.positions.group_resume import CommitToResume, OffsetReset, ResumeRequest
     from kafkalog.views.engine import LocalViews
 
 _POLICIES = ("earliest", "latest", "none")
@@ -34,7 +35,7 @@ class OffsetResetValue(click.ParamType["OffsetReset"]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> OffsetReset:
-        from kafkalog.questions.group_resume import OffsetReset
+        from kafkalog.questions.positions.group_resume import OffsetReset
 
         if isinstance(value, OffsetReset):
             return value
@@ -57,16 +58,16 @@ def _duration_ms(text: str) -> int | None:
 
 def write_resume(
     views: LocalViews,
-    sources: GroupSources,
-    groups: Collection[GroupKey],
+    lag: ConsumerLag,
+    commits: Sequence[CommitToResume],
     request: ResumeRequest,
     table_format: str,
 ) -> None:
     """Write a row per group, partition and replica that could lead; as text those of other replicas
     only where consumers continue elsewhere."""
-    from kafkalog.questions.group_resume import COLUMNS, group_resume
+    from kafkalog.questions.positions.group_resume import COLUMNS, group_resume
 
-    rows = group_resume(views, commits_to_resume(sources, groups, request.now_ms), request)
+    rows = group_resume(views, commits, request)
     if table_format != "text":
         write_table(COLUMNS, [[row[name] for name in COLUMNS] for row in rows], table_format)
         return
@@ -74,7 +75,7 @@ def write_resume(
     names = [name for name in COLUMNS if has_chosen_columns() or _has_values(shown, name)]
     is_cut = not has_chosen_columns()
     names = [name for name in names if not (is_cut and name == _WORDS)]
-    none = sources.by_what_is_here("no group has a commit or an assigned partition")
+    none = lag.by_what_is_here("no group has a commit or an assigned partition")
     values = [[row[name] for name in names] for row in shown]
     write_table(names, values, table_format, without_rows=none)
     elsewhere = [row for row in shown if row["reason"] != _AT_COMMIT]
@@ -108,23 +109,19 @@ def _shown_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return shown
 
 
-def commits_to_resume(
-    sources: GroupSources, groups: Collection[GroupKey], now_ms: int
-) -> list[Any]:
-    """Return the commits of some groups, and the partitions that their members have without one."""
-    from kafkalog.coordination.groups.commit_status import NO_COMMIT
-    from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
-    from kafkalog.questions.group_resume import CommitToResume
+def commits_to_resume(rows: pa.Table) -> list[CommitToResume]:
+    """Return commits, and the partitions that members have without one, of rows of
+    `LagRows.commits_alone`."""
+    from kafkalog.questions.positions.group_resume import CommitToResume
 
-    found = []
-    places: set[tuple[GroupKey, GroupPartition]] = sources.commits.keys() | sources.assigned.keys()
-    for key, (topic, partition) in sorted(place for place in places if place[0] in groups):
-        commit = sources.commits.get((key, (topic, partition)))
-        if commit is None:
-            found.append(CommitToResume(key.group_id, topic, partition, None, None, NO_COMMIT))
-            continue
-        status = sources.judge.status(commit, key, None, now_ms)
-        epoch, is_open = commit["leader_epoch"], bool(commit[HAS_OPEN_COMMIT])
-        offset = commit["committed_offset"]
-        found.append(CommitToResume(key.group_id, topic, partition, offset, epoch, status, is_open))
-    return found
+    columns = ("group_id", "topic", "partition", "committed_offset", "leader_epoch")
+    order = [(name, "ascending") for name in columns[:3]]
+    found = rows.select([*columns, "commit_status", "has_open_commit"]).sort_by(order)
+    return [
+        CommitToResume(
+            *(row["group_id"], row["topic"], row["partition"], row["committed_offset"]),
+            *(row["leader_epoch"], row["commit_status"]),
+            has_open_commit=bool(row["has_open_commit"]),
+        )
+        for row in found.to_pylist()
+    ]

@@ -27,12 +27,17 @@ from kafkalog.coordination.metadata.cluster_rows import (
 from kafkalog.coordination.metadata.image import MetadataImage, Moment
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.inspection.metadata.change_causes import cause_row, with_causes
 from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, metadata_copies
 from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
 from kafkalog.words import counted, name_suggestions, time_text
 
-_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record_name", *ChangeRow._fields)
-_TEXT_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record_name", "kind", "name", "change")
+_CHANGE_COLUMNS = (
+    *("offset", "timestamp_ms", "record_name", *ChangeRow._fields),
+    *("cause", "cause_offset"),
+)
+_TEXT_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record_name", "kind", "name", "cause", "change")
+_CAUSE = "cause"
 # What a line of text has no room for: the other formats have it.
 _WIDE = frozenset(
     (
@@ -92,19 +97,17 @@ class Request:
                 "offset": each.offset,
                 "timestamp_ms": each.timestamp_ms,
                 "record_name": each.record_name,
+                **cause_row(cause),
             }
             | row._asdict()
-            for each in replay.changes(after=first)
+            for each, cause in with_causes(replay.changes(after=first))
             if self.kind in (None, each.change.table)
             and (not self.topics or each.change.topic in self.topics)
             for row in change_rows(each.change, show_secrets=self.show_secrets)
         ]
         if replay.is_cut:
             print_note(f"{self._copy.path}: {_cut_words(replay)}")
-        if self.table_format == "text":
-            _write(_TEXT_CHANGE_COLUMNS, _text_changes(rows), self.table_format)
-        else:
-            _write(_CHANGE_COLUMNS, rows, self.table_format)
+        write_changes(_CHANGE_COLUMNS, _TEXT_CHANGE_COLUMNS, rows, self.table_format)
         return self.ended(replay)
 
     @cached_property
@@ -212,6 +215,22 @@ def _write(
         write_table(columns, table_rows(rows, columns, table_format), table_format, texts=texts)
 
 
+def write_changes(
+    columns: Sequence[str],
+    text_columns: Sequence[str],
+    rows: list[dict[str, Any]],
+    table_format: str,
+) -> None:
+    """Print changes: as text a row for each, with all columns that it changed in one text, and
+    causes where there are any."""
+    if table_format == "text":
+        if not has_chosen_columns() and all(row[_CAUSE] is None for row in rows):
+            text_columns = [name for name in text_columns if name != _CAUSE]
+        _write(text_columns, _text_changes(rows, text_columns), table_format)
+    else:
+        _write(columns, rows, table_format)
+
+
 def image_words(image: MetadataImage) -> str:
     """Return how much an image has, in a few words."""
     tables = ("topic", "partition", "broker")
@@ -242,16 +261,11 @@ def _end(replay: MetadataReplay) -> ExitCode:
     return ExitCode.DONE if is_whole else ExitCode.UNREADABLE_INPUT
 
 
-def _text_changes(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _text_changes(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> list[dict[str, Any]]:
     """Return a row for each change, with all columns that it changed in one text."""
     return [
-        {
-            **dict(zip(_TEXT_CHANGE_COLUMNS, key, strict=False)),
-            "change": ", ".join(map(_words, some)),
-        }
-        for key, some in groupby(
-            rows, lambda row: [row[name] for name in _TEXT_CHANGE_COLUMNS[:-1]]
-        )
+        {**dict(zip(columns, key, strict=False)), "change": ", ".join(map(_words, some))}
+        for key, some in groupby(rows, lambda row: [row[name] for name in columns[:-1]])
     ]
 
 
@@ -272,7 +286,10 @@ def _text(value: Any) -> str:
     """Return a list or a dictionary in a cell."""
     if isinstance(value, dict):
         found = (
-            (name, _text(each)) for name, each in value.items() if each not in (None, [], False)
+            (name, _text(each))
+            for name, each in value.items()
+            # Broker 0 is one.
+            if not (each is None or each is False or each == [])
         )
         return " ".join(f"{name}={text}" for name, text in found) or "-"
     return ",".join(map(str, value)) or "-" if isinstance(value, list) else str(value)

@@ -9,15 +9,24 @@ from kafkalog.command_line.metadata.cluster_tables import (
     kind_of_rows,
     of_topics,
     refuse_unknown,
+    write_changes,
     write_rows,
 )
 from kafkalog.command_line.terminal import print_note, print_text
 from kafkalog.coordination.metadata.admin_commands import admin_commands
+from kafkalog.coordination.metadata.cluster_rows import ChangeRow, change_rows
+from kafkalog.coordination.metadata.image import END, START, Moment
 from kafkalog.coordination.zookeeper.znode_image import NOT_KNOWN, ZNODE_KINDS, ZnodeImage
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.zookeeper.cluster_trees import newest_tree
+from kafkalog.inspection.zookeeper.partition_changes import partition_changes, step_row
 from kafkalog.words import time_text
+from kafkalog.zookeeper.faults import ZooKeeperFinding
+
+_PARTITION = "partition"
+_CHANGE_COLUMNS = (*("zxid", "timestamp_ms", "znode", *ChangeRow._fields), *("cause", "cause_zxid"))
+_TEXT_COLUMNS = ("zxid", "timestamp_ms", "kind", "name", "cause", "change")
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,32 @@ class ZooKeeperRequest:
             print_text(line)
         return _end(found)
 
+    def write_changes(self, first: Moment, last: Moment) -> ExitCode:
+        """Print how partitions changed between two times. Raises OptionError for other kinds of
+        rows, and for offsets, which ZooKeeper does not have."""
+        if kind_of_rows(self.kind or _PARTITION, self.topics) != _PARTITION:
+            allowed = "with --diff of ZooKeeper's files only --by partition"
+            raise OptionError("--by", self.kind, allowed)
+        found: list[str] = []
+
+        def report(finding: ZooKeeperFinding) -> None:
+            found.append(f"{finding.file}: position {finding.position}: {finding.detail}")
+
+        steps = partition_changes(
+            *(self.paths, self.chroot, _time_ms(first, is_first=True), _time_ms(last), report),
+            lambda path, detail: found.append(f"{path}: {detail}"),
+        )
+        rows = [
+            {**step_row(step), **row._asdict()}
+            for step in steps
+            if not self.topics or step.change.topic in self.topics
+            for row in change_rows(step.change)
+        ]
+        write_changes(_CHANGE_COLUMNS, _TEXT_COLUMNS, rows, self.table_format)
+        for line in found:
+            print_note(line)
+        return ExitCode.UNREADABLE_INPUT if found else ExitCode.DONE
+
     def _image(self) -> tuple[ZnodeImage, str]:
         """Return the image, and of what it is."""
         tree = newest_tree(self.paths, (), self.chroot, self.time_ms)
@@ -68,6 +103,15 @@ class ZooKeeperRequest:
         place = f"{tree.path}{tree.place.chroot}"
         words = image_words(found.image)
         return found, f"{place}: as of zxid {tree.tree.zxid:#x}{time}: {words}"
+
+
+def _time_ms(moment: Moment, *, is_first: bool = False) -> int:
+    """Return the time of a moment. Raises OptionError for an offset."""
+    if moment == START and is_first:
+        return -1
+    if moment.end_offset != END.end_offset:
+        raise OptionError("--diff", str(moment.end_offset), "times, start and end")
+    return moment.time_ms
 
 
 def _end(found: ZnodeImage) -> ExitCode:

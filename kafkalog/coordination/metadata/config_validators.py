@@ -18,6 +18,8 @@ from kafkalog.coordination.metadata.releases import is_at_least, read_releases, 
 _INTEGERS = {"short": 15, "int": 31, "long": 63}
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _BOOLEANS = ("true", "false")
+_THROTTLED = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+_THROTTLED_VALUE = re.compile(r"\*|((\d+:\d+)?(\s*,\s*(\d+:\d+)?)*)")
 # As validators of levels print what they take.
 _RANGE_OR = re.compile(r"\[(-?\d+),\.\.\.,(-?\d+)\] or (-?\d+)")
 
@@ -52,6 +54,8 @@ class ConfigDefinition:
             return self._number_refusal(text)
         if self.type == "boolean" and text.lower() not in _BOOLEANS:
             return f"{value!r} is neither true nor false"
+        if self.name in _THROTTLED and not _THROTTLED_VALUE.fullmatch(text):
+            return f"{value!r} is neither * nor a list of PARTITION:BROKER"
         given = _elements(text) if self.type == "list" else [text]
         wrong = next((each for each in given if self.values and not self._is_value(each)), None)
         return None if wrong is None else f"{wrong!r} is none of {', '.join(self.values)}"

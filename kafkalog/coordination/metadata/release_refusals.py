@@ -7,7 +7,7 @@ Rules: docs/format.md F1014 to F1018.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from kafkalog.coordination.metadata.config_validators import config_definitions, releases_with
@@ -165,6 +165,9 @@ def config_refusals(image: MetadataImage, release: str) -> Iterator[Refusal]:
         if row["resource_type"] in (_TOPIC, _BROKER):
             of, name, value = row["resource_type"], row["name"], row["value"]
             found = _config(of, row["resource_name"], name, value, release)
+            # A broker reads the configs of topics that there are.
+            if found is not None and of == _TOPIC and not image.id_of_topic(row["resource_name"]):
+                found = replace(found, effect=Effect.IGNORED)
             if found is not None:
                 yield found
 

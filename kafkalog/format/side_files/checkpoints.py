@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from kafkalog.errors import CorruptDataError
 
@@ -32,12 +32,8 @@ def read_offset_checkpoint(text: str) -> Mapping[TopicPartition, int]:
     """
     if not text:
         return {}
-    entries = read_checkpoint(text, "topic partition offset", _offset_of_partition)
-    offsets = dict(entries)
-    if len(offsets) != len(entries):
-        detail = f"{len(entries)} entries announced, {len(offsets)} found"
-        raise CorruptDataError(_FAULT, detail, position=2)
-    return offsets
+    # Of a partition that is named twice the last line counts, as for a broker.
+    return dict(read_checkpoint(text, "topic partition offset", _offset_of_partition))
 
 
 def _offset_of_partition(words: list[str]) -> tuple[TopicPartition, int]:
@@ -45,29 +41,54 @@ def _offset_of_partition(words: list[str]) -> tuple[TopicPartition, int]:
     return (topic, int(partition)), int64(offset)
 
 
-def refusal(text: str, words: int) -> str | None:
+class CheckpointRefusal(NamedTuple):
+    """Why a broker refuses a checkpoint. With `is_number` it is a number that it cannot parse: then
+    it does not fail to read the file, but where it uses what is in it."""
+
+    detail: str
+    is_number: bool = False
+
+
+def refusal(text: str, words: int) -> CheckpointRefusal | None:
     """Return why a broker refuses a checkpoint whose lines have so many words, the first of three
     a name and the others numbers; None if it reads it. It is less strict than `read_checkpoint`
     about an end after the version, and more so about empty lines. Rule: F964."""
-    lines = text.split("\n")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if lines[-1] == "":
         lines.pop()
     if not lines:
         return None
-    if lines[0].strip() != _VERSION:
-        return f"line 1: version {lines[0][:_SHOWN]!r}, and a broker reads version {_VERSION}"
+    if not _is_number(lines[0], 32) or int(lines[0]) != 0:
+        detail = f"line 1: version {lines[0][:_SHOWN]!r}, and a broker reads version {_VERSION}"
+        return CheckpointRefusal(detail)
     if len(lines) == 1:
         return None
-    numbers = slice(1, None) if words == 3 else slice(None)
-    for place, line in enumerate(lines[1:], start=2):
-        parts = line.split() if place > 2 else [line]
-        expected = words if place > 2 else 1
-        digits = parts[numbers] if place > 2 else parts
-        if len(parts) != expected or not all(_INTEGER.fullmatch(each) for each in digits):
-            return f"line {place}: {line[:_SHOWN]!r}"
+    if not _is_number(lines[1], 32):
+        return CheckpointRefusal(f"line 2: {lines[1][:_SHOWN]!r} is no count")
+    if int(lines[1]) < 0:
+        return CheckpointRefusal(f"line 2: {lines[1]} entries", is_number=True)
+    for place, line in enumerate(lines[2:], start=3):
+        parts = java_words(line)
+        if len(parts) != words:
+            return CheckpointRefusal(f"line {place}: {line[:_SHOWN]!r}")
+        first, second = parts[-2:]
+        if not (_is_number(first, 32) and _is_number(second, 64)):
+            return CheckpointRefusal(f"line {place}: {line[:_SHOWN]!r}", is_number=True)
     if int(lines[1]) != len(lines) - 2:
-        return f"line 2: {lines[1]} entries announced, {len(lines) - 2} found"
+        found = f"{lines[1]} entries announced, {len(lines) - 2} found"
+        return CheckpointRefusal(f"line 2: {found}")
     return None
+
+
+def java_words(line: str) -> list[str]:
+    """Return the words of a line as Java splits it: white space at its beginning comes after an
+    empty word, at its end it does not count."""
+    return re.split(r"[ \t\n\x0b\f\r]+", line.rstrip(" \t\x0b\f"))
+
+
+def _is_number(word: str, bits: int) -> bool:
+    limit: int = 1 << (bits - 1)
+    return _INTEGER.fullmatch(word) is not None and -limit <= int(word) < limit
 
 
 def int64(word: str) -> int:

@@ -9,7 +9,13 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from kafkalog.format.side_files.checkpoints import int64, read_checkpoint, write_checkpoint
+from kafkalog.format.side_files.checkpoints import (
+    CheckpointRefusal,
+    int64,
+    read_checkpoint,
+    refusal,
+    write_checkpoint,
+)
 
 # A message names at most this many epochs.
 _MOST_NAMED = 10
@@ -42,6 +48,17 @@ def read_leader_epochs(text: str) -> list[EpochStart]:
     """Return the entries in the order of the file. Raises CorruptDataError, its position the
     line."""
     return read_checkpoint(text, "epoch start-offset", _epoch_start)
+
+
+def epochs_refusal(text: str) -> CheckpointRefusal | None:
+    """Return why a broker refuses the file, None if it reads it. Rule: docs/format.md F1181."""
+    found = refusal(text, 2)
+    if found is None and text:
+        lines = (line.split() for line in text.splitlines()[2:])
+        below = next((words for words in lines if min(map(int, words)) < 0), None)
+        if below is not None:
+            return CheckpointRefusal(f"{' '.join(below)!r} has a number below 0", is_number=True)
+    return found
 
 
 def _epoch_start(words: list[str]) -> EpochStart:

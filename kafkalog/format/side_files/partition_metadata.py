@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from kafkalog.errors import CorruptDataError
+from kafkalog.format.side_files.checkpoints import java_words
 
 MALFORMED, VERSION = "malformed", "version"
 # A broker ends where a line is missing or an id is none; of the other faults it loses the
@@ -16,7 +17,6 @@ ENDING_FAULTS = (MISSING_LINE, NO_ID)
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}(==)?")
 _NUMBER = re.compile(r"\+?[0-9]{1,10}")
 _ID_CHARACTERS = 22
-_ZEROS = "A" * _ID_CHARACTERS
 
 
 def read_topic_id(text: str) -> str:
@@ -32,10 +32,7 @@ def read_topic_id(text: str) -> str:
     topic_id = _second_word(text, 2)
     if not _UUID.fullmatch(topic_id):
         raise CorruptDataError(NO_ID, f"{topic_id[:80]!r} is not an id", position=2)
-    found = topic_id[:_ID_CHARACTERS]
-    if found == _ZEROS:
-        raise CorruptDataError(MALFORMED, "a broker refuses the id of zeros", position=2)
-    return found
+    return topic_id[:_ID_CHARACTERS]
 
 
 def _second_word(text: str, number: int) -> str:
@@ -43,7 +40,7 @@ def _second_word(text: str, number: int) -> str:
     if not text or len(lines) < number:
         raise CorruptDataError(MISSING_LINE, f"it has no line {number}", position=number)
     line = lines[number - 1]
-    words = re.split(r"[ \t\n\x0b\f\r]+", line.rstrip(" \t\x0b\f"))
+    words = java_words(line)
     if len(words) != 2:
         detail = f"line {number} is not two words: {line[:80]!r}"
         raise CorruptDataError(MALFORMED, detail, position=number)

@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
@@ -27,6 +28,7 @@ from kafkalog.inspection.erasure.file_search import FileSearch
 from kafkalog.inspection.erasure.input_files import InputEntry
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import OutputFile, write_file
+from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
 from kafkalog.storage.files.uris import is_remote
 
 _PIECE_BYTES = 4 * 1024 * 1024
@@ -34,17 +36,40 @@ _PIECE_BYTES = 4 * 1024 * 1024
 INDEXES = (".index", ".timeindex")
 
 
+class Rewritten(NamedTuple):
+    """A batch that was written again: where it was, where it is now, empty if nothing is left."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
     """A file of the new directory. The checksums are SHA-256, of the input and of what was
-    written, None where they were not wanted; `batches` is how many were written again."""
+    written, None where they were not wanted; `rewritten` are the batches that were written
+    again."""
 
     entry: InputEntry
     path: str
     size: int
     before: str | None
     after: str | None
-    batches: int = 0
+    rewritten: tuple[Rewritten, ...] = ()
+
+    @property
+    def batches(self) -> int:
+        """How many batches were written again."""
+        return len(self.rewritten)
+
+    def copied(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the ranges that were copied: start and end in the input, start in this file."""
+        old = new = 0
+        for each in self.rewritten:
+            yield old, each.old_start, new
+            old, new = each.old_end, each.new_end
+        yield old, old + self.size - new, new
 
 
 class _Copy:
@@ -53,43 +78,65 @@ class _Copy:
     def __init__(self, source: InputFile, target: OutputFile, *, hashes: bool) -> None:
         self._source, self._target = source, target
         self._before = hashlib.sha256() if hashes else None
-        self._after = hashlib.sha256() if hashes else None
+        # Until a batch is written again both files are the same, and so are their checksums.
+        self._after: Any = None
+        is_as_stored = not is_remote(source.path) and tiered_manifest_path(source.path) is None
+        self._by_kernel = is_as_stored and not hashes
+        self.rewritten: list[Rewritten] = []
 
     def copy(self, start: int, end: int) -> None:
-        """Write these bytes of the source, the next ones."""
+        """Write these bytes of the source, the next ones. Raises LogDirError where it has become
+        shorter."""
+        if self._by_kernel and not self._source.unreadable and end > start:
+            self._copy_within_kernel(start, end)
+            return
         for position in range(start, end, _PIECE_BYTES):
             # Bytes that a disk does not give back become zeros: the search has named them.
             data = self._source.read_around(position, min(_PIECE_BYTES, end - position))
-            if self._before is not None and self._after is not None:
-                self._before.update(data)
-                self._after.update(data)
+            self._add(data, data)
             self._target.append(data)
 
-    def replace(self, old: bytes, new: bytes) -> None:
-        """Write other bytes in place of the next ones of the source."""
-        if self._before is not None and self._after is not None:
-            self._before.update(old)
-            self._after.update(new)
+    def _copy_within_kernel(self, start: int, end: int) -> None:
+        size = self._target.size
+        try:
+            self._target.append_range(self._source.path, start, end)
+        except OSError:
+            # A disk that does not give everything back: the other way does what it can.
+            self._by_kernel = False
+            self.copy(start + self._target.size - size, end)
+
+    def replace(self, position: int, old: bytes, new: bytes) -> None:
+        """Write other bytes in place of the next ones of the source, at this position."""
+        self._add(old, new)
+        start = self._target.size
         self._target.append(new)
+        self.rewritten.append(Rewritten(position, position + len(old), start, self._target.size))
+
+    def _add(self, old: bytes, new: bytes) -> None:
+        if self._before is None:
+            return
+        if self._after is None and old is not new:
+            self._after = self._before.copy()
+        self._before.update(old)
+        if self._after is not None:
+            self._after.update(new)
 
     @property
     def checksums(self) -> tuple[str | None, str | None]:
-        if self._before is None or self._after is None:
+        if self._before is None:
             return None, None
-        return self._before.hexdigest(), self._after.hexdigest()
+        before = self._before.hexdigest()
+        return before, before if self._after is None else self._after.hexdigest()
 
 
 def copied_file(entry: InputEntry, path: str, *, hashes: bool) -> WrittenFile:
     """Copy a file, with its times. Raises LogDirError for one that has another size by now."""
-    with InputFile(entry.path) as source:
-        _refuse_changed(entry, source)
+    with InputFile(entry.path, as_stored=True) as source:
+        refuse_changed(entry, source)
         target = OutputFile(path)
         try:
             copy = _Copy(source, target, hashes=hashes)
-            if hashes or is_remote(entry.path):
-                copy.copy(0, source.size)
-            else:
-                target.append_range(entry.path, 0, source.size)
+            copy.copy(0, source.size)
             target.flush(os.fsync)
         finally:
             target.close()
@@ -103,7 +150,7 @@ def erased_file(search: FileSearch, path: str, *, hashes: bool) -> WrittenFile:
     entry = search.entry
     by_batch = search.hits.by_batch()
     with InputFile(entry.path) as source:
-        _refuse_changed(entry, source)
+        refuse_changed(entry, source)
         target = OutputFile(path)
         try:
             copy = _Copy(source, target, hashes=hashes)
@@ -113,7 +160,7 @@ def erased_file(search: FileSearch, path: str, *, hashes: bool) -> WrittenFile:
         finally:
             target.close()
     _keep_times(entry, path)
-    return WrittenFile(entry, path, size, *copy.checksums, len(by_batch))
+    return WrittenFile(entry, path, size, *copy.checksums, tuple(copy.rewritten))
 
 
 def _write_erased(
@@ -123,7 +170,7 @@ def _write_erased(
     for position, offsets in by_batch.items():
         copy.copy(done, position)
         batch = batch_at(source, position)
-        copy.replace(batch, left_of_batch(batch, offsets, end_offset))
+        copy.replace(position, batch, left_of_batch(batch, offsets, end_offset))
         done = position + len(batch)
     copy.copy(done, source.size)
 
@@ -144,7 +191,8 @@ def batch_at(source: InputFile, position: int) -> bytes:
     return source.read(position, size)
 
 
-def _refuse_changed(entry: InputEntry, source: InputFile) -> None:
+def refuse_changed(entry: InputEntry, source: InputFile) -> None:
+    """Raise LogDirError for a file that has another size than when it was listed."""
     if source.size != entry.size:
         raise LogDirError(
             f"{entry.path} had {entry.size} bytes and has {source.size}: somebody writes to it; "
@@ -178,7 +226,7 @@ def erased_indexes(
 
 
 def _whole(entry: InputEntry) -> bytes:
-    with InputFile(entry.path) as file:
+    with InputFile(entry.path, as_stored=True) as file:
         return file.read(0, file.size)
 
 

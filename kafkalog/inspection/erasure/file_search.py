@@ -17,7 +17,7 @@ from kafkalog.columns.arrays import integers
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.batches.window import FileWindow, Source
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.columns.records.record_metadata import IS_CONTROL
@@ -29,6 +29,7 @@ from kafkalog.inspection.erasure.identifiers import Identifier
 from kafkalog.inspection.erasure.input_files import InputEntry
 from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
 from kafkalog.inspection.erasure.record_matching import Decoder, RecordMatcher, everywhere
+from kafkalog.inspection.erasure.sealed_identifiers import SealedIdentifiers, SealedMatcher
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import REMOTE_LOG_METADATA
@@ -42,11 +43,26 @@ _NONE: BoolArray = np.zeros(0, dtype=np.bool_)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is searched for: identifiers, those of legal holds, and decoders of values."""
+    """What is searched for: identifiers, those of legal holds, and decoders of values. A proof has
+    both `sealed`, by their HMACs."""
 
     identifiers: Sequence[Identifier]
     held: Sequence[Identifier] = ()
     decoders: Sequence[Decoder] = ()
+    sealed: SealedIdentifiers | None = None
+    sealed_holds: SealedIdentifiers | None = None
+
+    def matcher(self) -> RecordMatcher | SealedMatcher:
+        """Return what finds the records."""
+        if self.sealed is not None:
+            return SealedMatcher(self.sealed, self.decoders)
+        return RecordMatcher(self.identifiers, self.decoders)
+
+    def holds(self) -> RecordMatcher | SealedMatcher | None:
+        """Return what finds the records on legal hold; None if nothing is held."""
+        if self.sealed_holds is not None:
+            return SealedMatcher(self.sealed_holds, self.decoders)
+        return RecordMatcher(self.held, self.decoders) if self.held else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +148,21 @@ def search_file(entry: InputEntry, wanted: Wanted) -> FileSearch:
     """Search a log file. One that cannot be read at all is not searched as a whole."""
     try:
         with InputFile(entry.path) as file:
-            return _searched(entry, file, wanted)
+            return search_source(entry, file, wanted)
     except (CorruptDataError, UnsupportedFormatError) as error:
         whole = Unsearched(0, entry.size, str(error))
-        return FileSearch(
-            entry, entry.size, unsearched=tuple(_with_traces(entry.path, [whole], wanted))
-        )
+        found = first_position(entry.path, plain_needles(wanted.identifiers))
+        return FileSearch(entry, entry.size, unsearched=(_with_trace(whole, found),))
 
 
-def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
+def search_source(entry: InputEntry, file: Source, wanted: Wanted) -> FileSearch:
+    """Search the bytes of a log file, or of some of its batches. Raises CorruptDataError,
+    UnsupportedFormatError for what cannot be read at all."""
     internal = entry.is_internal
-    sought = everywhere(wanted.identifiers) if internal else wanted.identifiers
-    matcher = RecordMatcher(sought, () if internal else wanted.decoders)
-    holds = RecordMatcher(wanted.held, wanted.decoders)
+    matcher = RecordMatcher(everywhere(wanted.identifiers)) if internal else wanted.matcher()
+    holds = None if internal else wanted.holds()
     options = SegmentOptions(entry.base_offset, entry.next_base_offset)
-    names = dict.fromkeys((*_PLACES, *matcher.columns, *(holds.columns if wanted.held else ())))
+    names = dict.fromkeys((*_PLACES, *matcher.columns, *(holds.columns if holds else ())))
     records = RecordColumns(options, tuple(names), {})
     search = SegmentSearch(size=file.size)
     parts: list[Hits] = []
@@ -162,7 +178,7 @@ def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
         mask = matcher.matches(batch)
         if mask.any():
             found = batch.filter(pa.array(mask))
-            parts.append(_hits(found, table, holds if wanted.held else None))
+            parts.append(_hits(found, table, holds))
             if internal:
                 names_found.update(dict.fromkeys(_names(entry.topic or "", found)))
     hits = Hits.joined(parts)
@@ -180,7 +196,9 @@ def _searched(entry: InputEntry, file: InputFile, wanted: Wanted) -> FileSearch:
     )
 
 
-def _hits(found: pa.RecordBatch, table: LongArray, holds: RecordMatcher | None) -> Hits:
+def _hits(
+    found: pa.RecordBatch, table: LongArray, holds: RecordMatcher | SealedMatcher | None
+) -> Hits:
     positions = integers(found.column("position")).copy()
     rows = table[np.searchsorted(table[:, column.POSITION], positions)]
     has_horizon = (rows[:, column.ATTRIBUTES] & DELETE_HORIZON_BIT != 0) & (
@@ -232,12 +250,15 @@ def _with_traces(path: str, places: Sequence[Unsearched], wanted: Wanted) -> Ite
     are in them."""
     needles = plain_needles(wanted.identifiers) if places else []
     for each in places:
-        found = first_position(path, needles, [(each.position, each.position + each.size)])
-        if found is None:
-            yield each
-        else:
-            why = f"{each.why}; the bytes of an identifier are at position {found}"
-            yield replace(each, why=why)
+        span = each.position, each.position + each.size
+        yield _with_trace(each, first_position(path, needles, [span]))
+
+
+def _with_trace(place: Unsearched, found: int | None) -> Unsearched:
+    if found is None:
+        return place
+    why = f"{place.why}; the bytes of an identifier are at position {found}"
+    return replace(place, why=why)
 
 
 def _unread_payloads(table: LongArray) -> Iterator[Unsearched]:

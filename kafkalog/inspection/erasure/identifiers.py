@@ -21,7 +21,8 @@ from kafkalog.inspection.erasure.value_paths import ValuePath
 
 _ALLOWED = (
     'a key, or JSON such as {"key": "cust-17"}, {"header": "user", "value": "cust-17"}, '
-    '{"value-path": "$.customer.id", "value": "cust-17"} or {"text": "cust-17"}'
+    '{"value-path": "$.customer.id", "value": "cust-17"}, '
+    '{"key-path": "$.id", "value": "cust-17"} or {"text": "cust-17"}'
 )
 
 
@@ -29,6 +30,7 @@ class Kind(StrEnum):
     """Where in a record an identifier is looked for."""
 
     KEY = "key"
+    KEY_PATH = "key-path"
     HEADER = "header"
     VALUE_PATH = "value-path"
     TEXT = "text"
@@ -113,7 +115,7 @@ def _of_fields(fields: Mapping[str, Any]) -> Identifier:
         return _checked("key", "", Identifier(Kind.KEY, given_bytes("key", fields["key"])))
     if fields.keys() == {"text"}:
         return _checked("text", "", Identifier(Kind.TEXT, given_bytes("text", fields["text"])))
-    for kind in (Kind.HEADER, Kind.VALUE_PATH):
+    for kind in (Kind.HEADER, Kind.KEY_PATH, Kind.VALUE_PATH):
         if fields.keys() == {str(kind), "value"}:
             value = given_bytes("value", fields["value"])
             return _checked(kind, "", Identifier(kind, value, str(fields[kind])))
@@ -125,7 +127,7 @@ def _checked(option: str, shown: str, identifier: Identifier) -> Identifier:
     in every record, and for a path or a value of it that cannot be."""
     if identifier.kind is Kind.TEXT and not identifier.value:
         raise OptionError(option, shown, "a text that is not empty: every record has an empty one")
-    if identifier.kind is Kind.VALUE_PATH:
+    if identifier.kind in (Kind.KEY_PATH, Kind.VALUE_PATH):
         ValuePath.of(identifier.name)
         try:
             identifier.value.decode()

@@ -33,7 +33,7 @@ from kafkalog.storage.recovery.temporary_files import DELETED
 _LOG, _LOCK = ".log", ".lock"
 # Log directories of several brokers in a backup lie a few folders down.
 _MOST_FOLDERS = 8
-# How listings describe what is no regular file here and may be one elsewhere, or later.
+# How listings describe what may be a regular file elsewhere, or later.
 _MAY_BE_FILES = ("a link", "unreadable")
 
 

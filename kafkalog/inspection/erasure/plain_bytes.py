@@ -51,11 +51,11 @@ def _units(escaped: str) -> Iterator[str]:
 def first_position(
     path: str, needles: Sequence[bytes], spans: Iterable[tuple[int, int]] | None = None
 ) -> int | None:
-    """Return where one of the texts first is in the given spans (start, end) of a file, or in all
-    of it; None if none is. Bytes that cannot be read are none of them."""
+    """Return where one of the texts first is in the given spans (start, end) of a log, or in all of
+    a file as it is stored; None if none is. Bytes that cannot be read are none of them."""
     if not needles:
         return None
-    with InputFile(path) as file:
+    with InputFile(path, as_stored=spans is None) as file:
         overlap = max(map(len, needles)) - 1
         for start, end in [(0, file.size)] if spans is None else spans:
             for position in range(start, end, _PIECE_BYTES):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,16 +13,28 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import integers
 from kafkalog.columns.jit.compiled import BoolArray
+from kafkalog.inspection.erasure.byte_search import ByteColumn
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
 from kafkalog.inspection.erasure.plain_bytes import spellings
 from kafkalog.inspection.erasure.value_paths import ValuePath, is_value, number_of
 
-# Decodes a value into what JSON has: objects, lists, texts, numbers. Raises ValueError for one that
-# it cannot decode.
-Decoder = Callable[[bytes], Any]
+
+class Decoder(Protocol):
+    """Decodes payloads into what JSON has: objects, lists, texts, numbers."""
+
+    def __call__(self, data: bytes) -> Any:
+        """Return a payload's value. Raises ValueError for one that it cannot decode."""
+
+    def has_plain_texts(self, data: bytes) -> bool:
+        """Return whether it knows how a payload is encoded, and its texts are in it as they
+        are."""
+
+
 # How a JSON value, or white space before one, begins.
 _JSON_STARTS = pa.array([bytes([each]) for each in b'{["-0123456789tfn \t\r\n'], pa.binary())
 _BACKSLASH = b"\\"
+# The texts that are looked for at each path.
+_Paths = Mapping[str, set[str]]
 # Of a number that is not written as a plain one, such as 1.7e1.
 _EXPONENT = r"[0-9][eE][-+]?[0-9]"
 
@@ -40,16 +52,17 @@ class RecordMatcher:
         self._headers = {(each.name, each.value) for each in _of(identifiers, Kind.HEADER)}
         self._texts = sorted(_values(identifiers, Kind.TEXT))
         self._spellings = sorted({each for text in self._texts for each in spellings(text)})
-        self._paths: dict[str, set[str]] = {}
-        for each in _of(identifiers, Kind.VALUE_PATH):
-            self._paths.setdefault(each.name, set()).add(each.value.decode())
+        self._value_paths = _paths(identifiers, Kind.VALUE_PATH)
+        self._key_paths = _paths(identifiers, Kind.KEY_PATH)
+        # Serializers of a registry put the schema's id before a key.
+        self._whole_keys = {"$": _texts(_values(identifiers, Kind.KEY))} if decoders else {}
         self._decoders = decoders
         self.undecoded = 0
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are looked at."""
-        names = ["key"] if len(self._keys) or self._texts else []
+        names = ["key"] if len(self._keys) or self._texts or self._key_paths else []
         names += ["value"]
         return (*names, "headers") if self._headers or self._texts else (*names,)
 
@@ -60,10 +73,17 @@ class RecordMatcher:
             found |= _bools(pc.is_in(records.column("key"), value_set=self._keys))
         if self._headers:
             found |= self._with_headers(records.column("headers"))
-        for text in self._spellings:
-            found |= _with_text(records, text)
-        if self._paths:
-            found |= self._with_values(records.column("value"))
+        if self._spellings:
+            found |= _with_texts(records, self._spellings)
+        if self._value_paths:
+            found |= self._at_paths(records.column("value"), self._value_paths)
+        if self._key_paths:
+            found |= self._at_paths(records.column("key"), self._key_paths)
+        if self._whole_keys.get("$"):
+            undecoded = self.undecoded
+            found |= self._at_paths(records.column("key"), self._whole_keys)
+            # Keys may be encoded in any way, as long as nothing is looked for inside them.
+            self.undecoded = undecoded
         return found
 
     def _with_headers(self, column: pa.Array) -> BoolArray:
@@ -80,52 +100,81 @@ class RecordMatcher:
             found[rows[_bools(is_one)]] = True
         return found
 
-    def _with_values(self, column: pa.Array) -> BoolArray:
+    def _at_paths(self, column: pa.Array, paths: _Paths) -> BoolArray:
         found = np.zeros(len(column), dtype=np.bool_)
-        is_json = _like_json(column)
+        in_bytes = ByteColumn(column)
+        is_json = _like_json(column, in_bytes)
         is_given = _bools(pc.is_valid(column))
-        candidates = is_given & self._possible(column)
+        possible = _possible(column, in_bytes, paths)
+        candidates = is_given & is_json & possible
         others = is_given & ~is_json
-        if not self._decoders:
-            self.undecoded += int(others.sum())
-            candidates &= is_json
+        if self._decoders:
+            candidates |= others & self._to_decode(column, others, possible, paths)
         else:
-            # How the others are encoded is known only from each of them.
-            candidates |= others
+            self.undecoded += int(others.sum())
         for row in np.flatnonzero(candidates).tolist():
-            found[row] = self._has_value(column[row].as_py())
+            found[row] = self._has_value(column[row].as_py(), paths)
         return found
 
-    def _texts_of_paths(self) -> Iterable[str]:
-        return (text for texts in self._paths.values() for text in texts)
+    def _to_decode(
+        self, column: pa.Array, others: BoolArray, possible: BoolArray, paths: _Paths
+    ) -> BoolArray:
+        """Return which of the payloads that are not JSON are to be decoded: all, but for those
+        without the texts where these would be in them as they are."""
+        chosen = others.copy()
+        if any(_is_encoded(text) for texts in paths.values() for text in texts):
+            return chosen
+        for row in np.flatnonzero(others & ~possible).tolist():
+            data = column[row].as_py()
+            chosen[row] = not any(each.has_plain_texts(data) for each in self._decoders)
+        return chosen
 
-    def _possible(self, column: pa.Array) -> BoolArray:
-        """Return which JSON values can have one of the texts somewhere: as it is, with escapes, or
-        as a number that is written with an exponent."""
-        possible = np.zeros(len(column), dtype=np.bool_)
-        texts = {*self._texts_of_paths()}
-        numbers = {text for text in texts if number_of(text) is not None}
-        plain = (texts - numbers) | {_digits(text) for text in numbers}
-        for text in {_BACKSLASH, *(each.encode() for each in plain)}:
-            possible |= _bools(pc.match_substring(column, text))
-        if numbers:
-            possible |= _bools(pc.match_substring_regex(column, _EXPONENT))
-        return possible
-
-    def _has_value(self, data: bytes) -> bool:
-        for decoder in (json.loads, *self._decoders):
+    def _has_value(self, data: bytes, paths: _Paths) -> bool:
+        readers: tuple[Callable[[bytes], Any], ...] = (json.loads, *self._decoders)
+        for decoder in readers:
             try:
                 decoded = decoder(data)
             except (ValueError, RecursionError):
                 continue
             return any(
                 is_value(each, text)
-                for path, texts in self._paths.items()
+                for path, texts in paths.items()
                 for each in ValuePath.of(path).values(decoded)
                 for text in texts
             )
         self.undecoded += 1
         return False
+
+
+def _paths(identifiers: Sequence[Identifier], kind: Kind) -> _Paths:
+    found: dict[str, set[str]] = {}
+    for each in _of(identifiers, kind):
+        found.setdefault(each.name, set()).add(each.value.decode())
+    return found
+
+
+def _texts(values: Iterable[bytes]) -> set[str]:
+    """Return those of the values that are texts."""
+    return {each.decode() for each in values if _is_utf8(each)}
+
+
+def _is_encoded(text: str) -> bool:
+    """Return whether binary formats have this otherwise than as a text."""
+    return number_of(text) is not None or text in ("true", "false", "null")
+
+
+def _possible(column: pa.Array, in_bytes: ByteColumn, paths: _Paths) -> BoolArray:
+    """Return which JSON values can have one of the texts somewhere: as it is, with escapes, or as a
+    number that is written with an exponent."""
+    possible = np.zeros(len(column), dtype=np.bool_)
+    texts = {text for texts in paths.values() for text in texts}
+    numbers = {text for text in texts if number_of(text) is not None}
+    plain = (texts - numbers) | {_digits(text) for text in numbers}
+    for text in {_BACKSLASH, *(each.encode() for each in plain)}:
+        possible |= in_bytes.with_text(text)
+    if numbers:
+        possible |= _bools(pc.match_substring_regex(column, _EXPONENT))
+    return possible
 
 
 def _of(identifiers: Sequence[Identifier], kind: Kind) -> list[Identifier]:
@@ -142,11 +191,11 @@ def _bools(mask: pa.Array) -> BoolArray:
     return filled
 
 
-def _like_json(column: pa.Array) -> BoolArray:
+def _like_json(column: pa.Array, in_bytes: ByteColumn) -> BoolArray:
     """Return which values can be JSON in UTF-8: by how they begin, and as they are text. What is
     compressed or encoded otherwise may begin like JSON by chance."""
     like = _bools(pc.is_in(pc.binary_slice(column, 0, 1), value_set=_JSON_STARTS))
-    like &= ~_bools(pc.match_substring(column, b"\0"))
+    like &= ~in_bytes.with_text(b"\0")
     try:
         column.cast(pa.string())
     except pa.ArrowInvalid:
@@ -168,17 +217,21 @@ def _digits(number: str) -> str:
     return format(Decimal(number).normalize().copy_abs(), "f")
 
 
-def _with_text(records: pa.RecordBatch, text: bytes) -> BoolArray:
-    """Return which records have the text in the key, the value or a header."""
-    found = _bools(pc.match_substring(records.column("key"), text))
-    found |= _bools(pc.match_substring(records.column("value"), text))
+def _with_texts(records: pa.RecordBatch, texts: Iterable[bytes]) -> BoolArray:
+    """Return which records have one of the texts in the key, the value or a header."""
     headers = records.column("headers")
     inner = pc.list_flatten(headers)
-    if len(inner):
-        is_in = _bools(pc.match_substring(pc.struct_field(inner, "key").cast(pa.binary()), text))
-        is_in |= _bools(pc.match_substring(pc.struct_field(inner, "value"), text))
+    key, value = ByteColumn(records.column("key")), ByteColumn(records.column("value"))
+    parts = [ByteColumn(pc.struct_field(inner, each)) for each in ("key", "value")]
+    found = np.zeros(len(records), dtype=np.bool_)
+    in_headers = np.zeros(len(inner), dtype=np.bool_)
+    for text in texts:
+        found |= key.with_text(text) | value.with_text(text)
+        for part in parts:
+            in_headers |= part.with_text(text)
+    if in_headers.any():
         rows = integers(pc.list_parent_indices(headers).cast(pa.int64()))
-        found[rows[is_in]] = True
+        found[rows[in_headers]] = True
     return found
 
 

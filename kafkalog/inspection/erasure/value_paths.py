@@ -51,9 +51,9 @@ class ValuePath:
             else:
                 steps.append(match["name"] or match["quoted"] or _ALL)
             position = match.end()
-        if not steps or position != len(text):
+        if position != len(text) or not text.startswith("$"):
             raise OptionError("--value-path", text, "a path such as $.customer.id, $.items[*].owner"
-                              " or $..email")  # fmt: skip
+                              ", $..email, or $ for the whole")  # fmt: skip
         return cls(tuple(steps))
 
     def values(self, decoded: Any) -> Iterator[Any]:

@@ -13,6 +13,7 @@ from kafkalog.columns.table_rows import TableRow
 from kafkalog.coordination.metadata.cluster_rows import change_rows, cluster_rows
 from kafkalog.coordination.metadata.image import START, Moment
 from kafkalog.errors import CorruptDataError
+from kafkalog.inspection.metadata.change_causes import cause_row, with_causes
 from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy
 from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
 from kafkalog.storage.partition_log import PartitionLog
@@ -51,8 +52,8 @@ def _changes(
     copy: MetadataCopy, until: Moment, on_damage: OnDamage, show_secrets: bool
 ) -> Iterator[TableRow]:
     replay = MetadataReplay(copy.log, START, until)
-    for each in replay.changes():
-        place = {"offset": each.offset, "timestamp_ms": each.timestamp_ms}
+    for each, cause in with_causes(replay.changes()):
+        place = {"offset": each.offset, "timestamp_ms": each.timestamp_ms, **cause_row(cause)}
         for row in change_rows(each.change, show_secrets=show_secrets):
             values = {"old": _json(row.old), "new": _json(row.new)}
             yield {**place, "record_name": each.record_name, **row._asdict(), **values}

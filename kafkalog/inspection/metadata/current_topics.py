@@ -11,12 +11,19 @@ from kafkalog.inspection.metadata.assigned_partitions import cluster_images
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 
+# No topic has this name.
+_NO_TOPIC = ""
 
-def find_logs(paths: Sequence[str], *, strict: bool = True) -> list[PartitionLog]:
+
+def find_logs(
+    paths: Sequence[str], *, strict: bool = True, with_doubles: bool = False
+) -> list[PartitionLog]:
     """Return the logs under the paths, as `find_partitions` does. Where topics share a name, the
     one that the cluster's metadata among the paths has keeps it, and the others are named TOPIC@ID.
+    `with_doubles` returns a partition that is in two directories, at which a broker ends, too.
     """
-    return find_partitions(paths, strict=strict, current_ids=current_topic_ids)
+    needed = _NO_TOPIC if with_doubles else None
+    return find_partitions(paths, strict=strict, current_ids=current_topic_ids, needed=needed)
 
 
 def current_topic_ids(logs: Sequence[PartitionLog]) -> Mapping[tuple[str | None, str], str]:

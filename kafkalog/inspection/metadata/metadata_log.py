@@ -17,6 +17,7 @@ from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.messages.metadata_columns import read_metadata_records
 from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.errors import CorruptDataError, OffsetOutOfRangeError
@@ -25,7 +26,6 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import offset_bounds
 from kafkalog.format.record_batch import read_batch
 from kafkalog.messages.internal_records import InternalRecord, read_control_record
-from kafkalog.messages.metadata_columns import read_metadata_records
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.unreadable_input import DELETED, note_deleted
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot, metadata_snapshots

@@ -117,7 +117,8 @@ class Assignments:
         """Return whether a replica that can lead is there, with its directory."""
         if self._has_others(row):
             return True
-        if self.node_id not in row["replicas"]:
+        in_sync = row["isr"] or row["eligible_leader_replicas"]
+        if self.node_id not in row["replicas"] or self.node_id not in in_sync:
             return False
         place = row["directories"][row["replicas"].index(self.node_id)]
         return place in _ANYWHERE or place in self.online

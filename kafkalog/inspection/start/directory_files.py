@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from shlex import quote
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.side_files.checkpoints import refusal
+from kafkalog.format.side_files.checkpoints import CheckpointRefusal, refusal
 from kafkalog.inspection.start.node_directories import METADATA_DIR, NodeDirectory, TopicIdFile
 from kafkalog.inspection.start.reasons import Reason, move_away
 from kafkalog.storage.files.files import read_bytes
@@ -30,28 +30,52 @@ _WITHOUT = {
     REPLICATION_OFFSETS: "a leader begins at the end of its log without it",
     CLEANER_OFFSETS: "the cleaner begins at the log start again without it",
 }
+_WITH_BAD_NUMBER = {
+    RECOVERY_POINTS: "a broker takes no line of it, and recovers the logs from their beginning",
+    LOG_STARTS: "a broker takes no line of it, and deleted records come back",
+    REPLICATION_OFFSETS: "the broker starts, but leads NO partition",
+    CLEANER_OFFSETS: "the broker starts, but its cleaner stops for good, for all partitions",
+}
 _WORDS = 3
 
 
 def refused_checkpoints(directory: NodeDirectory) -> Iterator[Reason]:
     """Yield the checkpoints that a broker cannot read: each takes the directory offline."""
-    for name, consequence in _WITHOUT.items():
+    for name, path, found in _refusals(directory):
+        if not found.is_number:
+            line = f"{move_away(path, directory.path)} ({_WITHOUT[name]})"
+            detail = f"a broker cannot read it: {found.detail}"
+            yield Reason(path, detail, line, directory.path, False)
+
+
+def ignored_checkpoints(directory: NodeDirectory) -> Iterator[Reason]:
+    """Yield the checkpoints with a number that a broker cannot parse. It starts, and keeps the
+    directory. Rule: docs/format.md F1181."""
+    for name, path, found in _refusals(directory):
+        if found.is_number:
+            line = move_away(path, directory.path)
+            yield Reason(path, f"{_WITH_BAD_NUMBER[name]}: {found.detail}", line, "", False)
+
+
+def _refusals(directory: NodeDirectory) -> Iterator[tuple[str, str, CheckpointRefusal]]:
+    # A directory of the name ends the process (F960).
+    folders = {entry.name for entry in directory.folders}
+    for name in (each for each in _WITHOUT if each not in folders):
         path = os.path.join(directory.path, name)
-        detail = _refusal(path)
-        if detail is not None:
-            line = f"{move_away(path, directory.path)} ({consequence})"
-            yield Reason(path, f"a broker cannot read it: {detail}", line, directory.path, False)
+        found = _refusal(path)
+        if found is not None:
+            yield name, path, found
 
 
-def _refusal(path: str) -> str | None:
+def _refusal(path: str) -> CheckpointRefusal | None:
     try:
         return refusal(read_bytes(path).decode(), _WORDS)
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        return f"position {error.start}: not UTF-8"
+        return CheckpointRefusal(f"position {error.start}: not UTF-8")
     except CorruptDataError as error:
-        return error.detail
+        return CheckpointRefusal(error.detail)
 
 
 def refused_topic_ids(directory: NodeDirectory, topic_ids: Mapping[str, str]) -> Iterator[Reason]:

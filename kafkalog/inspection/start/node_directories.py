@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.partition_metadata import ENDING_FAULTS, MALFORMED, read_topic_id
 from kafkalog.format.side_files.properties import has_bad_escape, read_properties
+from kafkalog.messages.schema import ZERO_UUID
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import (
     entries_left,
@@ -46,7 +47,9 @@ class TopicIdFile:
     def read(cls, folder: str) -> TopicIdFile:
         """Return the file in a partition's directory."""
         try:
-            return cls(read_topic_id(read_bytes(os.path.join(folder, PARTITION_METADATA)).decode()))
+            found = read_topic_id(read_bytes(os.path.join(folder, PARTITION_METADATA)).decode())
+            is_zero = found == ZERO_UUID
+            return cls(None, "a broker refuses the id of zeros") if is_zero else cls(found)
         except FileNotFoundError:
             return cls()
         except UnicodeDecodeError as error:

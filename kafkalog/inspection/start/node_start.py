@@ -1,6 +1,6 @@
 """Whether a node starts, which of its directories it uses, and what becomes of its partitions.
 
-Rules: docs/format.md F960 to F973.
+Rules: docs/format.md F960 to F973 and F1180 to F1184.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.inspection.metadata.metadata_start import bootstrap_damage
 from kafkalog.inspection.start.assigned_replicas import Assignments, ReplicaFate
 from kafkalog.inspection.start.directory_files import (
+    ignored_checkpoints,
     refused_checkpoints,
     refused_metadata_id,
     refused_topic_ids,
@@ -122,6 +123,12 @@ def judged_node(
     if assignments is not None:
         loaded = replace(loaded, assignments=replace(assignments, online=_online_ids(directories)))
     offline = [each.directory.path for each in directories if not each.is_online]
+    start.notices += [
+        reason
+        for each in node.directories
+        if each.meta_error is None
+        for reason in ignored_checkpoints(each)
+    ]
     start.fates, start.absent = loaded.fates(offline), [*loaded.absent()]
     if image is not None:
         start.notices += _other_ids(start, image)
@@ -187,7 +194,9 @@ def _plan_reasons(rows: Iterable[Row], known: Sequence[Reason]) -> Iterator[Reas
         if any(path == folder or path.startswith(f"{folder}/") for path in unusable):
             continue
         line = _mending_line(row, folder, log_dir)
-        yield Reason(folder, row["start_error"], line, log_dir, bool(row["ends_process"]))
+        # What is in the way of the metadata ends the process before a directory can go offline.
+        ends = bool(row["ends_process"]) or row["topic"] == CLUSTER_METADATA
+        yield Reason(folder, row["start_error"], line, log_dir, ends)
 
 
 def _mending_line(row: Row, folder: str, log_dir: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -21,11 +21,14 @@ from kafkalog.inspection.erasure.erased_files import (
     erased_file,
     erased_indexes,
     index_path,
+    refuse_changed,
 )
-from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file
+from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file, search_source
+from kafkalog.inspection.erasure.file_spans import FileSpans, first_difference
 from kafkalog.inspection.erasure.input_files import InputEntry, Part, input_files
 from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
-from kafkalog.storage.files.files import InputFile
+from kafkalog.inspection.erasure.registered_values import RegisteredValues, registry_in
+from kafkalog.storage.files.files import InputFile, read_text
 from kafkalog.storage.files.output_files import flush_directory, make_directories
 from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
 from kafkalog.storage.log_dir.running_broker import refuse_running
@@ -140,6 +143,11 @@ class Erasure:
     def notes(self) -> Iterator[str]:
         """Yield lines about what is not erased, or was not searched."""
         yield from (each.words() for each in self.tombstones())
+        if self.request.wanted.sealed and any(each.entry.is_internal for each in self.searches):
+            yield (
+                "not searched: internal topics for names, and other files for plain bytes: both "
+                "need --identifiers"
+            )
         for row in self.topic_rows():
             if row["mentions"]:
                 yield _mention_words(row)
@@ -283,6 +291,7 @@ def search_files(
     """Search those of the files that are logs."""
     logs = [entry for entry in entries if entry.part is Part.LOG]
     chosen = [entry for entry in logs if request.has_topic(entry.topic)]
+    request = _with_decoders(request, entries)
 
     def searched(entry: InputEntry) -> Iterator[FileSearch]:
         yield search_file(entry, request.wanted)
@@ -302,6 +311,18 @@ def search_files(
         [entry for entry in entries if entry.part is Part.LEFT_OUT],
         _traces(request, entries, processes),
     )
+
+
+def _with_decoders(request: ErasureRequest, entries: Sequence[InputEntry]) -> ErasureRequest:
+    """Return a request that also decodes what the registry in the inputs knows, unless another one
+    is given. Rule: F1262."""
+    if request.wanted.decoders:
+        return request
+    registry = registry_in(entries)
+    if registry is None:
+        return request
+    decoders = (RegisteredValues(registry),)
+    return replace(request, wanted=replace(request.wanted, decoders=decoders))
 
 
 def _traces(
@@ -386,33 +407,42 @@ def _written(
 
 
 def _refuse_remains(search: FileSearch, written: WrittenFile, wanted: Wanted) -> None:
-    """Search what was written again: nothing may be left but what is held, and all else must be
-    there."""
-    entry = search.entry
-    place = InputEntry(
-        written.path, entry.place, entry.input_path, written.size, Part.LOG, entry.topic,
-        entry.partition, entry.base_offset, entry.next_base_offset, is_tiered=entry.is_tiered,
-    )  # fmt: skip
-    again = search_file(place, wanted)
+    """Read what was written: what was copied must be the same bytes, and a search of the batches
+    that were written again must find all records but those that are erased. Rule: F1264."""
+    entry, rewritten = search.entry, written.rewritten
+    with InputFile(entry.path) as old, InputFile(written.path) as new:
+        place = first_difference(old, new, written.copied())
+        before, after = (
+            search_source(entry, FileSpans(file, spans), wanted)
+            for file, spans in (
+                (old, [(each.old_start, each.old_end) for each in rewritten]),
+                (new, [(each.new_start, each.new_end) for each in rewritten]),
+            )
+        )
     erased = int(search.hits.erased.sum())
     is_right = (
-        not again.hits.erased.any()
-        and again.records == search.records - erased
-        and len(again.hits) == len(search.hits) - erased
-        and again.end_offset == search.end_offset
-        and len(again.unsearched) <= len(search.unsearched)
+        place is None
+        and not after.hits.erased.any()
+        and len(before.hits) == len(after.hits) + erased
+        and before.records == after.records + erased
+        and (before.end_offset == after.end_offset or search.end_offset != before.end_offset)
+        and not after.unsearched
     )
-    if not is_right:
-        raise KafkaLogError(
-            f"{written.path}: {again.records} records and {len(again.hits)} that are found, where "
-            f"{search.records - erased} and {len(search.hits) - erased} must be; nothing is written"
-        )
+    if is_right:
+        return
+    detail = (
+        f"{after.records} records and {len(after.hits)} that are found in the batches that were "
+        f"written again; {before.records - erased} and {len(before.hits) - erased} must be there"
+    )
+    if place is not None:
+        detail = f"what was copied differs from {entry.path} at position {place} or later"
+    raise KafkaLogError(f"{written.path}: {detail}; nothing is written")
 
 
 def _refuse_chunked(searches: Iterable[FileSearch]) -> None:
     for each in searches:
         manifest = tiered_manifest_path(each.entry.path)
-        if manifest is not None and each.hits.erased.any() and os.path.exists(manifest):
+        if manifest and each.hits.erased.any() and read_text(manifest) is not None:
             raise UnsupportedFormatError(
                 f"{each.entry.path} has {counted(int(each.hits.erased.sum()), 'record')} to erase, "
                 "and objects with a manifest of Aiven's plug-in are not written again: give the "
@@ -424,12 +454,8 @@ def _refuse_grown(entries: Iterable[InputEntry]) -> None:
     """Raise LogDirError for a file that has another size than when it was listed."""
     for entry in entries:
         if entry.part is Part.LOG:
-            with InputFile(entry.path) as file:
-                if file.size != entry.size:
-                    raise LogDirError(
-                        f"{entry.path} had {entry.size} bytes and has {file.size}: somebody writes "
-                        "to it; stop the broker, or give a copy of its directory"
-                    )
+            with InputFile(entry.path, as_stored=True) as file:
+                refuse_changed(entry, file)
 
 
 def _folders(entries: Iterable[InputEntry]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from kafkalog.inspection.erasure.erased_files import WrittenFile
 from kafkalog.inspection.erasure.file_search import FileSearch
 from kafkalog.inspection.erasure.identifiers import Identifier, kinds_counted
 from kafkalog.inspection.erasure.input_files import InputEntry, Part
+from kafkalog.inspection.erasure.sealed_identifiers import SealedIdentifiers, key_check
 from kafkalog.questions.disks.erasure import Erasure, Row
 from kafkalog.storage.files.files import InputFile
 from kafkalog.views.parallel import in_order, processes_for
@@ -96,7 +97,12 @@ def _identifiers(identifiers: Sequence[Identifier], key: bytes | None) -> dict[s
         {"kind": str(each.kind), "name": each.name, "hmac_sha256": each.hmac(key)}
         for each in sorted(identifiers)
     ]  # fmt: skip
-    return {"count": len(identifiers), "kinds": kinds_counted(identifiers), "hmacs": hmacs}
+    return {
+        "count": len(identifiers),
+        "kinds": kinds_counted(identifiers),
+        "hmacs": hmacs,
+        "key_check": None if key is None else key_check(key),
+    }
 
 
 def _signature(public_key: str | None) -> dict[str, str] | None:
@@ -178,19 +184,21 @@ def _not_searched(erasure: Erasure) -> Iterator[dict[str, Any]]:
 class Verification:
     """What comes of a proof and files: how many log files are as the proof has them, which are not,
     and which of its files are missing; `erasure` is the search of all for identifiers, None without
-    them."""
+    them; `unsearched_texts` are identifiers of which only the HMACs are known, and which are parts
+    of a record."""
 
     same: int = 0
     changed: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     erasure: Erasure | None = None
+    unsearched_texts: int = 0
 
     @property
     def has_findings(self) -> bool:
         """Whether a record was found, or the files are not those of the proof."""
         erasure = self.erasure
         found = erasure is not None and (erasure.totals.erased > 0 or not erasure.is_complete)
-        return found or bool(self.changed or self.missing)
+        return found or bool(self.changed or self.missing or self.unsearched_texts)
 
     def words(self) -> str:
         """Return one line about it."""
@@ -203,6 +211,12 @@ class Verification:
             parts.append("no record was searched for, as no identifiers were given")
         else:
             parts.append(self.erasure.words())
+        if self.unsearched_texts:
+            texts = counted(self.unsearched_texts, "identifier")
+            parts.append(
+                f"NOT SEARCHED: {texts} of kind text, which an HMAC does not find inside a record; "
+                "give --identifiers"
+            )
         return "; ".join(parts)
 
 
@@ -244,10 +258,26 @@ def compared(
 def sha256_of(path: str) -> str:
     """Return the SHA-256 of a file."""
     digest = hashlib.sha256()
-    with InputFile(path) as file:
+    with InputFile(path, as_stored=True) as file:
         for position in range(0, file.size, _PIECE_BYTES):
             digest.update(file.read_around(position, _PIECE_BYTES))
     return digest.hexdigest()
+
+
+def sealed_identifiers(
+    option: str, found: Mapping[str, Any], name: str, key: bytes
+) -> SealedIdentifiers | None:
+    """Return what a proof has of the identifiers, or the legal holds, of this name; None if it has
+    no HMACs of them. Raises OptionError for another secret, with which nothing would be found."""
+    listed = found[name]
+    if not listed["hmacs"]:
+        return None
+    if listed.get("key_check") != key_check(key):
+        raise OptionError(option, "(not shown)", "the secret that the proof's HMACs are made with")
+    try:
+        return SealedIdentifiers.of(key, listed["hmacs"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise OptionError("--verify", name, f"HMACs that kafkalog has written ({error})") from error
 
 
 def refuse_other_identifiers(

@@ -29,6 +29,8 @@ _WITH_TIME = 2
 _SNAPSHOT, _UPDATE = 0, 1
 _AVAILABLE, _ACQUIRED = 0, 1
 _NO_EPOCH = -1
+# Generations and epochs that groups can have had after the copies were made.
+_UNSEEN_EPOCHS = 1000
 Entry = tuple[bytes, bytes]
 
 
@@ -52,14 +54,14 @@ class RestoredCommit:
 @dataclass
 class RestoredGroups:
     """The records of one partition of `__consumer_offsets`, and what they say. `left_out` are
-    commits for partitions that are not restored, `doubtful` keys of which the cleaner can have
-    removed a later record from before the moment."""
+    commits for partitions that are not restored, `doubtful` the number of a group's keys of which
+    the cleaner can have removed a later record from before the moment."""
 
     entries: list[Entry] = field(default_factory=list)
     commits: list[RestoredCommit] = field(default_factory=list)
     groups: set[str] = field(default_factory=set)
     left_out: list[tuple[str, str, int]] = field(default_factory=list)
-    doubtful: int = 0
+    doubtful: dict[str, int] = field(default_factory=dict)
     unreadable: int = 0
 
 
@@ -85,14 +87,7 @@ def restored_groups(
     `is_committed` decides transactions without a marker below it."""
     found = RestoredGroups()
     latest = _in_force(records, cut, is_committed)
-    complete = complete_from(records, cut)
-    later = {each.key for each in records if each.offset >= cut and each.is_commit is None}
-    begins = records[0].offset if records else cut
-    found.doubtful = sum(
-        key in later and (latest[key].offset if key in latest else begins - 1) < complete
-        for key in latest.keys() | later
-        if complete > begins
-    )
+    found.doubtful = _doubtful(records, cut, latest, settings)
     highest = _highest_epochs(records)
     kept = []
     for record in latest.values():
@@ -119,6 +114,27 @@ def restored_groups(
             version = max(version, _WITH_TIME)
         value = write_record_value(CONSUMER_OFFSETS, read.record_type, version, values)
         found.entries.append((record.key, value))
+    return found
+
+
+def _doubtful(
+    records: Sequence[CoordinatorRecord],
+    cut: int,
+    latest: Mapping[bytes, CoordinatorRecord],
+    settings: GroupSettings,
+) -> dict[str, int]:
+    """Return, by group, of how many keys a record may be gone that was in force at the cut: they
+    were written again after it."""
+    complete = complete_from(records, cut)
+    begins = records[0].offset if records else cut
+    later = {each.key for each in records if each.offset >= cut and each.is_commit is None}
+    found: dict[str, int] = {}
+    for key in latest.keys() | later if complete > begins else ():
+        known = latest[key].offset if key in latest else begins - 1
+        if key in later and known < complete:
+            group = _group_id(read_internal_record(CONSUMER_OFFSETS, key, None).key or {})
+            if settings.is_chosen(group):
+                found[group] = found.get(group, 0) + 1
     return found
 
 
@@ -190,12 +206,17 @@ def _values(
     if read.record_type in _COMMITS:
         return _commit_values(read, values, found, settings)
     if read.record_type == _CLASSIC:
-        values |= {"generation": highest + 1, "protocol": None, "leader": None, "members": []}
+        values |= {
+            "generation": highest + _UNSEEN_EPOCHS,
+            "protocol": None,
+            "leader": None,
+            "members": [],
+        }
         values["currentStateTimestamp"] = settings.now_ms
     elif read.record_type in GROUP_RECORDS:
-        values["epoch"] = highest + 1
+        values["epoch"] = highest + _UNSEEN_EPOCHS
     elif read.record_type in TARGET_RECORDS:
-        values["assignmentEpoch"] = highest + 1
+        values["assignmentEpoch"] = highest + _UNSEEN_EPOCHS
     elif read.record_type == _SHARE_TOPICS:
         for name in ("initializingTopics", "initializedTopics", "deletingTopics"):
             values[name] = [each for each in values[name] if each["topicId"] in settings.topic_ids]
@@ -263,7 +284,7 @@ def restored_share_states(
             continue
         values = state.values
         values["startOffset"] = min(values["startOffset"], end)
-        values["stateEpoch"] = epochs[key] + 1
+        values["stateEpoch"] = epochs[key] + _UNSEEN_EPOCHS
         values["snapshotEpoch"] += 1
         values["leaderEpoch"] = 0
         values["writeTimestamp"] = settings.now_ms

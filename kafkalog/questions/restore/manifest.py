@@ -13,15 +13,17 @@ from typing import Any
 from kafkalog.coordination.metadata.image import KRAFT_VERSION
 from kafkalog.coordination.metadata.releases import earliest_release
 from kafkalog.errors import LogDirError
+from kafkalog.questions.restore.groups import RestoredCommit
 from kafkalog.questions.restore.nodes import SERVER_PROPERTIES, Node
 from kafkalog.questions.restore.partition_plans import PartitionPlan
 from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.restoring import MANIFEST, Restored
 from kafkalog.views.engine import Views
 from kafkalog.wire.checksums import crc32c
-from kafkalog.words import time_text
+from kafkalog.words import counted, first_names, time_text
 
 _FORMAT = "kafkalog-restore-1"
+_MOST_NAMES = 5
 _READ_BYTES = 8 * 1024 * 1024
 FileFacts = Mapping[str, Any]
 
@@ -71,6 +73,12 @@ def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -
             for groups in found.groups.values()
             for group, topic, number in groups.left_out
         ],
+        "doubtful_groups": [
+            {"group_id": group, "keys": keys}
+            for groups in found.groups.values()
+            for group, keys in sorted(groups.doubtful.items())
+        ],
+        "offset_gap": 0 if request.reuses_offsets else request.offset_gap,
         "next_producer_id": metadata.next_producer_id,
         "configs": [{**asdict(each), "undo": each.undo} for each in metadata.configs],
         "start": start_command(request.nodes[0]),
@@ -144,6 +152,7 @@ def not_exact(found: Restored) -> Iterator[str]:
         )
     for each in plan.plans:
         yield from _of_partition(each)
+    yield from _of_commits(found)
     yield from _of_transactions(plan)
     for left in plan.left_out:
         if not left.is_chosen:
@@ -161,9 +170,11 @@ def not_exact(found: Restored) -> Iterator[str]:
             )
     for partition, groups in found.groups.items():
         if groups.doubtful:
+            names = first_names(sorted(groups.doubtful), _MOST_NAMES)
             yield (
-                f"__consumer_offsets-{partition}: of {groups.doubtful} keys, commits and groups, "
-                "the cleaner can have removed the record that was in force"
+                f"__consumer_offsets-{partition}: the cleaner can have removed what was in force "
+                f"for {counted(sum(groups.doubtful.values()), 'key')} of {names}: commits may be "
+                "earlier than at the moment, or missing"
             )
         if groups.unreadable:
             yield (
@@ -178,6 +189,11 @@ def _of_partition(each: PartitionPlan) -> Iterator[str]:
             f"{each.name}: the cleaner of each copy has looked at records after the cut, offset "
             f"{each.cut}: keys that were written again since may lack the record that was in force"
         )
+    if each.cut == each.old_end < each.known_end:
+        yield (
+            f"{each.name}: a checkpoint beside a copy has offset {each.known_end}, and the copies "
+            f"end at {each.old_end}: the records between are missing"
+        )
     if each.tiered_from is not None:
         yield (
             f"{each.name}: offsets {each.tiered_from} to {each.start - 1} are in tiered storage, "
@@ -187,6 +203,26 @@ def _of_partition(each: PartitionPlan) -> Iterator[str]:
         yield (
             f"{each.name}: {lost.size} bytes at position {lost.position} of {lost.path} are left "
             f"out: {lost.reason}"
+        )
+
+
+def _of_commits(found: Restored) -> Iterator[str]:
+    """Yield partitions of which records were consumed by the moment that no copy has."""
+    ends = {each.key: each.old_end for each in found.plan.plans}
+    highest: dict[tuple[str, int], RestoredCommit] = {}
+    for groups in found.groups.values():
+        for commit in groups.commits:
+            key = commit.topic, commit.partition
+            known = highest.get(key)
+            if commit.offset_before > ends.get(key, commit.offset_before) and (
+                known is None or known.offset_before < commit.offset_before
+            ):
+                highest[key] = commit
+    for key, commit in highest.items():
+        yield (
+            f"{commit.topic}-{commit.partition}: group {commit.group_id} had committed offset "
+            f"{commit.offset_before} by the moment, and the copies end at {ends[key]}: the records "
+            "between are missing"
         )
 
 

@@ -30,7 +30,7 @@ _UNSEEN_BLOCKS = 1000
 _BATCH_RECORDS = 500
 _WITH_DIRECTORIES = 17
 _RETENTION = ("retention.ms", "retention.bytes")
-_MIN_IN_SYNC = "min.insync.replicas"
+MIN_IN_SYNC = "min.insync.replicas"
 _TIER = ("remote.storage.enable", "remote.log.copy.disable", "remote.log.delete.on.disable")
 _OF_TIER = (*_TIER, "local.retention.ms", "local.retention.bytes")
 # Settings of a host: listeners, and files and directories of it.
@@ -172,7 +172,7 @@ class RestoredMetadata:
         replicas = min(len(nodes) for nodes in self.placed.values()) if self.placed else 1
         for (resource, name, config), row in configs.items():
             value = row["value"]
-            if config == _MIN_IN_SYNC and value.isdecimal() and int(value) > max(1, replicas - 1):
+            if config == MIN_IN_SYNC and value.isdecimal() and int(value) > max(1, replicas - 1):
                 yield ChangedConfig(resource, name, config, value, str(max(1, replicas - 1)))
             elif _is_of_old_hosts(resource, name, config):
                 yield ChangedConfig(resource, name, config, value, None)

@@ -64,8 +64,8 @@ class Ending:
 @dataclass(frozen=True, slots=True)
 class WriteTask:
     """Segments of a partition to write into its directory below the log directory `target`: those
-    that `plan` has. `is_last` says that the log ends with them. With `reuses_offsets` it goes on
-    at the cut. Records of `suppression` are left out."""
+    that `plan` has. `is_last` says that the log ends with them. It goes on at
+    `next_offset` at the earliest. Records of `suppression` are left out."""
 
     plan: PartitionPlan
     endings: Sequence[Ending]
@@ -73,7 +73,7 @@ class WriteTask:
     as_of_ms: int
     is_last: bool = True
     links: bool = False
-    reuses_offsets: bool = False
+    next_offset: int = 0
     suppression: Suppression | None = None
 
     def parts(self) -> Iterator[WriteTask]:
@@ -263,14 +263,14 @@ class _Ending:
 
     @property
     def _goes_on(self) -> bool:
-        return not self._task.reuses_offsets and self._task.plan.old_end > self.base_offset
+        return self._task.next_offset > self.base_offset
 
     def write(self, directory: str, *, has_segments: bool) -> None:
         """Write the last segment, if one is needed, and the producers at the end."""
         plan = self._task.plan
         batches: list[bytes] = []
         if self._goes_on:
-            batches += self._without_records(plan.old_end)
+            batches += self._without_records(self._task.next_offset)
         producers = ProducerState(plan.producers)
         aborted = []
         for each in self._task.endings:

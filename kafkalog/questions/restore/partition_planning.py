@@ -43,15 +43,13 @@ def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
     facts = [replica_facts(log) for log in logs]
     order = by_lineage(facts)
     others = [log_facts(log) for log in logs]
-    if task.is_compacted and any(log.is_compacted for log in logs):
-        plan = united_plan(task, facts, order)
-    else:
-        plan = _walked(task, facts, order[0])
+    plan = united_plan(task, facts, order) if task.is_compacted else _walked(task, facts, order[0])
     plan.covered_ms = max(
         (copy.covered_ms for copy in task.copies if copy.covered_ms is not None), default=None
     )
     plan.max_epoch = max(plan.max_epoch, *(each.last_epoch for each in others))
     plan.max_producer_id = max(plan.max_producer_id, *(each.producer_id for each in others))
+    plan.known_end = max(log.log_dir.high_watermarks.get(plan.key, 0) for log in logs)
     plan.other_copies = [log.path for log in logs if log is not plan.log]
     _follow_producers(plan, task.as_of_ms)
     yield plan

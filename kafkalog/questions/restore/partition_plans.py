@@ -87,7 +87,8 @@ class PartitionPlan:
     are not used again. `is_by_producers` says that producers' times made the cut; `is_united` that
     batches of several copies make the log, `is_cleaned_beyond` that the cleaner of each copy has
     looked at records after the cut: what these superseded can be gone. The offsets from
-    `tiered_from` up to `start` are in tiered storage alone."""
+    `tiered_from` up to `start` are in tiered storage alone. `known_end` is the highest one that a
+    checkpoint of high watermarks has."""
 
     topic: str
     partition: int
@@ -115,6 +116,7 @@ class PartitionPlan:
     is_united: bool = False
     is_cleaned_beyond: bool = False
     tiered_from: int | None = None
+    known_end: int = 0
 
     @property
     def name(self) -> str:

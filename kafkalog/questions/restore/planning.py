@@ -36,15 +36,21 @@ from kafkalog.storage.names import (
     TRANSACTION_STATE,
 )
 from kafkalog.views.engine import Views
+from kafkalog.words import time_text
 
 # Their logs are recreated. The metadata of tiered storage names objects of the old bucket.
 REWRITTEN_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, REMOTE_LOG_METADATA)
 _NEVER_MS = 2**63 - 1
+# What the cluster can have written, and how often it can have elected leaders, after the copies
+# were made: clients know of it.
+UNSEEN_OFFSETS = 1_000_000
+_UNSEEN_EPOCHS = 1000
 
 
 @dataclass(frozen=True)
 class RestoreRequest:
-    """What is restored: the cluster as of `as_of_ms`, on `nodes`. `is_topic_chosen` and
+    """What is restored: the cluster as of `as_of_ms`, on `nodes`. Logs go on `offset_gap` offsets
+    after the end of the copies, unless `reuses_offsets`: at the cut. `is_topic_chosen` and
     `is_group_chosen` select by name. Topics in `latest_topics` are not cut at the moment, nor is
     any with `is_uncut`: there are the disks of one node, and the moment is their end. Records of
     `suppression` are left out."""
@@ -57,6 +63,7 @@ class RestoreRequest:
     links: bool = False
     creates_missing: bool = False
     reuses_offsets: bool = False
+    offset_gap: int = UNSEEN_OFFSETS
     keeps_retention: bool = False
     is_topic_chosen: Callable[[str], bool] = lambda topic: True
     is_group_chosen: Callable[[str], bool] = lambda group: True
@@ -162,6 +169,7 @@ def plan_restore(
         keeps_retention=request.keeps_retention,
     )
     image = metadata.image
+    _refuse_nothing(image, request)
     topics = {key[0]: row["topic"] for key, row in image.tables["topic"].items()}
     wanted, empty, left_out = _wanted(sources, request, topics, image)
     plans = []
@@ -207,7 +215,14 @@ def _refuse_uncovered(sources: Sources, request: RestoreRequest) -> None:
     if request.as_of_ms > latest:
         raise LogDirError(
             f"no disk covers that moment: the last record of the cluster's metadata is of "
-            f"{latest} ms"
+            f"{time_text(latest)}"
+        )
+
+
+def _refuse_nothing(image: MetadataImage, request: RestoreRequest) -> None:
+    if not image.tables["topic"]:
+        raise LogDirError(
+            f"the cluster had no topic at {time_text(request.as_of_ms)}: nothing is to be restored"
         )
 
 
@@ -325,7 +340,8 @@ def _with_limits(
 def leader_epochs(
     sources: Sources, plans: Sequence[PartitionPlan], image: MetadataImage
 ) -> dict[PartitionKey, int]:
-    """Return the leader epoch of each partition: above every one that any copy has. Partitions of
+    """Return the leader epoch of each partition: above every one that any copy has, and those that
+    the cluster can have had since. Partitions of
     the transaction coordinators have one epoch, above all of them, which goes into markers."""
     found: dict[PartitionKey, int] = {}
     for each in (image, *sources.images):
@@ -341,7 +357,7 @@ def leader_epochs(
     }
     highest = max((epoch for key, epoch in found.items() if key[0] in states), default=0)
     return {
-        key: (highest if key[0] in states else epoch) + 1
+        key: (highest if key[0] in states else epoch) + _UNSEEN_EPOCHS
         for key, epoch in found.items()
         if key in image.tables["partition"]
     }

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from kafkalog.questions.restore.manifest import least_release, not_exact
+from kafkalog.questions.restore.metadata import MIN_IN_SYNC
 from kafkalog.questions.restore.nodes import SERVER_PROPERTIES
+from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.restoring import Restored
 from kafkalog.words import counted, first_names, size_text, time_text
 
@@ -52,7 +54,7 @@ def _changes(found: Restored) -> Iterator[str]:
     offsets = sum(each.old_end - each.cut for each in cut)
     yield (
         f"  cut: {counted(len(cut), 'partition')} end before the copies did; their "
-        f"{counted(offsets, 'offset')} beyond the moment are not used again"
+        f"{counted(offsets, 'offset')} beyond the moment are {_used_again(plan)}"
     )
     by_producers = sorted({each.topic for each in plan.plans if each.is_by_producers})
     if by_producers:
@@ -74,7 +76,7 @@ def _changes(found: Restored) -> Iterator[str]:
     if plan.empty:
         names = [f"{topic}-{number}" for topic, number, _ in plan.empty]
         yield f"  begin empty: {first_names(names, _MOST_NAMES)}"
-    lowered = [each for each in plan.metadata.configs if each.config == "min.insync.replicas"]
+    lowered = [each for each in plan.metadata.configs if each.config == MIN_IN_SYNC]
     others = len(plan.metadata.configs) - len(lowered)
     yield (
         f"  lowered: min.insync.replicas of {counted(len(lowered), 'resource')}; "
@@ -83,13 +85,22 @@ def _changes(found: Restored) -> Iterator[str]:
     yield f"  Kafka {least_release(plan)} or later opens it"
 
 
+def _used_again(plan: RestorePlan) -> str:
+    if plan.request.reuses_offsets:
+        return "used again"
+    return f"not used again, nor the next {plan.request.offset_gap:,}"
+
+
 def _next_steps(found: Restored, target: str) -> Iterator[str]:
     yield "start it:"
     for node in found.plan.request.nodes:
         place = quote(f"{target}/{node.directory}".rstrip("/"))
         yield f"  cd {place} && kafka-server-start.sh {SERVER_PROPERTIES}"
-    undo = [each.undo for each in found.plan.metadata.configs]
-    yield from _first(undo, "when you are content, set back")
+    configs = found.plan.metadata.configs
+    in_sync = [each.undo for each in configs if each.config == MIN_IN_SYNC]
+    others = [each.undo for each in configs if each.config != MIN_IN_SYNC]
+    yield from _first(others, "when you are content, set back")
+    yield from _first(in_sync, "not before the partitions have as many replicas as they had")
 
 
 def _first(lines: Sequence[str], head: str) -> Iterator[str]:

@@ -136,7 +136,7 @@ def _write_tasks(plan: RestorePlan, target: str) -> Iterator[tuple[Node, WriteTa
             task = WriteTask(
                 *(each, plan.endings.get(each.key, []), log_directory, request.as_of_ms),
                 links=request.links,
-                reuses_offsets=request.reuses_offsets,
+                next_offset=0 if request.reuses_offsets else each.old_end + request.offset_gap,
                 suppression=request.suppression,
             )
             yield from ((node, part) for part in task.parts())

@@ -1,13 +1,15 @@
-"""A compacted log united from all of its copies. Rules: docs/restore.md F1041 and F1201."""
+"""A compacted log united from all of its copies. Rules: docs/restore.md F1041, F1201 and F1217."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
 from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
@@ -43,13 +45,19 @@ def united_plan(
     plan.is_united = True
     walk = LogWalk(plan, task)
     sources: list[_Source] = []
+    cleaners: list[_Cleaner] = []
     end = plan.start
     for number in order:
         divergence = epoch_divergence(facts[number], facts[order[0]])
-        for segment in _with_replaced(task.copies[number].log):
+        copy = task.copies[number]
+        cleaner = _Cleaner.of(copy.log, facts[number].log_start)
+        for segment in _with_replaced(copy.log):
             source = _Source(segment, len(sources), divergence)
-            end = max(end, source.noted(walk))
+            is_live = segment in copy.log.segments
+            end = max(end, source.noted(walk, *([cleaner] if is_live else [])))
             sources.append(source)
+        if copy.covered_ms is not None and copy.covered_ms >= task.as_of_ms:
+            cleaners.append(cleaner)
     walk.set_cut(end)
     segments = _UnitedSegments(sources, plan.start)
     for rows in merged(sources):
@@ -61,14 +69,49 @@ def united_plan(
         plan.last_ms = max(plan.last_ms, int(kept[:, _MS].max()))
         segments.add(kept)
     plan.segments = segments.ended()
-    plan.is_cleaned_beyond = not any(
-        copy.log.log_dir.cleaner_checkpoints.get(plan.key, 0) <= plan.cut
-        for copy in task.copies
-        if copy.covered_ms is not None and copy.covered_ms >= task.as_of_ms
-    )
+    plan.is_cleaned_beyond = not any(each.stopped_before(plan.cut) for each in cleaners)
     plan.epochs = without_end(known_leader_epochs(plan.log), plan.cut)
     plan.bytes = sum(each.size for each in plan.segments)
     return plan
+
+
+class _Notes(Protocol):
+    def note(self, rows: LongArray) -> None:
+        """Take note of sound batches."""
+
+
+@dataclass
+class _Cleaner:
+    """How far the cleaner of a copy has been: to its checkpoint. A gap after it says that files
+    were copied later than the checkpoint (F1217)."""
+
+    checkpoint: int
+    _next_offset: int
+    _has_gap: bool = False
+
+    @classmethod
+    def of(cls, log: PartitionLog, start_offset: int) -> _Cleaner:
+        """Return the cleaner of a log, before the batches of its segments are noted in order."""
+        key = log.topic or "", log.partition or 0
+        checkpoint = log.log_dir.cleaner_checkpoints.get(key, 0)
+        return cls(checkpoint, max(checkpoint, start_offset))
+
+    def note(self, rows: LongArray) -> None:
+        """Look for gaps after the checkpoint. Batches without records are none: they stand for
+        what was never there."""
+        rows = rows[rows[:, column.LAST_OFFSET] >= self._next_offset]
+        if not len(rows):
+            return
+        first, last = first_offsets(rows), rows[:, column.LAST_OFFSET]
+        counts = rows[:, column.RECORDS_COUNT]
+        is_part = (counts > 0) & (counts < last - first + 1)
+        starts = np.concatenate(([self._next_offset], last[:-1] + 1))
+        self._has_gap |= bool((is_part | (first > starts)).any())
+        self._next_offset = int(last[-1]) + 1
+
+    def stopped_before(self, cut: int) -> bool:
+        """Return whether it has surely not looked at records from the cut on."""
+        return self.checkpoint <= cut and not self._has_gap
 
 
 @dataclass
@@ -81,14 +124,15 @@ class _Source:
     divergence: int | None
     is_sound: bool = True
 
-    def noted(self, walk: LogWalk) -> int:
-        """Have a walk take note of the sound batches; return where they end, 0 without any."""
+    def noted(self, *notes: _Notes) -> int:
+        """Have others take note of the sound batches; return where they end, 0 without any."""
         end = 0
         for table in sound_rows(self.segment):
             rows = self._of_log(table)
             self.is_sound &= bool((table[:, column.FAULT] == 0).all())
             if len(rows):
-                walk.note(rows)
+                for each in notes:
+                    each.note(rows)
                 end = max(end, int(rows[:, column.LAST_OFFSET].max()) + 1)
         return end
 

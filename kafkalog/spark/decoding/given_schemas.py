@@ -11,6 +11,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from kafkalog.errors import OptionError, SchemaError
+from kafkalog.lake.decoding.decoding_requests import (
+    DecodingRequest,
+    PayloadKind,
+    descriptor_bytes,
+    schema_text,
+    unusable_schema,
+)
 from kafkalog.messages.json_schemas import json_schema_type
 from kafkalog.messages.payload_formats import (
     AvroFormat,
@@ -18,13 +25,6 @@ from kafkalog.messages.payload_formats import (
     ProtobufFormat,
     SchemaFormat,
     TextFormat,
-)
-from kafkalog.spark.decoding.decoding_requests import (
-    DecodingRequest,
-    PayloadKind,
-    descriptor_bytes,
-    schema_text,
-    unusable_schema,
 )
 from kafkalog.spark_versions import PACKAGES, SparkVersion
 

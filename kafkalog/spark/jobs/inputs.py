@@ -27,14 +27,19 @@ from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 _SMALL_BYTES = 2 * 2**30
 
 
-def announced_logs(job: JobSettings) -> tuple[list[str], list[PartitionLog]]:
+def announced_logs(
+    job: JobSettings, *, with_doubles: bool = False
+) -> tuple[list[str], list[PartitionLog]]:
     """Return the paths to read, globs resolved, and the logs under them; print their size to
-    stderr.
+    stderr. `with_doubles` allows a partition in two directories.
 
     Raises LogDirError for what cannot be read, and OptionError for an output in what is read.
     """
     is_strict = job.mode == Mode.FAILFAST.value
-    logs = find_logs(job.paths) if is_strict else find_logs_once(job.paths)
+    if is_strict or with_doubles:
+        logs = find_logs(job.paths, strict=is_strict, with_doubles=with_doubles)
+    else:
+        logs = find_logs_once(job.paths)
     inputs = [entry for path in job.paths for entry in input_entries(path)]
     files = [entry.path for entry in inputs if not entry.is_directory]
     _refuse_output(job.output_dir, [*directories_read(inputs, logs), *files])

@@ -6,29 +6,21 @@ Rules: docs/ingest.md F537, F538 and F935; reasons: docs/decisions/0030.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafkalog.columns.arrow_types import arrow_fields
-from kafkalog.errors import OptionError, SchemaError
-from kafkalog.lake.decoded_columns import DECODED_COLUMNS, DecodedColumns, Field
+from kafkalog.lake.decoded_columns import DECODED_COLUMNS, DecodedColumns
+from kafkalog.lake.decoding.decoded_fields import decoded_field, read_as, refuse_type
+from kafkalog.lake.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
 from kafkalog.lake.export_plan import Groups
 from kafkalog.lake.layout import RECORDS
-from kafkalog.messages.payload_formats import ConfluentFormat, PayloadFormat
+from kafkalog.messages.payload_formats import PayloadFormat
 from kafkalog.spark.decoding.decoded_frames import schema_ids, with_decoded
-from kafkalog.spark.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
 from kafkalog.spark.decoding.format_choices import format_choices
 from kafkalog.spark.lake.task_files import id_prefixes_of_tasks
 from kafkalog.spark.tables import spark_schema
 from kafkalog.views.options.options import ReadOptions
-
-_COMMENTS = {
-    "decoded": "The {}, decoded; null where it is null or cannot be decoded",
-    "error": "Why the {} cannot be decoded, null if nothing is wrong; its bytes are in column {}",
-    "schema_id": "Id of the schema that the {} was written with, from Confluent's prefix",
-}
 
 
 class DecodedRows:
@@ -60,14 +52,19 @@ class DecodedRows:
         }
         rows = self._decoded(self._spark.createDataFrame([], spark_schema(RECORDS)))
         fields = tuple(
-            _field(field.jsonValue()) for field in rows.schema if field.name in DECODED_COLUMNS
+            decoded_field(field.name, field.jsonValue()["type"])
+            for field in rows.schema
+            if field.name in DECODED_COLUMNS
         )
         for field in fields:
-            self._refuse_type(field)
+            refuse_type(self._requests, field)
         return DecodedColumns(
             fields,
             self._options.evolving([*self._requests.values()]),
-            {column: self._read_as(column) for column in self._formats},
+            {
+                column: read_as(self._requests[column], found)
+                for column, found in self._formats.items()
+            },
         )
 
     def rows(self, records: DataFrame) -> DataFrame:
@@ -82,58 +79,7 @@ class DecodedRows:
         }
         return rows.withColumns(bytes_left)
 
-    def _refuse_type(self, field: Field) -> None:
-        try:
-            arrow_fields([field])
-        except SchemaError as error:
-            request = self._requests[field["name"].split("_", 1)[0]]
-            allowed = f"a schema whose values a table can hold: {error}"
-            raise OptionError(request.argument("schema"), request.schema, allowed) from error
-
-    def _read_as(self, column: str) -> str:
-        """Return with which schema a run reads a column, for messages."""
-        found, request = self._formats[column], self._requests[column]
-        if not isinstance(found, ConfluentFormat):
-            return ""
-        ids = sorted({use.schema_id for use in found.uses})
-        several = ("schema id " if len(ids) == 1 else "schema ids ") + ", ".join(map(str, ids))
-        return f"this run reads {several} as {found.read_as or request.argument('schema')}"
-
     def _decoded(self, records: DataFrame) -> DataFrame:
         for column, payload_format in self._formats.items():
             records = with_decoded(records, column, payload_format)
         return records
-
-
-def _field(field: dict[str, Any]) -> Field:
-    column, fact = field["name"].split("_", 1)
-    comment = _COMMENTS[fact].format(column, column)
-    return {
-        "name": field["name"],
-        "type": _nullable(field["type"]),
-        "nullable": True,
-        "metadata": {"comment": comment},
-    }
-
-
-def _nullable(spark_type: Any) -> Any:
-    """Return a type whose parts can all be null: engines differ in what they make of others."""
-    if isinstance(spark_type, str):
-        return spark_type
-    parts = {
-        name: _nullable(spark_type[name])
-        for name in ("elementType", "keyType", "valueType")
-        if name in spark_type
-    }
-    flags = {name: True for name in ("containsNull", "valueContainsNull") if name in spark_type}
-    if "fields" in spark_type:
-        parts["fields"] = [
-            {
-                "name": each["name"],
-                "type": _nullable(each["type"]),
-                "nullable": True,
-                "metadata": {},
-            }
-            for each in spark_type["fields"]
-        ]
-    return {**spark_type, **parts, **flags}

@@ -10,10 +10,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from kafkalog.errors import KafkaLogError, OptionError, RefusedOptionError
+from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, decoding_requests
 from kafkalog.lake.export_report import TopicRow, topic_rows
 from kafkalog.lake.formats.targets import DELTA, FORMATS, requested_place
 from kafkalog.lake.table_options import TableRequest
-from kafkalog.spark.decoding.decoding_requests import TableDecodingOptions, decoding_requests
 from kafkalog.spark.frames import register_once
 from kafkalog.spark.lake.spark_export import ExportSettings, export_tables
 from kafkalog.storage.files.uris import absolute_path, is_remote

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from kafkalog.lake.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
 from kafkalog.lake.export_plan import ExportPlan, ExportTable, no_columns, plan_export
 from kafkalog.lake.formats.targets import DELTA, ICEBERG, TablePlace, table_target
 from kafkalog.lake.layout import TableLayout
@@ -14,7 +15,6 @@ from kafkalog.lake.manifest_rows import TABLE as MANIFEST
 from kafkalog.lake.table_options import TableRequest
 from kafkalog.lake.target import Target
 from kafkalog.log_lines import logger
-from kafkalog.spark.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
 from kafkalog.spark.lake.decoded_rows import DecodedRows
 from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.lake.delta_table import DeltaTarget

@@ -15,12 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.lake.decoding.decoding_requests import COLUMNS
 from kafkalog.lake.export_plan import ExportPlan
 from kafkalog.lake.export_task import ExportTask
 from kafkalog.lake.layout import RECORDS
 from kafkalog.lake.written_file import OnReport, Report, WrittenFile, no_report
 from kafkalog.messages.payload_formats import ID_PREFIX_BYTES
-from kafkalog.spark.decoding.decoding_requests import COLUMNS
 from kafkalog.spark.lake.task_groups import RESULT, in_tasks, pickled, reported_files, results
 from kafkalog.spark.tables import spark_schema
 from kafkalog.storage.files.file_access import use_file_access

@@ -199,12 +199,13 @@ def has_connections() -> bool:
 class InputFile:
     """A file of a size fixed when it was opened, and a place in it for every read.
 
-    As a context manager it raises OutOfMemoryError with its path for a MemoryError within.
+    As a context manager it raises OutOfMemoryError with its path for a MemoryError within. With
+    `as_stored` a tiered segment is what the storage has, and not the log that it becomes.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, as_stored: bool = False) -> None:
         self.path = path
-        manifest = tiered_manifest_path(path)
+        manifest = None if as_stored else tiered_manifest_path(path)
         self._file = _stored_file(path) if manifest is None else _tiered_file(path, manifest)
         self.size = self._file.size
         read_counts.files += 1

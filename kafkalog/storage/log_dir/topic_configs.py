@@ -162,7 +162,11 @@ class TopicConfigs:
         recorded = self.recorded.topics.get(topic or "")
         if given is None and recorded is None:
             return None
-        own = {name: (self.recorded.source, value) for name, value in (recorded or {}).items()}
+        own = {
+            name: (self.recorded.source, value)
+            for name, value in (recorded or {}).items()
+            if _is_taken(name, value)
+        }
         for name, value in (given or {}).items():
             own.pop(name, None)
             if value is not None:
@@ -173,7 +177,7 @@ class TopicConfigs:
         found = self._found(own, _MIN_CLEANABLE_DIRTY_RATIO)
         if found is None:
             return self._unnamed(_DEFAULT_RATIO)
-        if not re.fullmatch(r"0(\.[0-9]+)?|\.[0-9]+|1(\.0+)?", found.value.strip()):
+        if not _RATIO.fullmatch(found.value.strip()):
             raise found.refused("a number from 0 to 1")
         return Setting(float(found.value), found.source)
 
@@ -191,7 +195,7 @@ class TopicConfigs:
         found = self._found(own, _CLEANUP_POLICY)
         if found is None:
             return self._unnamed(frozenset(("delete",)))
-        words = frozenset(word.strip() for word in found.value.split(",") if word.strip())
+        words = _words(found.value)
         if not words <= _POLICIES:
             raise found.refused("compact, delete, both or neither")
         return Setting(words, found.source)
@@ -200,7 +204,7 @@ class TopicConfigs:
         found = self._found(own, config)
         if found is None:
             return self._unnamed(config.default)
-        if not re.fullmatch(r"-?[0-9]{1,19}", found.value.strip()):
+        if not _WHOLE.fullmatch(found.value.strip()):
             raise found.refused("a whole number")
         number = int(found.value) * found.factor
         if number >= 2**63:
@@ -229,7 +233,8 @@ class TopicConfigs:
         ]
         for name, factor in config.server_names:
             for source, settings in of_server:
-                if name in settings:
+                is_recorded = source == self.recorded.source
+                if name in settings and (not is_recorded or _is_taken(name, settings[name])):
                     return _Found(source, _OPTIONS[source], name, settings[name], factor)
         return None
 
@@ -271,6 +276,16 @@ _MAX_COMPACTION_LAG_MS = _Config(
 _MIN_CLEANABLE_DIRTY_RATIO = _Config(
     "min.cleanable.dirty.ratio", (("log.cleaner.min.cleanable.ratio", 1),)
 )
+_RATIO = re.compile(r"0(\.[0-9]+)?|\.[0-9]+|1(\.0+)?")
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
+_NUMBERS = frozenset(
+    name
+    for config in (
+        *(_RETENTION_MS, _RETENTION_BYTES, _LOCAL_RETENTION_MS, _LOCAL_RETENTION_BYTES),
+        *(_DELETE_RETENTION_MS, _MIN_COMPACTION_LAG_MS, _MAX_COMPACTION_LAG_MS),
+    )
+    for name in (config.topic_name, *(name for name, _ in config.server_names))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +298,26 @@ class _Found:
 
     def refused(self, allowed: str) -> OptionError:
         return OptionError(self.option, f"{self.name}={self.value}", f"{self.name}: {allowed}")
+
+
+def _words(value: str) -> frozenset[str]:
+    return frozenset(word.strip() for word in value.split(",") if word.strip())
+
+
+def _is_taken(name: str, value: str) -> bool:
+    """Return whether Kafka can parse a recorded value: it passes over others, of brokers, and does
+    not start with them, of topics (docs/format.md F1016 and F1017)."""
+    if name in _names_of(_CLEANUP_POLICY):
+        return _words(value) <= _POLICIES
+    if name in _names_of(_MIN_CLEANABLE_DIRTY_RATIO):
+        return _RATIO.fullmatch(value.strip()) is not None
+    return name not in _NUMBERS or (
+        _WHOLE.fullmatch(value.strip()) is not None and abs(int(value)) < 2**63
+    )
+
+
+def _names_of(config: _Config) -> tuple[str, ...]:
+    return config.topic_name, *(name for name, _ in config.server_names)
 
 
 def _is_true(own: _Own, name: str) -> bool:

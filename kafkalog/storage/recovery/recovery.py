@@ -9,6 +9,7 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
@@ -23,6 +24,7 @@ from kafkalog.format.side_files.indexes import (
 )
 from kafkalog.format.side_files.leader_epochs import (
     EpochStart,
+    epochs_refusal,
     read_leader_epochs,
     without_end,
     without_start,
@@ -245,12 +247,17 @@ class _Loader:
 
     def _read_leader_epochs(self) -> None:
         try:
-            text = read_text(self._epochs_path)
-            # Sorted as the broker's cache sorts them.
-            self.plan.leader_epochs = sorted(read_leader_epochs(text)) if text else []
+            text = read_text(self._epochs_path) or ""
         except CorruptDataError as error:
             refuse_unreadable(error)
             raise BrokerStartError(f"{LEADER_EPOCHS}: {error}", ends_process=False) from error
+        found = epochs_refusal(text)
+        if found is not None:
+            detail = f"{LEADER_EPOCHS}: {found.detail}"
+            raise BrokerStartError(detail, ends_process=found.is_number)
+        with suppress(CorruptDataError):
+            # Sorted as the broker's cache sorts them. What ends after the version has none.
+            self.plan.leader_epochs = sorted(read_leader_epochs(text))
 
     def _drop_temporary_files(self) -> list[str]:
         """Drop what was on its way out or half cleaned; the names of finished swaps."""

@@ -61,6 +61,8 @@ ISOLATED_VIEWS = (View.RECORDS, View.MESSAGES)
 RECORD_VIEWS = (*ISOLATED_VIEWS, View.OFFSET_COMMITS, View.GROUP_METADATA, View.TRANSACTION_STATES)
 # Those whose rows depend on their own records alone, so that segments are read in parts.
 SPLIT_VIEWS = tuple(view for view in RECORD_VIEWS if view is not View.OFFSET_COMMITS)
+# Views of a broker's start, which is judged also where a partition is in two directories.
+START_VIEWS = (View.RECOVERY_PLAN, View.PRODUCER_SEQUENCES)
 # Views of what the best copy of the cluster's metadata says.
 METADATA_VIEWS = (
     View.CLUSTER_TOPICS,

@@ -57,6 +57,7 @@ from kafkalog.views.options.options import (
     PLAN_VIEWS,
     RECORD_VIEWS,
     SPLIT_VIEWS,
+    START_VIEWS,
     Mode,
     ReadOptions,
     Replicas,
@@ -116,7 +117,8 @@ def planned_groups(
         _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
     with reported_work(PLANNED) as context:
         if found is None:
-            found = find_logs(options.paths, strict=options.mode is Mode.FAILFAST)
+            is_strict, is_start = options.mode is Mode.FAILFAST, options.view in START_VIEWS
+            found = find_logs(options.paths, strict=is_strict, with_doubles=is_start)
         groups = _groups(options, found, committed)
         context.update(plan_context(found, groups))
     return groups

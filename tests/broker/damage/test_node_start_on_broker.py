@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from tests.support.broker.node_starts.read_damages import READ_DAMAGES
 from tests.support.broker.node_starts.started_node import started_node
 from tests.support.broker.node_starts.startup_damages import DAMAGES
 from tests.support.golden.startup_cases import startup_cases
@@ -35,11 +36,11 @@ def answers(folder: Path, by: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", [*DAMAGES, *READ_DAMAGES])
 def test_a_broker_does_what_the_plan_says(damage: str, stopped_node: Path, tmp_path: Path) -> None:
     folder = tmp_path / "node"
     shutil.copytree(stopped_node, folder)
-    DAMAGES[damage](folder)
+    (DAMAGES[damage] if damage in DAMAGES else READ_DAMAGES[damage].make)(folder)
     (node,) = answers(folder, "node")
     directories = answers(folder, "directory")
     rows = answers(folder, "partition")

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 
-from tests.golden.groups.test_group_resume import resumes
 from tests.support.broker.kafka_server import KafkaServer
+from tests.support.golden.resumed_groups import resumes
 from tests.support.repository import Unpack
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kafkalog.command_line.groups.group_sources import known_from_ms
+from kafkalog.command_line.groups.group_notes import known_from_ms
 from kafkalog.command_line.main import kafkalog
 from kafkalog.report.contents import ReportMoment
 from kafkalog.report.group_sections import group_section

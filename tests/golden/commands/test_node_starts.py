@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from tests.support.broker.node_starts.read_damages import READ_DAMAGES
 from tests.support.golden.startup_cases import (
     OTHER_USER,
     STARTED_AT,
@@ -135,3 +136,23 @@ def test_text_begins_with_the_node_and_the_line_to_type(case: StartupCase, tmp_p
     assert lines[1].startswith(f"  offline: {folder}/d2/orders-0: user {name} may not use it")
     assert lines[2].strip().startswith(f"chown {name} {folder}/d2/orders-0")
     assert lines[-1].endswith("NO LEADER: 3 partitions")
+
+
+@pytest.mark.parametrize("damage", READ_DAMAGES)
+def test_a_node_becomes_what_brokers_made_of_such_files(
+    damage: str, cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F960 to F973 and F1180 to F1184, as brokers of 4.4.0 did.
+    expected, case = READ_DAMAGES[damage], cases["00-control"]
+    folder = case.made_in(tmp_path)
+    expected.make(folder)
+    _, (node,) = answers(case, folder, "node")
+    assert node["broker_starts"] == expected.starts
+    _, directories = answers(case, folder, "directory")
+    offline = {Path(row["log_dir"]).name for row in directories if not row["is_online"]}
+    assert offline == expected.offline
+    _, rows = answers(case, folder, "partition")
+    if expected.starts:
+        assert {name_of(row) for row in rows if row["is_set_aside"]} == expected.set_aside
+        leaderless = {name_of(row) for row in rows if row["has_leader"] is False}
+        assert leaderless == expected.leaderless

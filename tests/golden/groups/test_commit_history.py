@@ -11,7 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from kafkalog.questions.positions.commit_history import CommitHistoryRequest, commit_history
 from kafkalog.schemas import table_fields
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.views.engine import LocalViews
 from tests.support.repository import Unpack
 
 Row = dict[str, Any]
@@ -140,6 +143,29 @@ def test_a_deleted_commit_and_the_log_after_the_last_one(log_dir: str) -> None:
     (end,) = [row for row in history(log_dir, "ahead") if row["event"] == "end"]
     assert (end["finding"], end["committed_offset"]) == ("ahead", 5000)
     assert "4,280 offsets beyond the end" in end["words"]
+
+
+@pytest.mark.parametrize(
+    ("name", "deleted"),
+    [
+        ("kafka44", 9),
+        ("kafka39zk", 5),
+        # Groups of all kinds that were never reset, of which the disks of three nodes have parts.
+        ("restore44", 0),
+    ],
+)
+def test_groups_of_other_brokers_have_no_other_findings(
+    unpacked: Unpack, name: str, deleted: int
+) -> None:
+    # The groups of these sets whose commits were deleted, or expired, are called so.
+    disks = sorted(str(path.parent) for path in unpacked(f"{name}.logs").rglob("meta.properties"))
+    views = LocalViews(disks, find_partitions(disks, strict=False), 1)
+    rows = [*commit_history(views, CommitHistoryRequest(frozenset(), now_ms=2**41)).rows]
+    found = [row for row in rows if row["finding"]]
+    assert {row["finding"] for row in found} == ({"deleted"} if deleted else set())
+    assert len(found) == deleted
+    assert all("delete" in row["group_id"] or "expiring" in row["group_id"] for row in found)
+    assert len(rows) > 50
 
 
 def test_as_text_commits_that_read_on_are_one_row(log_dir: str) -> None:

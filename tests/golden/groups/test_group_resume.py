@@ -4,36 +4,21 @@ tests/broker/offsets/test_resume_on_broker.py. F943, F1235 to F1237."""
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from tests.support.golden.resumed_groups import resumes, run_resume
 from tests.support.golden.startup_cases import startup_cases
 from tests.support.repository import Unpack
 
-Row = dict[str, Any]
 LOG_START, LOG_END = 290, 720
 
 
 @pytest.fixture(scope="module")
 def log_dir(unpacked: Unpack) -> Path:
     return unpacked("positions44.logs") / "log-dirs"
-
-
-def run(*arguments: object) -> tuple[int, str, str]:
-    given = ["groups", *map(str, arguments), "--resume", "--processes", "1"]
-    result = CliRunner().invoke(kafkalog, given)
-    return result.exit_code, result.stdout, result.stderr
-
-
-def resumes(*arguments: object) -> dict[str, Row]:
-    """The rows about the topic by group."""
-    code, out, _ = run(*arguments, "--format", "json")
-    assert code == 0
-    rows = [json.loads(line) for line in out.splitlines()]
-    return {row["group"]: row for row in rows if (row["topic"], row["partition"]) == ("orders", 0)}
 
 
 def test_consumers_read_on_at_a_commit_that_the_log_has(log_dir: Path) -> None:
@@ -104,23 +89,23 @@ def test_a_commit_that_expires_is_reset(log_dir: Path) -> None:
 def test_another_leader_can_have_less(unpacked: Unpack) -> None:
     # The disks of three nodes at three different seconds.
     disks = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
-    code, out, _ = run(*disks, "--format", "json", "--group", "g-consumer")
+    code, out, _ = run_resume(*disks, "--format", "json", "--group", "g-consumer")
     assert code == 0
     rows = [json.loads(line) for line in out.splitlines()]
     assert [row["leads_now"] for row in rows if row["partition"] == 0] == [True, False, False]
     for row in rows:
         is_there = row["current_offset"] <= row["log_end_offset"]
         assert row["reason"] == ("at_commit" if is_there else "beyond_log_end")
-    _, out, _ = run(*disks, "--group", "g-early")
+    _, out, _ = run_resume(*disks, "--group", "g-early")
     assert "with 10 other replicas as the leader they continue there too" in out
 
 
 def test_options_that_contradict(log_dir: Path) -> None:
     for more in (["--as-of", "2026-11-26"], ["--verbose"], ["--output-dir", "/tmp/x"]):
-        assert run(log_dir, *more)[0] == 2
+        assert run_resume(log_dir, *more)[0] == 2
     given = ["groups", str(log_dir), "--auto-offset-reset", "none"]
     result = CliRunner().invoke(kafkalog, given)
     assert (result.exit_code, "--resume" in result.stderr) == (2, True)
-    code, _, err = run(log_dir, "--auto-offset-reset", "smallest")
+    code, _, err = run_resume(log_dir, "--auto-offset-reset", "smallest")
     assert code == 2
     assert "earliest, latest, none, or by_duration:" in err

@@ -218,7 +218,8 @@ def test_what_zookeeper_does_not_have_is_refused(unpacked: Unpack) -> None:
     path = live(unpacked, "kafka39zk")
     for options, words in (
         (("--by", "voter"), "topic, partition, broker, config, acl, user, quota, feature, token"),
-        (("--diff", "start", "end"), "needs __cluster_metadata"),
+        (("--diff", "start", "end", "--by", "topic"), "only --by partition"),
+        (("--diff", "5", "end", "--by", "partition"), "times, start and end"),
         (("--as-of-offset", "7"), "needs __cluster_metadata"),
         (("--topic", "nowhere"), "topics at that moment"),
     ):
@@ -226,6 +227,18 @@ def test_what_zookeeper_does_not_have_is_refused(unpacked: Unpack) -> None:
         assert (code, words in err) == (2, True)
     code, out, _ = run(path, "--by", "broker")
     assert (code, "LOG-DIRS" in out, "as of zxid 0x" in out) == (0, False, True)
+
+
+def test_partitions_of_a_topic_that_is_deleted_lose_their_leaders(unpacked: Unpack) -> None:
+    # F1244; leaders of live clusters: tests/broker/cluster/test_zookeeper_leaders_on_brokers.py
+    for name, topic in (("kafka010", "old.deleted"), ("kafka39zk", "zk.to-be-deleted")):
+        given = ("--diff", "start", "end", "--topic", topic, "--format", "json")
+        code, out, _ = run(live(unpacked, name), *given)
+        assert code == 0
+        found = [json.loads(line) for line in out.splitlines()]
+        (row,) = [row for row in found if row["column"] == "leader"]
+        assert (row["new"], row["cause"]) == (-1, "its topic was deleted")
+        assert [row["change"] for row in found if row["column"] is None] == ["created", "deleted"]
 
 
 def test_files_without_a_cluster_are_named_with_what_is_missing(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_without_the_offsets_topic_the_job_says_what_is_missing(
 ) -> None:
     assert run(log_dir / "orders-0", tmp_path) == ExitCode.UNREADABLE_INPUT
     said = capsys.readouterr().err
-    assert "no partition of __consumer_offsets there" in said
+    assert "there is no partition of __consumer_offsets" in said
     assert "give the log directories of all brokers" in said
 
 

@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.errors import OptionError
+from kafkalog.lake.decoding.decoding_requests import DecodingRequest, PayloadKind
 from kafkalog.messages.payload_formats import (
     AvroFormat,
     ConfluentFormat,
@@ -14,8 +15,7 @@ from kafkalog.messages.payload_formats import (
     ProtobufFormat,
     SchemaUse,
 )
-from kafkalog.spark.decoding.decoding_requests import DecodingRequest, PayloadKind
-from kafkalog.spark.decoding.registered_schemas import RegistryChoice
+from kafkalog.spark.decoding.format_choices import registry_choice
 from tests.support.messages.registry_records import reference, registered, removed
 from tests.support.spark.avro_jar import needs_avro
 from tests.support.spark.kafka_logs import write_records
@@ -53,18 +53,18 @@ def asked(kind: PayloadKind, topic: Path, schema_id: int | None = None) -> Decod
 def test_a_protobuf_message_is_looked_for_in_each_file(spark: SparkSession, topic: Path) -> None:
     request = asked(PayloadKind.CONFLUENT_PROTOBUF, topic)
     cart = ProtobufFormat("shop.Cart", b"")
-    assert RegistryChoice(request, spark, cart).chosen([1, 2, 5, 99]) == ConfluentFormat(
+    assert registry_choice(request, spark, cart).chosen([1, 2, 5, 99]) == ConfluentFormat(
         [SchemaUse(1, cart, b"\x00"), SchemaUse(2, cart, b"\x02\x02")],
         {5: "its schema is AVRO, not PROTOBUF"},
     )
     line = ProtobufFormat("shop.Cart.Line", b"")
-    found = RegistryChoice(request, spark, line).chosen([1, 2])
+    found = registry_choice(request, spark, line).chosen([1, 2])
     assert found.uses == [SchemaUse(1, line, b"\x04\x00\x00")]
     assert found.refused == {2: "there is no message shop.Cart.Line, but shop.Order, shop.Cart"}
 
 
 def test_json_schemas_have_their_references(spark: SparkSession, topic: Path) -> None:
-    found = RegistryChoice(asked(PayloadKind.CONFLUENT_JSON, topic), spark, None).chosen([3, 4])
+    found = registry_choice(asked(PayloadKind.CONFLUENT_JSON, topic), spark, None).chosen([3, 4])
     formats = {use.format for use in found.uses}
     assert len(formats) == 1
     (chosen,) = formats
@@ -76,7 +76,7 @@ def test_json_schemas_have_their_references(spark: SparkSession, topic: Path) ->
 @pytest.mark.deep
 @needs_avro
 def test_avro_schemas_that_cannot_be_used_say_why(spark: SparkSession, topic: Path) -> None:
-    choice = RegistryChoice(asked(PayloadKind.CONFLUENT_AVRO, topic, 6), spark, None)
+    choice = registry_choice(asked(PayloadKind.CONFLUENT_AVRO, topic, 6), spark, None)
     found = choice.chosen([5, 6, 7, 8])
     assert found.uses == [SchemaUse(6, AvroFormat('"string"', '"string"'))]
     assert found.refused[5] == "only one of its schema and the reader's is bytes"
@@ -87,14 +87,14 @@ def test_avro_schemas_that_cannot_be_used_say_why(spark: SparkSession, topic: Pa
 @pytest.mark.deep
 @needs_avro
 def test_avro_bytes_are_raw(spark: SparkSession, topic: Path) -> None:
-    found = RegistryChoice(asked(PayloadKind.CONFLUENT_AVRO, topic), spark, None).chosen([5])
+    found = registry_choice(asked(PayloadKind.CONFLUENT_AVRO, topic), spark, None).chosen([5])
     assert found.uses == [SchemaUse(5, AvroFormat('"bytes"', '"bytes"', is_raw=True))]
 
 
 @pytest.mark.deep
 @needs_avro
 def test_removed_schemas_are_the_last_to_be_read_as(spark: SparkSession, topic: Path) -> None:
-    choice = RegistryChoice(asked(PayloadKind.CONFLUENT_AVRO, topic), spark, None)
+    choice = registry_choice(asked(PayloadKind.CONFLUENT_AVRO, topic), spark, None)
     readers = [choice.chosen(ids).uses[0].format for ids in ([6, 9], [9])]
     assert [reader.reader for reader in readers if isinstance(reader, AvroFormat)] == [
         '"string"',
@@ -104,6 +104,6 @@ def test_removed_schemas_are_the_last_to_be_read_as(spark: SparkSession, topic: 
 
 @pytest.mark.deep
 def test_no_usable_id_is_an_error_that_names_them(spark: SparkSession, topic: Path) -> None:
-    choice = RegistryChoice(asked(PayloadKind.CONFLUENT_JSON, topic), spark, None)
+    choice = registry_choice(asked(PayloadKind.CONFLUENT_JSON, topic), spark, None)
     with pytest.raises(OptionError, match=r"found: 5 \(its schema is AVRO, not JSON\), 99 \(not"):
         choice.chosen([5, 99])

@@ -37,6 +37,17 @@ class OldBroker:
         self.address = f"{_HOST}:{port}"
         self.log_file = log_file
         self._jars = jars
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def belongs_to(self, process: subprocess.Popen[bytes]) -> None:
+        """Note its process."""
+        self._process = process
+
+    def kill(self) -> None:
+        """Kill its process, so that its session ends by itself."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
     def run(self, main_class: str, *arguments: str) -> str:
         """Run one of its tools; return what that printed."""
@@ -94,6 +105,7 @@ def old_broker(
         process = subprocess.Popen(
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
         )
+    broker.belongs_to(process)
     try:
         broker.wait_for(_STARTED)
         yield broker

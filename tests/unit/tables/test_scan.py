@@ -1,6 +1,7 @@
 """`kafkalog.scan` and `kafkalog.sql`: what is read for what is asked. Rules: docs/sql.md F1070 to
 F1073."""
 
+import json
 import os
 import random
 import subprocess
@@ -20,6 +21,7 @@ from kafkalog.storage.files.read_counts import read_counts
 from kafkalog.tables.database import RECORDS, opened_database
 from kafkalog.tables.scan import TABLES
 from kafkalog.testing import LogDirectory, ProducerRecord
+from tests.support.messages.registry_records import registered
 
 # A segment of a topic has so many records, of about a KiB.
 SEGMENT, SEGMENTS = 1000, 4
@@ -187,7 +189,7 @@ def test_lag_is_that_of_the_commit(log_dir: str) -> None:
         ({"topics": "ordres"}, "did you mean orders?"),
         ({"view": "recods"}, "did you mean records?"),
         ({"from_time": "yesterday"}, "from_time: 'yesterday' is not valid"),
-        ({"value_format": "xml"}, "'xml' is not valid, expected one of json, text"),
+        ({"value_format": "xml"}, "'xml' is not valid, expected one of string, json, avro, "),
         ({"value_format": "json", "view": "batches"}, "only view records has values"),
         ({"value_format": "json", "columns": "offset"}, "column value has to be among"),
     ],
@@ -247,4 +249,32 @@ def test_json_values_are_columns(tmp_path: Path) -> None:
     query = "select \"offset\" from records where value_decoded.id > 1 and topic = 'orders'"
     assert connection.execute(query).fetchall() == [(1,)]
     counts = "select value_error, count(*) from records group by 1 order by 1 nulls first"
-    assert connection.execute(counts).fetchall() == [(None, 3), ("not JSON", 1), ("not UTF-8", 1)]
+    assert connection.execute(counts).fetchall() == [(None, 3), ("not JSON", 2)]
+
+
+ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+LATER = {**ORDER, "fields": [*ORDER["fields"], {"name": "unit", "type": "string", "default": "?"}]}
+
+
+def test_avro_is_read_by_its_schema_ids(tmp_path: Path) -> None:
+    # F1274: all are read as version 2 of the subject, whose id no value has.
+    directory = LogDirectory(tmp_path / "logs")
+    directory.topic("_schemas").records(
+        [
+            registered(1, json.dumps(ORDER)),
+            registered(2, json.dumps(LATER), version=2),
+            registered(9, '"string"', "other-value"),
+        ]
+    )
+    values = [b"\0\0\0\0\x01\x0e", b"\0\0\0\0\x01", b"\0\0\0\0\x08\x02a", None]
+    directory.topic("orders").records([("a", value) for value in values])
+    place = directory.write()
+    scan = kafkalog.scan(place, topics="orders", value_format="confluent-avro")
+    names = ["value_decoded", "value_error", "value_schema_id"]
+    found = [tuple(row.values()) for row in scan.to_table().select(names).to_pylist()]
+    assert found == [
+        ({"id": 7, "unit": "?"}, None, 1),
+        (None, "schema id 1: not Avro of the schema", 1),
+        (None, "schema id 8: its schema is not in _schemas", 8),
+        (None, None, None),
+    ]

@@ -37,6 +37,7 @@ been committed. Secrets are hidden: passwords and keys in configs, and the keys 
 Of a cluster without KRaft, PATH is the data directory of a server of ZooKeeper; of several members
 of an ensemble the newest counts. --by topic, partition, broker, config, acl, user and quota have
 the same columns; what ZooKeeper does not have is empty. --as-of reaches as far back as its logs.
+--diff shows partitions, with what caused a change of leader.
 
 \b
 Examples:
@@ -48,6 +49,7 @@ Examples:
   kafkalog metadata /var/lib/kafka/data --by feature --kafka 4.1
   kafkalog metadata /var/lib/kafka/data --by record
   kafkalog metadata /var/lib/zookeeper --by partition
+  kafkalog metadata /var/lib/zookeeper --by partition --diff start end
 """
 
 
@@ -123,12 +125,14 @@ def metadata(
     if not commands and kafka is None:
         cluster_columns(by, table_format, is_diff=diff is not None)
     if is_of_zookeeper(paths):
-        if diff or as_of_offsets or kafka is not None:
-            option = "--diff" if diff else AS_OF_OFFSET if as_of_offsets else "--kafka"
+        if as_of_offsets or kafka is not None:
+            option = AS_OF_OFFSET if as_of_offsets else "--kafka"
             raise RefusedOptionError(option, "needs __cluster_metadata, not files of ZooKeeper")
         older = ZooKeeperRequest(
             tuple(paths), chroot, by, tuple(topics), as_of, show_secrets, table_format
         )
+        if diff:
+            return older.write_changes(*diff)
         return older.write_commands() if commands else older.write_rows()
     if chroot is not None:
         raise RefusedOptionError("--chroot", "needs data directories of ZooKeeper")

@@ -23,9 +23,10 @@ from kafkalog.views.options.click_options import connect_topic_option
 from kafkalog.words import time_text
 
 _TABLE = "kept_positions"
+# A narrow terminal shows the first ones.
 _TEXT_COLUMNS = (
-    *("keeper", "kept_in", "name", "topic", "partition", "next_offset", "log_start_offset"),
-    *("log_end_offset", "records_behind", "status"),
+    *("keeper", "topic", "partition", "next_offset", "status", "records_behind"),
+    *("log_start_offset", "log_end_offset", "kept_in", "name"),
 )
 _TEXTS: dict[str, Callable[[Any], str]] = dict.fromkeys(("at_ms", "deleted_before_ms"), time_text)
 
@@ -65,8 +66,8 @@ def positions(
     processes: int | None,
 ) -> ExitCode:
     """Compare positions that Spark, tables, Connect and MirrorMaker keep with the logs."""
-    from kafkalog.questions.positions import PositionsRequest, divided_paths
-    from kafkalog.questions.positions import positions as answer
+    from kafkalog.questions.positions.kept_positions import PositionsRequest, divided_paths
+    from kafkalog.questions.positions.kept_positions import positions as answer
 
     table_format = output.table_format
     columns = answer_columns(_TABLE, _TEXT_COLUMNS, table_format)

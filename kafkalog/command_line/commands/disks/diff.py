@@ -45,6 +45,11 @@ _COLUMNS = {
     ),
 }
 _TEXT_COLUMNS = {
+    # A narrow terminal shows the first ones.
+    "topic": (
+        *("topic", "changes", "records_added", "records_removed", "bytes_before", "bytes"),
+        *("partitions_before", "partitions"),
+    ),
     "metadata": ("kind", "name", "change", "column", "old", "new"),
     "group": _COLUMNS["group"][:-1],
 }

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +20,7 @@ from kafkalog.command_line.terminal import (
     progress_bar,
     table_format_option,
 )
-from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
+from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError, SchemaError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.parameter_types import GivenPath
@@ -28,6 +29,7 @@ from kafkalog.words import counted, time_text
 if TYPE_CHECKING:
     from kafkalog.inspection.erasure.identifiers import Identifier
     from kafkalog.inspection.erasure.input_files import InputEntry
+    from kafkalog.inspection.erasure.registered_values import RegisteredValues
     from kafkalog.questions.disks.erasure import Erasure, ErasureRequest
     from kafkalog.questions.disks.erasure_proof import ProofRequest
 
@@ -60,6 +62,7 @@ FILE of --identifiers and --keep has a key per line, or a JSON object per line:
   cust-17
   {"header": "user", "value": "cust-17"}
   {"value-path": "$.customer.id", "value": "cust-17"}
+  {"key-path": "$.id", "value": "cust-17"}
   {"text": "cust-17@example.org"}
 
 Other users of the machine see what is on the command line: give a FILE, or - for stdin. Findings
@@ -71,6 +74,7 @@ Examples:
   kafkalog erase /data/kafka --identifiers person.txt --check --by record
   kafkalog erase /data/kafka --identifiers person.txt --to /data/new --proof proof.json
   kafkalog erase --verify proof.json --identifiers person.txt /data/new /mnt/backup
+  kafkalog erase --verify proof.json --hmac-key secret /data/new s3://tier/kafka
 """
 
 
@@ -88,6 +92,13 @@ Examples:
     "--header", "headers", metavar="NAME=VALUE", multiple=True, help="Records with this header."
 )
 @click.option(
+    "--key-path",
+    "key_paths",
+    metavar="PATH=VALUE",
+    multiple=True,
+    help="Records whose key, decoded, has this at a path: '$.id=cust-17'.",
+)
+@click.option(
     "--value-path",
     "value_paths",
     metavar="PATH=VALUE",
@@ -100,6 +111,13 @@ Examples:
     metavar="BYTES",
     multiple=True,
     help="Records with these bytes in the key, the value or a header: text, hex:… or base64:….",
+)
+@click.option(
+    "--schema-registry",
+    metavar="URL|DIR",
+    help="Decode what a registry's serializers have written by the schemas of the registry at this "
+    "URL, or of files named by their ids, such as DIR/7.avsc; without it by those in _schemas, if "
+    "PATHs have it.",
 )
 @click.option(
     "--keep",
@@ -153,8 +171,10 @@ def erase(
     identifiers_file: str | None,
     keys: Sequence[str],
     headers: Sequence[str],
+    key_paths: Sequence[str],
     value_paths: Sequence[str],
     texts: Sequence[str],
+    schema_registry: str | None,
     keep_file: str | None,
     topics: Sequence[str],
     topic_pattern: str | None,
@@ -174,16 +194,17 @@ def erase(
     """Write log directories without a person's records, and a proof of it."""
     names = printed_columns(_COLUMNS[by])
     _refuse_contradictions(check, target, verified_file, proof_file, page_file, sign_key_file)
-    sought = _identifiers(identifiers_file, keys, headers, value_paths, texts)
+    sought = _identifiers(identifiers_file, keys, headers, key_paths, value_paths, texts)
     held = _of_file("--keep", keep_file)
     output = _Output(names, by, show, table_format, fail_on_findings)
-    request = _request(paths, sought, held, topics, topic_pattern)
+    request = _request(paths, sought, held, schema_registry, topics, topic_pattern)
     hmac_key = None if hmac_key_file is None else _secret(hmac_key_file)
     if verified_file is not None:
         return _verify(verified_file, request, hmac_key, processes, output)
     if not sought:
         raise click.UsageError(
-            "Missing option '--identifiers', '--key', '--header', '--value-path' or '--text'."
+            "Missing option '--identifiers', '--key', '--header', '--key-path', '--value-path' or "
+            "'--text'."
         )
     if target is None:
         return _check(request, processes, output)
@@ -255,6 +276,7 @@ def _identifiers(
     file: str | None,
     keys: Sequence[str],
     headers: Sequence[str],
+    key_paths: Sequence[str],
     value_paths: Sequence[str],
     texts: Sequence[str],
 ) -> list[Identifier]:
@@ -263,6 +285,7 @@ def _identifiers(
     given = (
         ("--key", Kind.KEY, keys),
         ("--header", Kind.HEADER, headers),
+        ("--key-path", Kind.KEY_PATH, key_paths),
         ("--value-path", Kind.VALUE_PATH, value_paths),
         ("--text", Kind.TEXT, texts),
     )
@@ -301,13 +324,25 @@ def _request(
     paths: Sequence[str],
     sought: Sequence[Identifier],
     held: Sequence[Identifier],
+    registry: str | None,
     topics: Sequence[str],
     topic_pattern: str | None,
 ) -> ErasureRequest:
     from kafkalog.inspection.erasure.file_search import Wanted
     from kafkalog.questions.disks.erasure import ErasureRequest
 
-    return ErasureRequest(paths, Wanted(sought, held), topics, topic_pattern)
+    wanted = Wanted(sought, held, () if registry is None else (_registered(registry),))
+    return ErasureRequest(paths, wanted, topics, topic_pattern)
+
+
+def _registered(place: str) -> RegisteredValues:
+    from kafkalog.inspection.erasure.registered_values import RegisteredValues
+    from kafkalog.messages.decoding.registry_sources import registry_at
+
+    try:
+        return RegisteredValues(registry_at(place))
+    except SchemaError as error:
+        raise RefusedOptionError("--schema-registry", str(error)) from error
 
 
 def _proof_request(files: _Files, hmac_key: bytes | None) -> ProofRequest:
@@ -414,14 +449,22 @@ def _verify(
         compared,
         read_proof,
         refuse_other_identifiers,
+        sealed_identifiers,
     )
 
     found = read_proof("--verify", path)
     signature = _signature_words(path, found)
     entries = listed_files(request)
     verification = compared(found, entries, processes=processes)
-    if request.wanted.identifiers:
-        refuse_other_identifiers("--identifiers", found, request.wanted.identifiers, hmac_key)
+    wanted = request.wanted
+    if wanted.identifiers:
+        refuse_other_identifiers("--identifiers", found, wanted.identifiers, hmac_key)
+    elif hmac_key is not None:
+        sealed = sealed_identifiers("--hmac-key", found, "identifiers", hmac_key)
+        holds = sealed_identifiers("--hmac-key", found, "legal_holds", hmac_key)
+        request = replace(request, wanted=replace(wanted, sealed=sealed, sealed_holds=holds))
+        verification.unsearched_texts = 0 if sealed is None else sealed.texts
+    if request.wanted.identifiers or request.wanted.sealed:
         with _searched(request, entries, processes) as erasure:
             verification.erasure = erasure
     output.write(verification.erasure)

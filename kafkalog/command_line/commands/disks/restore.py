@@ -139,6 +139,15 @@ class _NodesType(click.ParamType[tuple[_Place, ...]]):
     help="Let logs go on where they were cut: what was read beyond it has other records then.",
 )
 @click.option(
+    "--offset-gap",
+    metavar="N",
+    type=click.IntRange(0, 2**30),
+    default=1_000_000,
+    show_default=True,
+    help="Leave so many offsets after the end of the copies unused, for records that were written "
+    "after these were made.",
+)
+@click.option(
     "--link",
     "links",
     is_flag=True,
@@ -185,6 +194,7 @@ def restore(
     create_missing: bool,
     keep_retention: bool,
     reuse_offsets: bool,
+    offset_gap: int,
     links: bool,
     suppress: str | None,
     verify: str | None,
@@ -219,6 +229,7 @@ def restore(
         links=links,
         creates_missing=create_missing,
         reuses_offsets=reuse_offsets,
+        offset_gap=offset_gap,
         keeps_retention=keep_retention,
         is_topic_chosen=_choice(topics, topic_pattern),
         is_group_chosen=_choice((), group_pattern),

@@ -9,6 +9,7 @@ import click
 from kafkalog.command_line.findings_table import exit_code
 from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, table_decoding_options
 from kafkalog.lake.formats.targets import FORMATS, PARQUET, requested_place
 from kafkalog.lake.table_options import TableRequest, table_options
 from kafkalog.storage.files.uris import absolute_path
@@ -32,6 +33,7 @@ Examples:
   kafkalog export /var/lib/kafka/data --output-dir /lake/tables --format iceberg
   kafkalog export /var/lib/kafka/data --output-dir /lake/delta --format delta
   kafkalog export /var/lib/kafka/data --format iceberg --catalog lake --table raw.records
+  kafkalog export /data/kafka --output-dir /lake --topic orders --value-format confluent-avro
   kafkalog export '/backup/*/orders-*' --output-dir s3://lake/kafka --partition-by day
 """
 
@@ -47,6 +49,7 @@ Examples:
 )
 @table_options
 @ingest_options
+@table_decoding_options
 @topics_file_option
 @shared.show_option("topics", default=20)
 @shared.mode_option(Mode.FAILFAST)
@@ -62,6 +65,7 @@ def export(
     processes: int | None,
     request: IngestRequest,
     tables: TableRequest,
+    decoding: TableDecodingOptions,
     topics_file: str | None,
 ) -> int:
     """Write the records of topics to Parquet, Iceberg or Delta tables, each exactly once."""
@@ -72,7 +76,7 @@ def export(
 
     directory = absolute_path(output_dir) if output_dir else None
     place = requested_place(table_format, directory, tables)
-    settings = ExportSettings(paths, place, mode, processes, show)
+    settings = ExportSettings(paths, place, mode, processes, show, decoding)
     now_ms = time.time_ns() // 1_000_000
     has_findings = run_export(settings, request, tables, now_ms=now_ms)
     return exit_code(has_findings=has_findings, fails=fail_on_findings)

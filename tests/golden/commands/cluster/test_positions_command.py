@@ -95,14 +95,25 @@ def test_where_mirror_maker_is(unpacked_set: Path, deeds: list[Row]) -> None:
     assert source["topic"] == "orders"
     assert source["next_offset"] - source["log_start_offset"] == mirrored["copy.orders"]
     (sync,) = [row for row in found if row["keeper"] == "mirror_sync"]
-    assert sync["next_offset"] == source["next_offset"] - 1
-    assert sync["name"] == f"offset {mirrored['copy.orders'] - 1} of the copy"
+    assert sync["next_offset"] == source["next_offset"]
+    assert sync["name"] == f"copied up to offset {mirrored['copy.orders'] - 1} of the copy"
     groups = {row["name"].split(",")[0]: row for row in found if row["keeper"] != "connect"}
     assert groups["group steady"]["topic"] == "copy.orders"
     assert groups["group steady"]["next_offset"] == mirrored["copy.orders"]
     assert groups["group steady"]["status"] == "at_end"
     _, out, _ = run(unpacked_set / "log-dirs")
     assert "mm2-offsets.copy.internal: 6 keys about something else" in out
+
+
+def test_a_cluster_of_connect_s_workers(unpacked: Unpack) -> None:
+    # F1238: MirrorMaker's connectors in a cluster of workers, which had copied 60 records.
+    (log_dir,) = {path.parent for path in unpacked("connect43.logs").rglob("meta.properties")}
+    found = {row["keeper"]: row for row in rows(log_dir)}
+    assert found["connect"]["name"] == "mirror-source of cluster a"
+    for keeper, topic in (("connect", "orders"), ("mirror_sync", "orders")):
+        row = found[keeper]
+        assert (row["topic"], row["next_offset"], row["status"]) == (topic, 60, "at_end")
+    assert found["mirror_checkpoint"]["topic"] == "a.orders"
 
 
 def test_the_exit_code_and_the_sentences(unpacked_set: Path) -> None:

@@ -171,6 +171,50 @@ def test_the_proof_has_hmacs_that_openssl_computes(person: Path, tmp_path: Path)
     assert run("erase", *given, "--identifiers", person)[0] == 0
 
 
+def test_a_record_is_found_by_the_proofs_hmacs_alone(person: Path, tmp_path: Path) -> None:
+    # F1263.
+    person.write_text(person.read_text() + '{"header": "user", "value": "c-01"}\n')
+    secret, hold = tmp_path / "secret", tmp_path / "hold.txt"
+    secret.write_text("0123456789abcdef0123456789abcdef\n")
+    hold.write_text('{"value-path": "$.order", "value": "10152"}\n')
+    target, proof_file, proof = _erased(person, tmp_path, "--hmac-key", secret, "--keep", hold)
+    given = ("--verify", proof_file, "--hmac-key", secret)
+    _, out, err = run("erase", *given, target)
+    assert proof["totals"]["held"] == 1
+    assert "1 record found in 1 topic, 1 of them on legal hold" in out
+    # A value of the shop is cut short and not JSON: nothing is claimed about it.
+    assert "NOT DECODED: 1 value" in out
+    assert "internal topics for names" in err
+    by_hmacs = rows(*given, SHOP, "--by", "record")
+    by_identifiers = rows(
+        "--identifiers", person, "--keep", hold, "--check", SHOP, "--by", "record"
+    )
+    assert len(by_hmacs) > 30
+    assert by_hmacs == by_identifiers
+    # With another secret nothing would be found.
+    secret.write_text("another-secret-of-enough-bytes")
+    assert run("erase", *given, SHOP)[0] == 2
+
+
+def test_texts_are_not_found_by_hmacs_and_are_named(tmp_path: Path) -> None:
+    # F1263.
+    secret, person = tmp_path / "secret", tmp_path / "person.txt"
+    secret.write_text("0123456789abcdef0123456789abcdef\n")
+    person.write_text('{"text": "c-01"}\n')
+    target, proof_file, _ = _erased(person, tmp_path, "--hmac-key", secret)
+    code, out, _ = run("erase", "--verify", proof_file, "--hmac-key", secret, target)
+    assert code == 1
+    assert "NOT SEARCHED: 1 identifier of kind text" in out
+    secret_check = subprocess.run(
+        ["openssl", "dgst", "-sha256", "-hmac", secret.read_text().strip()],
+        input=b"text\0\0kafkalog erasure proof",
+        capture_output=True,
+        check=True,
+    )
+    proof = json.loads(proof_file.read_text())
+    assert secret_check.stdout.split()[-1].decode() == proof["identifiers"]["key_check"]
+
+
 def test_openssl_checks_the_signature(person: Path, tmp_path: Path) -> None:
     # F1120.
     key, public = tmp_path / "key.pem", tmp_path / "public.pem"
@@ -407,3 +451,23 @@ def test_a_run_that_is_killed_leaves_nothing_half_done(
     assert not target.exists()
     assert run("erase", *given)[0] == 0
     assert sorted(path.name for path in folder.iterdir()) == ["new", "proof.json"]
+
+
+def test_remote_directories_are_searched_and_verified(person: Path, tmp_path: Path) -> None:
+    # F1110, F1121: the same rows as of local files.
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    target, proof_file, _ = _erased(person, tmp_path)
+    memory.put(str(SHOP), "/erase/old", recursive=True)
+    memory.put(str(target), "/erase/new", recursive=True)
+    try:
+        given = ("--identifiers", person)
+        local = rows(SHOP, *given, "--check", "--by", "record")
+        remote = rows("memory://erase/old", *given, "--check", "--by", "record")
+        assert [{**row, "file": ""} for row in remote] == [{**row, "file": ""} for row in local]
+        code, out, _ = run("erase", "--verify", proof_file, *given, "memory://erase/new")
+        assert (code, "14 log files as the proof has them; no record found" in out) == (0, True)
+        code, _, err = run("erase", "--verify", proof_file, *given, "memory://erase/old")
+        assert code == 1
+        assert "not in the proof: memory://erase/old/customers-0/" in err
+    finally:
+        memory.rm("/erase", recursive=True)

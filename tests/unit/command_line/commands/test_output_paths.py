@@ -39,8 +39,8 @@ def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[in
     return main(["logs", *NEEDED.get(name, []), *arguments]), found[0] if found else None
 
 
-def test_there_are_fifteen_jobs() -> None:
-    assert len(JOBS) == 15
+def test_there_are_eighteen_jobs() -> None:
+    assert len(JOBS) == 18
 
 
 @pytest.mark.parametrize("name", JOBS)

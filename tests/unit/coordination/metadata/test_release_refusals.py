@@ -79,12 +79,16 @@ def test_configs_end_a_process_or_do_not_count() -> None:
     image = MetadataImage()
     image.put("config", ("broker", "", "log.cleaner.threads"), {"value": "abc"})
     image.put("config", ("topic", "a", "message.format.version"), {"value": "2.8"})
+    image.put("topic", ("B",), {"topic": "b"})
     image.put("config", ("topic", "b", "segment.bytes"), {"value": "300"})
     image.put("config", ("topic", "c", "of.a.plug-in"), {"value": "x"})
+    # As a broker of 4.4.0 did with the configs of a topic that is not there.
+    image.put("config", ("topic", "gone", "segment.bytes"), {"value": "5"})
     assert [(each.subject, each.effect) for each in refusals(image, "4.1")] == [
         ("topic b: segment.bytes=300", Effect.ENDS),
         ("broker (all): log.cleaner.threads=abc", Effect.IGNORED),
         ("topic a: message.format.version", Effect.IGNORED),
+        ("topic gone: segment.bytes=5", Effect.IGNORED),
     ]
     (ended,) = (each for each in config_refusals(image, "4.1") if each.effect is Effect.ENDS)
     assert "--entity-type topics --entity-name b --delete-config segment.bytes" in ended.remedy

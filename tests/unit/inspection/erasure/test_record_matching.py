@@ -85,15 +85,20 @@ def test_values_that_nothing_decodes_are_counted() -> None:
     assert keys.undecoded == 0
 
 
-def test_a_decoder_reads_what_is_not_json() -> None:
-    # F1108.
-    def framed(data: bytes) -> object:
+class _Framed:
+    def __call__(self, data: bytes) -> object:
         if data[:1] != b"\0":
             raise ValueError("not framed")
         return json.loads(data[5:])
 
+    def has_plain_texts(self, data: bytes) -> bool:
+        return data[:1] == b"\0"
+
+
+def test_a_decoder_reads_what_is_not_json() -> None:
+    # F1108.
     records = _records((b"k", b'\0\0\0\0\1{"name": "Ada"}', []), (b"k", b"\xff", []))
-    matcher = RecordMatcher([Identifier(Kind.VALUE_PATH, b"Ada", "$.name")], [framed])
+    matcher = RecordMatcher([Identifier(Kind.VALUE_PATH, b"Ada", "$.name")], [_Framed()])
     assert matcher.matches(records).tolist() == [True, False]
     assert matcher.undecoded == 1
 

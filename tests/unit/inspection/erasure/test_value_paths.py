@@ -22,6 +22,7 @@ _VALUE = {
         ("$.items.owner", []),
         ("$..id", ["c-1", 7]),
         ("$.absent.id", []),
+        ("$", [_VALUE]),
     ],
 )
 def test_steps_are_fields_elements_and_any_depth(path: str, expected: list[object]) -> None:
@@ -29,7 +30,7 @@ def test_steps_are_fields_elements_and_any_depth(path: str, expected: list[objec
     assert sorted(map(str, ValuePath.of(path).values(_VALUE))) == sorted(map(str, expected))
 
 
-@pytest.mark.parametrize("path", ["customer", "$", "$.", "$.a[", "$.a[x]", ""])
+@pytest.mark.parametrize("path", ["customer", "$.", "$.a[", "$.a[x]", ""])
 def test_what_is_no_path_is_refused(path: str) -> None:
     with pytest.raises(OptionError):
         ValuePath.of(path)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
+from kafkalog.coordination.groups.kept_positions import Keeper
 from kafkalog.errors import StatePositionError
 from kafkalog.lake.positions.table_commits import is_table, table_commits
-from kafkalog.messages.kept_positions import Keeper
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
 QUERY = "9fa73c46-8900-474b-8bc0-7d12dda17f2d"

@@ -87,7 +87,7 @@ def test_an_earlier_copy_is_looked_for_before_spark_starts(
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("avro", "a schema that Spark can use: not an Avro schema: "),
+        ("avro", "a schema that can be used: not an Avro schema: "),
         ("protobuf", "a file as protoc --include_imports --descriptor_set_out writes it"),
     ],
 )

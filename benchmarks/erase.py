@@ -1,0 +1,158 @@
+"""Searching and writing a log directory without a person's records: `python -m benchmarks.erase`.
+
+Measures `kafkalog erase` beside `kafkalog check`, which reads the same bytes, and beside `cp`,
+which writes them, in the same run and on the same files: processor seconds of one process each,
+which other programs on the machine change little. Files are in the system's cache by then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
+from kafkalog.format.record_batch import BatchFields, write_batch
+from kafkalog.format.records import Record
+from kafkalog.format.unreadable import UnreadableRanges
+from kafkalog.storage.recovery.producer_state import ProducerState
+from kafkalog.storage.recovery.side_files import rebuild_side_files
+from kafkalog.wire.compression import CompressionType
+from tests.support.logs.plain_reader import BytesInMemory
+
+_MEBIBYTE = 1024 * 1024
+_SEGMENTS, _RECORDS = 4, 100
+# One batch in so many has one record of the person.
+_BATCHES_PER_HIT = 100
+_PERSON = "cust-17"
+_COLUMNS = ("codec", "deed", "processor seconds", "beside check", "beside cp")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print the report."""
+    options = _options(arguments)
+    before = load()
+    rows = []
+    for codec in options.codecs:
+        progress(f"{_SEGMENTS} segments of {options.size} MiB, {codec}")
+        log_dir = _log_dir(options.inputs / f"erase-{codec}-{options.size}", codec, options.size)
+        rows += _rows(log_dir, codec, options.rounds, options.inputs)
+    print(f"{machine(('kafkalog', 'numpy', 'pyarrow'))}; {before} before, {load()} after")
+    print(f"\n{table(_COLUMNS, rows)}\n")
+    print(
+        f"The least of {options.rounds} rounds. Batches of {_RECORDS} records of about 250 bytes; "
+        f"one batch in {_BATCHES_PER_HIT} has a record of the person. Writing is the run with --to "
+        "and --proof less the search of the same run, which --check measures."
+    )
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.erase", description=__doc__)
+    parser.add_argument("--size", type=int, default=64, help="MiB of a segment (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="(default: %(default)s)")
+    parser.add_argument(
+        "--codecs",
+        type=lambda text: text.split(","),
+        default=["none", "zstd"],
+        metavar="LIST",
+        help="(default: none,zstd)",
+    )
+    inputs_argument(parser)
+    return parser.parse_args(arguments)
+
+
+def _rows(log_dir: Path, codec: str, rounds: int, scratch: Path) -> list[tuple[str, ...]]:
+    person = scratch / "erase-person.txt"
+    searches = {
+        "search by key": _PERSON,
+        "search by header": f'{{"header": "user", "value": "{_PERSON}"}}',
+        "search by text": f'{{"text": "{_PERSON}"}}',
+        "search by path": f'{{"value-path": "$.customer.id", "value": "{_PERSON}"}}',
+    }
+    check = _least(rounds, ["check", log_dir])
+    copied = _least(rounds, [], ["cp", "-r", "--reflink=never", log_dir, scratch / "erase-copy"])
+    found = [("check", check), ("cp", copied)]
+    for name, line in searches.items():
+        person.write_text(f"{line}\n")
+        found.append((name, _least(rounds, ["erase", log_dir, "--identifiers", person, "--check"])))
+    person.write_text(f"{_PERSON}\n")
+    target = ["--to", scratch / "erase-copy", "--proof", scratch / "erase-proof.json"]
+    whole = _least(rounds, ["erase", log_dir, "--identifiers", person, *target])
+    plain = _least(rounds, ["erase", log_dir, "--identifiers", person, *target[:2]])
+    found.append(("write with a proof", whole - dict(found)["search by key"]))
+    found.append(("write without", plain - dict(found)["search by key"]))
+    return [
+        (codec, name, f"{seconds:.2f}", f"{seconds / check:.2f}", f"{seconds / copied:.2f}")
+        for name, seconds in found
+    ]
+
+
+def _least(rounds: int, deed: Sequence[object], other: Sequence[object] = ()) -> float:
+    program = [sys.executable, "-m", "kafkalog", *deed, "--processes", "1"]
+    command = [*map(str, other or program)]
+    return min(_processor_seconds(command) for _ in range(rounds))
+
+
+def _processor_seconds(command: Sequence[str]) -> float:
+    """Return what a command takes, its start included; what it has written is removed."""
+    with open(os.devnull, "w") as nothing:
+        actions = [(os.POSIX_SPAWN_DUP2, nothing.fileno(), each) for each in (1, 2)]
+        process = os.posix_spawnp(command[0], command, os.environ, file_actions=actions)
+        _, _, usage = os.wait4(process, 0)
+    for each in command:
+        if each.endswith("/erase-copy"):
+            shutil.rmtree(each, ignore_errors=True)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _log_dir(directory: Path, codec: str, size: int) -> Path:
+    """Return a log directory with one partition, made if it is not there."""
+    if directory.exists():
+        return directory
+    partition = directory / "orders-0"
+    partition.mkdir(parents=True)
+    offset = 0
+    for _ in range(_SEGMENTS):
+        offset = _segment(partition, offset, codec, size * _MEBIBYTE)
+    return directory
+
+
+def _segment(partition: Path, first: int, codec: str, size: int) -> int:
+    data, offset = bytearray(), first
+    while len(data) < size:
+        data += _batch(offset, CompressionType[codec.upper()])
+        offset += _RECORDS
+    name = f"{first:020d}"
+    (partition / f"{name}.log").write_bytes(data)
+    made = rebuild_side_files(
+        BytesInMemory(bytes(data), UnreadableRanges()), first, ProducerState(), []
+    )
+    (partition / f"{name}.index").write_bytes(made.index)
+    (partition / f"{name}.timeindex").write_bytes(made.timeindex)
+    return offset
+
+
+def _batch(first: int, codec: CompressionType) -> bytes:
+    records = [_record(offset) for offset in range(first, first + _RECORDS)]
+    return write_batch(records, BatchFields(compression=codec))
+
+
+def _record(offset: int) -> Record:
+    # The person's are in the middle of their batches.
+    place = offset % (_RECORDS * _BATCHES_PER_HIT)
+    customer = _PERSON if place == _RECORDS // 2 else f"c-{offset % 9973}"
+    value = (
+        f'{{"order": {offset}, "customer": {{"id": "{customer}", "name": "Customer {offset}"}}, '
+        f'"amount": {offset % 997}.5, "street": "Street {offset * 7919 % 1000003}", '
+        f'"note": "{offset * 104729 % 1000000007:x}"}}'
+    )
+    headers = (("user", customer.encode()), ("source", b"shop"))
+    return Record(offset, 1_700_000_000_000 + offset, 0, customer.encode(), value.encode(), headers)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

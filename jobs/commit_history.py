@@ -1,0 +1,59 @@
+"""Show how the commits of groups moved, and which moves left records unread.
+
+Table: commit_history, a row per commit of a group for a partition, and one about what is after the
+last.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.options import Isolation
+
+_SHOWN = (
+    *("group_id", "topic", "partition", "event", "at_ms", "committed_offset", "jump"),
+    *("records_between", "deleted_between", "members", "finding"),
+)
+
+
+@job_command(
+    "commit-history", "/var/lib/kafka/data --group billing --output-dir /tmp/commit-history"
+)
+@shared.group_option
+@shared.as_of_option("Show commits up to this time")
+@shared.isolation_level_option("The isolation level of the consumers.", Isolation.READ_UNCOMMITTED)
+def main(
+    job: JobSettings, groups: Sequence[str], as_of: int | None, isolation_level: str
+) -> ExitCode:
+    """Show how the commits of groups moved: what they jumped over, what was deleted before they
+    came to it, where they went back, and two consumers that commit by turns. Without --group that
+    is all groups. Findings are such moves."""
+    from kafkalog.questions.positions.commit_history import (
+        TABLE,
+        CommitHistoryRequest,
+        commit_history,
+    )
+    from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.spark_views import SparkViews
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.session import job_session
+    from kafkalog.spark.tables import show_rows
+
+    inputs, logs = announced_logs(job)
+    is_committed = isolation_level == Isolation.READ_COMMITTED.value
+    now_ms = time.time_ns() // 1_000_000
+    request = CommitHistoryRequest(frozenset(groups), now_ms, as_of, is_committed)
+    with job_session("kafkalog commit-history", with_delta=job.is_delta) as spark:
+        history = commit_history(SparkViews(spark, inputs, logs, {"mode": job.mode}), request)
+        path = replace_rows(job, TABLE, inputs, history.rows)
+        show_rows(spark, TABLE, history.rows, _SHOWN, job.show)
+    print(*history.words(), f"tables: {path}", sep="\n")
+    return job.exit_code(has_findings=history.has_findings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

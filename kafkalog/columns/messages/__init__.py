@@ -1,0 +1,1 @@
+"""Many messages of internal topics, decoded together."""

@@ -1,0 +1,130 @@
+"""Keys and values in the formats of Confluent's serializers, by the schemas of a registry.
+
+Rule: docs/erasure.md F1262.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache, cached_property
+from typing import Any
+
+from kafkalog.columns.batches.segment_batches import SegmentBatches
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.records.record_columns import RecordColumns
+from kafkalog.errors import CorruptDataError, SchemaError, UnsupportedFormatError
+from kafkalog.inspection.erasure.input_files import InputEntry, Part
+from kafkalog.messages.avro_schemas import standalone_avro_schema
+from kafkalog.messages.confluent_wire import read_schema_prefix
+from kafkalog.messages.decoding.avro_values import AvroValues
+from kafkalog.messages.decoding.protobuf_values import ProtobufValues
+from kafkalog.messages.schema_registry import (
+    AVRO,
+    JSON,
+    SCHEMAS_TOPIC,
+    RegisteredSchema,
+    SchemaRegistry,
+    read_schema_registry,
+)
+from kafkalog.storage.files.files import InputFile
+
+_COLUMNS = ("offset", "key", "value")
+_Decoder = Callable[[bytes], Any]
+
+
+class RegisteredValues:
+    """Decodes payloads that begin with the id of a schema of a registry, deleted ones too."""
+
+    def __init__(self, registry: SchemaRegistry) -> None:
+        self._registry = registry
+        self._of_id = cache(self._decoder)
+        self._is_plain = cache(self._has_no_symbols)
+
+    def __call__(self, data: bytes) -> Any:
+        """Return a payload's value. Raises ValueError for one that cannot be decoded."""
+        try:
+            prefix = read_schema_prefix(data)
+            if prefix.schema_id is None:
+                raise ValueError("a schema's GUID, which registries do not list")
+            return self._of_id(prefix.schema_id)(data)
+        except (CorruptDataError, SchemaError) as error:
+            raise ValueError(str(error)) from error
+
+    def has_plain_texts(self, data: bytes) -> bool:
+        """Return whether the schema of a payload is known, and texts are in it as they are: not so
+        the symbols of enumerations."""
+        try:
+            schema_id = read_schema_prefix(data).schema_id
+            return schema_id is not None and self._is_plain(schema_id)
+        except (CorruptDataError, SchemaError, ValueError):
+            return False
+
+    def _has_no_symbols(self, schema_id: int) -> bool:
+        self._of_id(schema_id)
+        schema = self._registry.by_id[schema_id]
+        used = self._registry.references(schema).values()
+        texts = [schema.text, *(each.text for each in used)]
+        return schema.schema_type != JSON and not any('"enum"' in each for each in texts)
+
+    def _decoder(self, schema_id: int) -> _Decoder:
+        schema = self._registry.by_id.get(schema_id)
+        if schema is None or schema.is_encrypted:
+            raise ValueError(f"schema {schema_id} is not in the registry")
+        references = [each.text for each in self._registry.references(schema).values()]
+        if schema.schema_type == AVRO:
+            return _Avro(schema, references)
+        if schema.schema_type == JSON:
+            return lambda data: json.loads(data[read_schema_prefix(data).size :])
+        messages = ProtobufValues(schema.text, references)
+        return lambda data: _message(messages, data)
+
+
+class _Avro:
+    def __init__(self, schema: RegisteredSchema, references: list[str]) -> None:
+        text = schema.text
+        self._text = standalone_avro_schema(text, references) if references else text
+
+    @cached_property
+    def _values(self) -> AvroValues:
+        return AvroValues(self._text)
+
+    def __call__(self, data: bytes) -> Any:
+        position = read_schema_prefix(data).size
+        # Bytes alone are written without their length (F291).
+        if self._text.replace(" ", "") in ('"bytes"', '{"type":"bytes"}'):
+            return data[position:]
+        return self._values.decoded(data, position)
+
+
+def _message(messages: ProtobufValues, data: bytes) -> Any:
+    prefix = read_schema_prefix(data, with_message_indexes=True)
+    return messages.decoded(data, prefix.size, prefix.message_indexes or (0,))
+
+
+def registry_in(entries: Iterable[InputEntry]) -> SchemaRegistry | None:
+    """Return the registry whose topic `_schemas` is among the files of inputs, of the replica that
+    goes on furthest; None without one, or where nothing in it can be read."""
+    by_directory: defaultdict[str, list[InputEntry]] = defaultdict(list)
+    for entry in entries:
+        is_live = not (entry.directory_mark or entry.file_mark or entry.is_tiered)
+        if entry.part is Part.LOG and entry.topic == SCHEMAS_TOPIC and is_live:
+            by_directory[os.path.dirname(entry.path)].append(entry)
+    replicas = [[*_records(logs)] for _, logs in sorted(by_directory.items())]
+    best = max(replicas, key=lambda records: records[-1][0] if records else -1, default=[])
+    return read_schema_registry(best) if best else None
+
+
+def _records(logs: Sequence[InputEntry]) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+    for entry in sorted(logs, key=lambda each: each.base_offset or 0):
+        options = SegmentOptions(entry.base_offset, entry.next_base_offset)
+        columns = RecordColumns(options, _COLUMNS, {})
+        with suppress(UnsupportedFormatError, CorruptDataError), InputFile(entry.path) as file:
+            for chunk in SegmentBatches(FileWindow(file), options).chunks():
+                for batch in columns.batches(chunk):
+                    lists = (batch.column(name).to_pylist() for name in _COLUMNS)
+                    yield from zip(*lists, strict=True)

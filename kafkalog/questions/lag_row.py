@@ -1,0 +1,76 @@
+"""A row of table `consumer_lag`, as faces read it. Rules: docs/format.md F310 to F317."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from kafkalog.coordination.groups.commit_status import COUNTED
+from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
+from kafkalog.inspection.lag.lag_columns import LAG_PARTS
+from kafkalog.inspection.lag.resumed_commits import RECORDS_AGAIN, RESUMES_AT
+
+_COLUMNS = (
+    *("cluster_id", "internal_partition", "group_id", "topic", "partition", "at_ms"),
+    *("commit_status", "group_type", "member_id", "client_id", "client_host", "committed_offset"),
+    *("log_start_offset", "high_watermark", "high_watermark_from", "last_stable_offset", "lag"),
+    *(*LAG_PARTS, "next_offset", "next_timestamp_ms", "timestamp_type", "time_lag_ms"),
+    *("commit_timestamp_ms", RESUMES_AT, RECORDS_AGAIN),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LagRow:
+    """A group's commit for a partition, or a partition that a member has without one, by the
+    columns of the table."""
+
+    values: Mapping[str, Any]
+
+    def __getitem__(self, column: str) -> Any:
+        return self.values[column]
+
+    @property
+    def group(self) -> GroupKey:
+        """The group's key."""
+        return GroupKey(self["cluster_id"], self["internal_partition"], self["group_id"])
+
+    @property
+    def place(self) -> GroupPartition:
+        """The topic and the partition."""
+        return self["topic"], self["partition"]
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether a consumer may continue from the commit, and its log is there."""
+        return self["commit_status"] in COUNTED and self["lag"] is not None
+
+    @property
+    def is_lagging(self) -> bool:
+        """Whether the commit counts and leaves something to read."""
+        return self.is_counted and self["readable_records"] > 0
+
+    @property
+    def is_ahead_of_time(self) -> bool:
+        """Whether the first record that is left to read has a timestamp in the future."""
+        next_ms = self["next_timestamp_ms"]
+        return next_ms is not None and next_ms > self["at_ms"]
+
+    @property
+    def is_held(self) -> bool:
+        """Whether readers of committed records have nothing left to read but what is behind an open
+        transaction."""
+        return (
+            self["committed_offset"] is not None
+            and not self["readable_records"]
+            and bool(self["beyond_last_stable"])
+            and self["committed_offset"] <= self["last_stable_offset"]
+        )
+
+
+def lag_rows_of(table: pa.Table) -> list[LagRow]:
+    """Return the rows of the table by group, topic and partition."""
+    order = [(name, "ascending") for name in ("group_id", "topic", "partition")]
+    return [LagRow(row) for row in table.select(_COLUMNS).sort_by(order).to_pylist()]

@@ -1,0 +1,265 @@
+"""Where do consumers of each group continue when they start, with each replica as the leader?
+
+Each log is taken as its broker has it after its next start, which can truncate it, under a new
+leader epoch. Rules: docs/format.md F943 and F1235 to F1237.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from kafkalog.columns.arrays import of_values
+from kafkalog.coordination.groups.commit_status import NO_COMMIT
+from kafkalog.coordination.groups.group_records import GroupPartition
+from kafkalog.inspection.lag.lag_columns import with_accounts
+from kafkalog.inspection.logs.replica_facts import live_replicas
+from kafkalog.inspection.logs.time_lookup import time_answer
+from kafkalog.inspection.partitions.leader_choices import Replica
+from kafkalog.storage.log_dir.log_dir import with_segments_of_now
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.oldest_log import is_oldest_layout
+from kafkalog.storage.recovery.truncation import ReplicaLog, resumed_offset
+from kafkalog.views.engine import Views
+from kafkalog.words import counted, duration_text
+
+COLUMNS = (
+    *("group", "topic", "partition", "resumes_at", "reason", "current_offset", "records_again"),
+    *("records_skipped", "to_read", "leader", "leads_now", "log_start_offset", "log_end_offset"),
+    "what_happens",
+)
+EARLIEST, LATEST, NONE = "earliest", "latest", "none"
+# Statuses of commits that brokers give to no consumer any more.
+_DROPPED = {
+    "expired": "the commit expires: brokers drop it by offsets.retention.minutes",
+    "other_partition": "the commit is in a partition of __consumer_offsets that is not the group's",
+}
+_GONE_TOPICS = ("deleted_topic", "unknown_topic")
+
+
+class Reason(StrEnum):
+    """Why consumers continue where they do."""
+
+    AT_COMMIT = "at_commit"
+    EPOCH_ENDED = "epoch_ended"
+    BELOW_LOG_START = "below_log_start"
+    BEYOND_LOG_END = "beyond_log_end"
+    NO_COMMIT = "no_commit"
+    DROPPED = "dropped"
+    NO_LOG = "no_log"
+    NO_START = "no_start"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetReset:
+    """auto.offset.reset: earliest, latest, none, or by a duration."""
+
+    policy: str = LATEST
+    duration_ms: int | None = None
+
+    def __str__(self) -> str:
+        if self.duration_ms is None:
+            return self.policy
+        return f"by_duration of {duration_text(self.duration_ms)}"
+
+
+class CommitToResume(NamedTuple):
+    """A group's commit for a partition, None without one, the leader epoch of the last record that
+    was read, what the commit is worth now (docs/lag.md), and whether another one waits for the end
+    of its transaction."""
+
+    group_id: str
+    topic: str
+    partition: int
+    committed_offset: int | None
+    leader_epoch: int | None
+    status: str
+    has_open_commit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRequest:
+    """auto.offset.reset and isolation.level of the consumers, the time of the run, and the leaders
+    of partitions as the cluster's metadata has them."""
+
+    reset: OffsetReset
+    now_ms: int
+    leaders: Mapping[GroupPartition, int]
+    read_committed: bool = False
+
+
+class _Resume(NamedTuple):
+    offset: int | None
+    reason: Reason
+
+
+def group_resume(
+    views: Views, commits: Iterable[CommitToResume], request: ResumeRequest
+) -> list[dict[str, Any]]:
+    """Return rows with COLUMNS, a row per commit and replica that could lead, the one that leads
+    now first; one without a leader where the input does not have the log. Raises OSError."""
+    by_log: dict[GroupPartition, list[CommitToResume]] = defaultdict(list)
+    for commit in commits:
+        by_log[commit.topic, commit.partition].append(commit)
+    replicas = {
+        logs[0].topic_partition: logs
+        for logs in live_replicas([log for log in views.logs if not is_oldest_layout(log)])
+    }
+    run = partial(_rows, replicas=replicas, request=request)
+    found = [row for rows in views.tasks(run, sorted(by_log.items())) for row in rows]
+    return sorted(found, key=lambda row: (row["group"], row["topic"], row["partition"]))
+
+
+def _rows(
+    item: tuple[GroupPartition, Sequence[CommitToResume]],
+    replicas: Mapping[GroupPartition | None, Sequence[PartitionLog]],
+    request: ResumeRequest,
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows about a partition, each of whose logs is read once."""
+    key, commits = item
+    logs = replicas.get(key, ())
+    leader = request.leaders.get(key)
+    by_leading = sorted(logs, key=lambda log: log.log_dir.broker_id != leader)
+    rows: list[dict[str, Any]] = []
+    for log in by_leading:
+        found = [*_rows_of_replica(with_segments_of_now(log), commits, request)]
+        leads = None if leader is None else log.log_dir.broker_id == leader
+        rows += [{**row, "leads_now": leads} for row in found]
+    if not logs:
+        rows += [_row(commit, _Resume(None, Reason.NO_LOG), request) for commit in commits]
+    yield rows
+
+
+def _rows_of_replica(
+    log: PartitionLog, commits: Sequence[CommitToResume], request: ResumeRequest
+) -> Iterator[dict[str, Any]]:
+    replica = Replica(log, request.now_ms)
+    # A broker answers consumers by its file of epochs, also where the batches have others.
+    epochs = replica.state.epochs if replica.other_epochs is None else replica.other_epochs
+    state = replace(replica.state, epochs=tuple(epochs))
+    if not replica.starts:
+        for commit in commits:
+            yield _row(commit, _Resume(None, Reason.NO_START), request, replica)
+        return
+    reset = _reset_offset(log, state, request)
+    resumes = [_resume(commit, state, reset) for commit in commits]
+    offsets = [state.log_end, *(each.offset for each in resumes)]
+    offsets += [commit.committed_offset for commit in commits]
+    known = {offset for offset in offsets if offset is not None}
+    readable = _readable(log, sorted(known), request)
+    for commit, resume in zip(commits, resumes, strict=True):
+        row = _row(commit, resume, request, replica)
+        committed, offset = commit.committed_offset, resume.offset
+        if offset is not None:
+            row["to_read"] = readable(offset) - readable(state.log_end)
+        if offset is not None and committed is not None and resume.reason != Reason.DROPPED:
+            below = max(min(offset, state.log_start) - committed, 0)
+            between = readable(min(offset, committed)) - readable(max(offset, committed))
+            row["records_again"] = between if offset < committed else 0
+            row["records_skipped"] = between + below if offset > committed else 0
+        row["what_happens"] = _words(commit, resume, row, request)
+        yield row
+
+
+def _resume(commit: CommitToResume, state: ReplicaLog, reset: int | None) -> _Resume:
+    """Return where a consumer continues, by the rules of its client and of the leader. F1235"""
+    committed = commit.committed_offset
+    if committed is None or commit.status == NO_COMMIT:
+        return _Resume(reset, Reason.NO_COMMIT)
+    if commit.status in _DROPPED or commit.status in _GONE_TOPICS:
+        return _Resume(reset, Reason.DROPPED)
+    offset = resumed_offset(state, committed, commit.leader_epoch)
+    if offset is not None:
+        reason = Reason.AT_COMMIT if offset == committed else Reason.EPOCH_ENDED
+        return _Resume(offset, reason)
+    is_below = committed < state.log_start
+    return _Resume(reset, Reason.BELOW_LOG_START if is_below else Reason.BEYOND_LOG_END)
+
+
+def _reset_offset(log: PartitionLog, state: ReplicaLog, request: ResumeRequest) -> int | None:
+    """Return where auto.offset.reset begins, None for none. F1236"""
+    policy, duration_ms = request.reset.policy, request.reset.duration_ms
+    if duration_ms is not None:
+        start_ms = request.now_ms - duration_ms
+        found = time_answer(log, state.log_start, start_ms, None).offset
+        return state.log_end if found is None else min(found, state.log_end)
+    return {EARLIEST: state.log_start, LATEST: state.log_end}.get(policy)
+
+
+def _readable(
+    log: PartitionLog, offsets: Sequence[int], request: ResumeRequest
+) -> Callable[[int], int]:
+    """Return a function that gives the records that can be read from one of these offsets on."""
+    table = with_accounts(
+        pa.table({"committed_offset": of_values(offsets, pa.int64())}),
+        log,
+        read_committed=request.read_committed,
+        now_ms=request.now_ms,
+    )
+    found = dict(zip(offsets, table["readable_records"].to_pylist(), strict=True))
+    return lambda offset: found[offset] or 0
+
+
+def _row(
+    commit: CommitToResume, resume: _Resume, request: ResumeRequest, replica: Replica | None = None
+) -> dict[str, Any]:
+    row = dict.fromkeys(COLUMNS) | {
+        "group": commit.group_id,
+        "topic": commit.topic,
+        "partition": commit.partition,
+        "current_offset": commit.committed_offset,
+        "resumes_at": resume.offset,
+        "reason": str(resume.reason),
+    }
+    if replica is not None:
+        row["leader"] = replica.broker_id
+        row["log_start_offset"], row["log_end_offset"] = (
+            replica.state.log_start,
+            replica.state.log_end,
+        )
+    row["what_happens"] = _words(commit, resume, row, request)
+    if resume.reason is Reason.NO_START and replica is not None:
+        row["what_happens"] = f"the broker does not start: {replica.plan.start_error}"
+    return row
+
+
+def _words(
+    commit: CommitToResume, resume: _Resume, row: Mapping[str, Any], request: ResumeRequest
+) -> str:
+    """Return a sentence about what consumers that start get."""
+    why = {
+        Reason.AT_COMMIT: "reads on at its commit",
+        Reason.EPOCH_ENDED: "the leader epoch of the commit ended before it: Java's consumers go "
+        "back to that end",
+        Reason.BELOW_LOG_START: "what the commit points to was deleted",
+        Reason.BEYOND_LOG_END: "the commit is beyond the end of the log",
+        Reason.NO_COMMIT: "there is no commit",
+        Reason.DROPPED: _DROPPED.get(commit.status, f"the commit does not count: {commit.status}"),
+        Reason.NO_LOG: "the log is not in the input",
+        Reason.NO_START: "the broker does not start",
+    }[resume.reason]
+    is_reset = resume.reason not in (
+        *(Reason.AT_COMMIT, Reason.EPOCH_ENDED, Reason.NO_LOG, Reason.NO_START),
+    )
+    parts = [why]
+    if is_reset and resume.offset is None:
+        parts.append(f"auto.offset.reset={request.reset}: the consumer ends with an error")
+    elif is_reset:
+        parts.append(f"auto.offset.reset={request.reset} begins at {resume.offset}")
+    if row["records_again"]:
+        parts.append(f"{counted(row['records_again'], 'record')} come again")
+    if row["records_skipped"]:
+        deleted = max(row["log_start_offset"] - (commit.committed_offset or 0), 0)
+        of_them = f", {deleted:,} of them deleted" if deleted else ""
+        parts.append(f"{counted(row['records_skipped'], 'record')} are skipped{of_them}")
+    if commit.has_open_commit:
+        parts.append(
+            "another commit waits for the end of its transaction, and counts if it ends so"
+        )
+    return "; ".join(parts)

@@ -1,0 +1,240 @@
+"""Why do groups not read on, since when, and what helps? Rule: docs/format.md F781."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupPartition, group_key
+from kafkalog.coordination.groups.stuck_partitions import (
+    HoldingTransaction,
+    PartitionOfGroup,
+    why_without_partitions,
+)
+from kafkalog.inspection.lag.chosen_rows import ChosenNames
+from kafkalog.inspection.logs.missing_records import missing_words
+from kafkalog.questions.lag import ConsumerLag, LagSettings
+from kafkalog.questions.lag_row import LagRow, lag_rows_of
+from kafkalog.questions.transactions import Transactions, TransactionSettings, transactions
+from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.views.engine import Batches, Views, rows_of_view
+
+_COMMIT_COLUMNS = (
+    *("cluster_id", "internal_partition", "group_id", "topic", "partition", "committed_offset"),
+    *("commit_timestamp_ms", "effective_offset", "effective_timestamp_ms", "effect"),
+    *("record_timestamp_ms", "is_transactional", "producer_id"),
+)
+WHY_COLUMNS = (
+    *("group", "topic", "partition", "reason", "to_read", "lag", "current_offset"),
+    *("committed_at_ms", "stuck_since_ms", "transactional_id", "producer_id"),
+    *("transaction_started_ms", "transaction_timeout_ms", "ends_by_itself_ms"),
+    *("state", "members", "consumer_id", "host", "what_to_do"),
+)
+_Place = tuple[GroupKey, GroupPartition]
+
+
+class PendingCommit(NamedTuple):
+    """A commit that waits for the end of its transaction."""
+
+    committed_offset: int | None
+    producer_id: int | None
+    written_ms: int | None
+
+
+@dataclass
+class CommitHistory:
+    """Since when the committed offset of a group's partition is the same, as far as its records are
+    there, and the commit that waits for the end of its transaction."""
+
+    moved_ms: int | None = None
+    pending: PendingCommit | None = None
+
+
+def commit_histories(
+    views: Views, groups: Collection[GroupKey], at_ms: int
+) -> dict[_Place, CommitHistory]:
+    """Return the histories of the commits of some groups, as of a time."""
+    names = pa.array(sorted({key.group_id for key in groups}), pa.string())
+
+    def of_groups(batches: Batches) -> Batches:
+        for batch in batches:
+            yield batch.filter(pc.is_in(batch["group_id"], names))
+
+    schema = arrow_schema("offset_commits", _COMMIT_COLUMNS)
+    of_topic = {"subscribe": CONSUMER_OFFSETS}
+    rows = rows_of_view(views, "offset_commits", _COMMIT_COLUMNS, of_groups, schema, of_topic)
+    applied: dict[_Place, dict[int, Mapping[str, Any]]] = {}
+    found: dict[_Place, CommitHistory] = {}
+    for row in rows:
+        place = group_key(row), (row["topic"], row["partition"])
+        written_ms = row["record_timestamp_ms"] or row["commit_timestamp_ms"]
+        if place[0] not in groups or (written_ms is not None and written_ms > at_ms):
+            continue
+        moment_ms = row["effective_timestamp_ms"] or row["commit_timestamp_ms"]
+        is_later = moment_ms is not None and moment_ms > at_ms
+        if row["effect"] == "open" or (row["effect"] == "applied" and is_later):
+            pending = PendingCommit(row["committed_offset"], row["producer_id"], written_ms)
+            found.setdefault(place, CommitHistory()).pending = pending
+        elif row["effect"] == "applied":
+            applied.setdefault(place, {})[row["effective_offset"]] = row
+    for place, by_offset in applied.items():
+        newest_first = [by_offset[offset] for offset in sorted(by_offset, reverse=True)]
+        for each in newest_first:
+            if each["committed_offset"] != newest_first[0]["committed_offset"]:
+                break
+            moved_ms = each["effective_timestamp_ms"] or each["commit_timestamp_ms"]
+            found.setdefault(place, CommitHistory()).moved_ms = moved_ms
+    return found
+
+
+def open_transactions(
+    views: Views, places: Collection[GroupPartition], at_ms: int
+) -> list[HoldingTransaction]:
+    """Return the open transactions in some partitions, the oldest of each first."""
+    if not places:
+        return []
+    logs = [log for log in views.logs if log.topic_partition in places]
+    settings = TransactionSettings(at_ms, None, logs=logs, has_ended_rows=False)
+    return holding_transactions(transactions(views, settings))
+
+
+def holding_transactions(found: Transactions) -> list[HoldingTransaction]:
+    """Return the open transactions, the oldest first."""
+    states = {state["transactional_id"]: state for state in found.ids.states()}
+    return [
+        HoldingTransaction(
+            *(row["topic"], row["partition"], row["producer_id"], row["first_offset"]),
+            row["outcome"] == "hanging",
+            row["transactional_id"],
+            *(state.get(name) for name in ("state", "started_ms", "timeout_ms")),
+        )
+        for row in sorted(found.open(), key=lambda row: int(row["first_offset"] or 0))
+        for state in (states.get(row["transactional_id"], {}),)
+    ]
+
+
+def why_rows(
+    views: Views, lag: ConsumerLag, groups: Collection[GroupKey], rows: Sequence[LagRow]
+) -> Iterator[tuple[object, ...]]:
+    """Yield the values of WHY_COLUMNS, a row per partition of each group. `rows` have the lag of
+    readers of committed records."""
+    at_ms = rows[0]["at_ms"] if rows else 0
+    histories = commit_histories(views, groups, at_ms)
+    places = {row.place for row in rows if row["beyond_last_stable"]}
+    places |= {
+        (CONSUMER_OFFSETS, key.internal_partition or 0)
+        for (key, _), history in histories.items()
+        if history.pending is not None
+    }
+    transactions = open_transactions(views, places, at_ms)
+    by_producer = {(each.topic, each.partition, each.producer_id): each for each in transactions}
+    by_partition = {(each.topic, each.partition): each for each in reversed(transactions)}
+    for row in rows:
+        history = histories.get((row.group, row.place), CommitHistory())
+        is_share = row["group_type"] == "share"
+        moved_ms = row["commit_timestamp_ms"] if is_share else history.moved_ms
+        pending = history.pending
+        holder = by_partition.get(row.place)
+        if pending is not None:
+            internal = row.group.internal_partition or 0
+            holder = by_producer.get((CONSUMER_OFFSETS, internal, pending.producer_id or 0))
+        found = _partition_of_group(lag.groups[row.group], row, moved_ms, pending, holder)
+        reason, words = found.why(at_ms)
+        is_waiting = bool(found.to_read or row.is_held or pending)
+        since = [moved_ms, None if row.is_ahead_of_time else row["next_timestamp_ms"]]
+        if pending is not None:
+            since = [pending.written_ms]
+        elif row.is_held and holder is not None:
+            since.append(holder.started_ms)
+        known = [each for each in since if each is not None]
+        shown = holder if pending is not None or row.is_held else None
+        yield (
+            *(row.group.group_id, *row.place, reason, found.to_read),
+            *(row["lag"], row["committed_offset"], row["commit_timestamp_ms"]),
+            max(known) if known and is_waiting else None,
+            *((shown.transactional_id, shown.producer_id) if shown else (None, None)),
+            *((shown.started_ms, shown.timeout_ms, shown.ends_ms) if shown else (None,) * 3),
+            *(found.group_state, found.members, row["member_id"], row["client_host"]),
+            words,
+        )
+    for key in sorted(set(groups) - {row.group for row in rows}):
+        group = lag.groups[key]
+        nothing = [None] * (len(WHY_COLUMNS) - 7)
+        reason, words = why_without_partitions(group.protocol_type, group.members)
+        if lag.missing:
+            words = f"Commits may be missing: {missing_words(lag.missing)}."
+        yield (
+            *(key.group_id, None, None, reason, *nothing[:-2]),
+            *(group.state, group.members, None, None, words),
+        )
+
+
+def _partition_of_group(
+    group: Group,
+    row: LagRow,
+    moved_ms: int | None,
+    pending: PendingCommit | None,
+    holder: HoldingTransaction | None,
+) -> PartitionOfGroup:
+    to_read, behind = row["readable_records"], row["beyond_last_stable"] or 0
+    stable = row["last_stable_offset"]
+    if to_read is not None and behind and (row["committed_offset"] or 0) > (stable or 0):
+        # It has read beyond the last stable offset: it does not wait there.
+        to_read += behind
+    return PartitionOfGroup(
+        *row.place,
+        group.group_type,
+        group.state,
+        group.members,
+        row["commit_status"],
+        row["committed_offset"],
+        stable,
+        to_read,
+        row.is_held,
+        row["below_log_start"] or 0,
+        row["ahead_of_log"] or 0,
+        row["damaged"] or 0,
+        row["next_offset"],
+        moved_ms,
+        row["member_id"],
+        (pending.committed_offset or 0) if pending else None,
+        holder,
+    )
+
+
+def waiting_groups(
+    views: Views, transactions: Collection[Mapping[str, Any]], as_of_ms: int | None, now_ms: int
+) -> dict[tuple[str, int, int], list[str]]:
+    """Return the ids of the groups that wait for open transactions, by topic, partition and
+    producer id: by a commit in it, or at the last stable offset that it holds. `transactions` are
+    open ones, rows of table `transaction_report`."""
+    if not transactions or not any(log.topic == CONSUMER_OFFSETS for log in views.logs):
+        return {}
+    holders = {
+        (row["topic"], row["partition"]): row["producer_id"]
+        for row in transactions
+        if row["is_stable_offset_holder"]
+    }
+    topics = frozenset(topic for topic, _ in holders)
+    settings = LagSettings.at(
+        now_ms, as_of_ms, read_committed=True, retention_ms=0, chosen=ChosenNames(topics=topics)
+    )
+    lag = ConsumerLag(views, settings)
+    rows = lag_rows_of(lag.rows.rows().table) if holders else []
+    waiting = lag.rows.known.waiting if holders else lag.rows.groups_alone().waiting
+    found: dict[tuple[str, int, int], set[str]] = defaultdict(set)
+    at_ms = now_ms if as_of_ms is None else as_of_ms
+    for (key, _), history in commit_histories(views, waiting, at_ms).items():
+        if history.pending is not None:
+            place = CONSUMER_OFFSETS, key.internal_partition or 0
+            found[*place, history.pending.producer_id or 0].add(key.group_id)
+    for row in rows:
+        if row.place in holders and row.is_held:
+            found[*row.place, holders[row.place]].add(row.group.group_id)
+    return {place: sorted(names) for place, names in found.items()}

@@ -1,0 +1,142 @@
+"""Clients that ran with a cluster go on with what `kafkalog restore` made of its disk: F1045 and
+F1049 of docs/restore.md. The cluster is itself a restored one; its disk is copied while it runs."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
+from tests.support.broker.cluster.restored_node import RestoredNode, ports
+
+pytestmark = pytest.mark.deep
+
+Unpacked = Callable[[str], Path]
+WAIT_SECONDS = 40
+
+
+@pytest.fixture(scope="module")
+def disks(unpacked: Unpacked) -> list[str]:
+    return sorted(map(str, (unpacked("restore44.logs") / "snapshots").glob("*/data")))
+
+
+def restore(disks: list[str], target: Path, node: str, *arguments: str) -> None:
+    given = [*disks, "--to", str(target), "--nodes", node, *arguments]
+    result = CliRunner().invoke(kafkalog, ["restore", *given])
+    assert result.exit_code in (ExitCode.DONE, ExitCode.FINDINGS), result.output
+
+
+class Lost:
+    """A cluster whose disk was copied, and that went on for a while before it was lost."""
+
+    def __init__(self, disks: list[str], home: Path) -> None:
+        self._home = home
+        broker, controller = ports()
+        self._node = f"1@127.0.0.1:{broker}/{controller}"
+        self.bootstrap = f"127.0.0.1:{broker}"
+        restore(disks, home / "first", self._node, "--as-of", "2026-11-25T19:48:40Z")
+        self._running = RestoredNode(home / "first", home / "running")
+        self._running.__enter__()
+
+    def copy(self) -> None:
+        shutil.copytree(self._running.data, self._home / "copy" / "data")
+
+    @contextmanager
+    def replaced(self) -> Iterator[RestoredNode]:
+        """Run what is restored from the copy, at the same place and with the same cluster id, so
+        that clients do not notice."""
+        self._running.stop()
+        target = self._home / "second"
+        restore([str(self._home / "copy" / "data")], target, self._node, "--keep-cluster-id")
+        with RestoredNode(target, self._home / "second-running") as node:
+            yield node
+
+    def stop(self) -> None:
+        self._running.stop()
+
+
+@pytest.fixture
+def lost(disks: list[str], tmp_path: Path) -> Iterator[Lost]:
+    cluster = Lost(disks, tmp_path)
+    yield cluster
+    cluster.stop()
+
+
+def written(producer: Producer, *values: str) -> list[int]:
+    """The offsets in events-0."""
+    offsets: list[int] = []
+
+    def done(error: KafkaError | None, record: object) -> None:
+        assert error is None
+        offsets.append(record.offset())  # type: ignore[attr-defined]
+
+    for value in values:
+        producer.produce("events", value, partition=0, on_delivery=done)
+    assert producer.flush(WAIT_SECONDS) == 0
+    return offsets
+
+
+def read_from(bootstrap: str, offset: int, until: str) -> list[tuple[int, str]]:
+    """Offsets and values of events-0 from an offset on, up to a value."""
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "sink", "auto.offset.reset": "error"}
+    )
+    consumer.assign([TopicPartition("events", 0, offset)])
+    found: list[tuple[int, str]] = []
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not found or found[-1][1] != until:
+        assert time.monotonic() < deadline, found
+        for record in consumer.consume(100, 1.0):
+            assert record.error() is None
+            found.append((record.offset(), record.value().decode()))
+    consumer.close()
+    return found
+
+
+def test_a_producer_of_the_old_cluster_is_fenced(lost: Lost) -> None:
+    """F1049: it does not even see that the cluster is another one."""
+    settings = {"bootstrap.servers": lost.bootstrap, "log_level": 0}
+    producer = Producer({**settings, "transactional.id": "tx-a"})
+    producer.init_transactions(WAIT_SECONDS)
+    producer.begin_transaction()
+    begin = written(producer, "in force")[0]
+    producer.commit_transaction(WAIT_SECONDS)
+    lost.copy()
+    producer.begin_transaction()
+    producer.produce("events", "beyond the copy", partition=0)
+    producer.flush(WAIT_SECONDS)
+    with lost.replaced() as node:
+        with pytest.raises(KafkaException) as raised:
+            producer.commit_transaction(WAIT_SECONDS)
+        assert raised.value.args[0].code() in (
+            KafkaError._FENCED,
+            KafkaError.INVALID_PRODUCER_EPOCH,
+            KafkaError.PRODUCER_FENCED,
+            KafkaError.INVALID_TXN_STATE,
+        )
+        written(Producer({"bootstrap.servers": node.bootstrap}), "after")
+        values = [value for _, value in read_from(node.bootstrap, begin, "after")]
+        assert values == ["in force", "after"]
+
+
+def test_a_sink_that_keeps_offsets_itself_reads_each_new_record_once(lost: Lost) -> None:
+    """F1045: it has read further than the copy goes, as Spark's checkpoints and tables do."""
+    settings = {"bootstrap.servers": lost.bootstrap, "log_level": 0}
+    producer = Producer({**settings, "enable.idempotence": True})
+    begin = written(producer, "one", "two")[0]
+    lost.copy()
+    last = written(producer, "three", "four")[-1]
+    rows = read_from(lost.bootstrap, begin, "four")
+    next_offset = last + 1
+    with lost.replaced() as node:
+        new = Producer({"bootstrap.servers": node.bootstrap, "enable.idempotence": True})
+        written(new, "five", "six", "seven")
+        rows += read_from(node.bootstrap, next_offset, "seven")
+    assert [value for _, value in rows] == ["one", "two", "three", "four", "five", "six", "seven"]
+    assert len({offset for offset, _ in rows}) == 7

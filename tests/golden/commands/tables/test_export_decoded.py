@@ -1,0 +1,103 @@
+"""`kafkalog export` decodes keys and values without Spark. Rules: F537, F935, F1090, F1270.
+
+tests/spark/views/test_local_decoding.py compares what is decoded with Spark.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from click.testing import CliRunner
+from pyarrow.parquet import read_table
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.testing import LogDirectory
+from tests.support.messages.registry_records import registered
+
+OLD = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+NEW = {
+    **OLD,
+    "fields": [*OLD["fields"], {"name": "note", "type": ["null", "string"], "default": None}],
+}
+BY_ID = ("--value-format", "confluent-avro")
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(kafkalog, ["export", *map(str, arguments), "--processes", "1"])
+    return result.exit_code, result.stderr
+
+
+def rows(output: Path, *columns: str, table: str = "ingested_records") -> list[dict[str, Any]]:
+    files = sorted((output / table).glob("*.parquet"))
+    # The files of later runs can have more columns.
+    found = pa.concat_tables(map(read_table, files), promote_options="permissive")
+    return found.select(list(columns)).sort_by(columns[0]).to_pylist()
+
+
+def logs_with(place: Path, *values: bytes | None) -> Path:
+    directory = LogDirectory(place)
+    directory.topic("_schemas").records(
+        [registered(1, json.dumps(OLD)), registered(2, json.dumps(NEW), version=2)]
+    )
+    directory.topic("orders").records([("k", value) for value in values])
+    return Path(directory.write())
+
+
+def test_a_later_schema_adds_a_column(tmp_path: Path) -> None:
+    output, first = tmp_path / "lake", b"\0\0\0\0\x01\x0e"
+    given = ("--topic", "orders", "--output-dir", output, *BY_ID)
+    assert run(logs_with(tmp_path / "logs", first), *given)[0] == 0
+    assert rows(output, "offset", "value_decoded") == [{"offset": 0, "value_decoded": {"id": 7}}]
+    later = b"\0\0\0\0\x02\x10\x02\x04hi"
+    assert run(logs_with(tmp_path / "more", first, later, b"x", None), *given)[0] == 0
+    found = rows(output, "offset", "value", "value_decoded", "value_error", "value_schema_id")
+    assert [tuple(row.values()) for row in found] == [
+        (0, first, {"id": 7, "note": None}, None, 1),
+        (1, later, {"id": 8, "note": "hi"}, None, 2),
+        (2, b"x", None, "not a schema id: the first byte is 78, not 00", None),
+        (3, None, None, None, None),
+    ]
+
+
+def test_bytes_are_left_out_where_asked(tmp_path: Path) -> None:
+    # F935
+    logs = logs_with(tmp_path / "logs", b'{"id": 1}', b"{")
+    output = tmp_path / "lake"
+    schema = ("--value-format", "json", "--value-schema", "id BIGINT", "--drop-decoded-bytes")
+    given = ("--topic", "orders", "--output-dir", output, "--key-format", "string", *schema)
+    assert run(logs, *given)[0] == 0
+    found = rows(output, "offset", "key", "key_decoded", "value", "value_decoded")
+    assert [tuple(row.values()) for row in found] == [
+        (0, None, "k", None, {"id": 1}),
+        (1, None, "k", b"{", None),
+    ]
+
+
+def test_each_topic_of_a_file_has_its_own_format(tmp_path: Path) -> None:
+    # F1090
+    logs = logs_with(tmp_path / "logs", b"\0\0\0\0\x01\x0e")
+    file = tmp_path / "topics.yaml"
+    file.write_text(
+        "topics:\n"
+        "  orders: {value_format: confluent-avro, output_dir: OUT}\n"
+        "  _schemas: {value_format: string, output_dir: OUT}\n".replace(
+            "OUT", str(tmp_path / "lake")
+        )
+    )
+    assert run(logs, "--topics-file", file)[0] == 0
+    assert rows(tmp_path / "lake", "value_decoded", table="orders") == [
+        {"value_decoded": {"id": 7}}
+    ]
+    texts = rows(tmp_path / "lake", "offset", "value_decoded", table="_schemas")
+    assert [json.loads(row["value_decoded"])["id"] for row in texts] == [1, 2]
+
+
+def test_protobuf_is_for_the_job(tmp_path: Path) -> None:
+    logs = logs_with(tmp_path / "logs", b"x")
+    schema = tmp_path / "x.desc"
+    schema.write_bytes(b"")
+    given = ("--value-format", "protobuf", "--value-schema", schema, "--value-message", "a.B")
+    code, said = run(logs, "--output-dir", tmp_path / "lake", *given)
+    assert code == 2
+    assert "job ingest-topics" in said
