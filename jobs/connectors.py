@@ -16,7 +16,13 @@ _SHOWN = ("connector", "target_state", "state", "tasks", "tasks_running", "tasks
 def main(job: JobSettings) -> ExitCode:
     """Show the connectors of Kafka Connect by the topics of its workers, their tasks and source
     offsets. Findings are connectors and tasks that failed."""
-    from kafkalog.questions.connectors import OFFSETS, TABLE, TASKS, ConnectorsRequest, connectors
+    from kafkalog.questions.topics.connectors import (
+        OFFSETS,
+        TABLE,
+        TASKS,
+        ConnectorsRequest,
+        connectors,
+    )
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows

@@ -19,7 +19,7 @@ _SHOWN = (
 def main(job: JobSettings) -> ExitCode:
     """Show how many keys topics have, which of them have most bytes, how many records are
     tombstones, and which repeat a record shortly before."""
-    from kafkalog.questions.key_usage import HEAVY, TABLE, KeyUsageRequest, key_usage
+    from kafkalog.questions.topics.key_usage import HEAVY, TABLE, KeyUsageRequest, key_usage
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows

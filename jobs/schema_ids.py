@@ -16,7 +16,7 @@ _SHOWN = ("topic", "partition", "field", "schema_id", "guid", "subject", "versio
 def main(job: JobSettings) -> ExitCode:
     """Show which schema ids the records of each topic name, and which schemas of the topic _schemas
     they are. Findings are ids that it does not have."""
-    from kafkalog.questions.schema_ids import TABLE, SchemaIdsRequest, schema_ids
+    from kafkalog.questions.topics.schema_ids import TABLE, SchemaIdsRequest, schema_ids
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows

@@ -24,8 +24,8 @@ from kafkalog.views.parallel import processes_for
 
 if TYPE_CHECKING:
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
-    from kafkalog.questions.connectors import Connectors
     from kafkalog.questions.groups.lag_history import LagHistory
+    from kafkalog.questions.topics.connectors import Connectors
 
 _EVERY_TOPIC = TopicChoice(subscribe=(ALL_TOPICS,))
 
@@ -121,25 +121,25 @@ def _history(asked: _Asked) -> LagHistory:
 
 
 def _schema_ids(asked: _Asked) -> pa.Table:
-    from kafkalog.questions.schema_ids import SchemaIdsRequest, schema_ids
+    from kafkalog.questions.topics.schema_ids import SchemaIdsRequest, schema_ids
 
     return schema_ids(asked.views, SchemaIdsRequest(asked.logs)).rows.table
 
 
 def _key_usage(asked: _Asked) -> pa.Table:
-    from kafkalog.questions.key_usage import KeyUsageRequest, key_usage
+    from kafkalog.questions.topics.key_usage import KeyUsageRequest, key_usage
 
     return key_usage(asked.views, KeyUsageRequest(asked.logs)).partitions.table
 
 
 def _heavy_keys(asked: _Asked) -> pa.Table:
-    from kafkalog.questions.key_usage import KeyUsageRequest, key_usage
+    from kafkalog.questions.topics.key_usage import KeyUsageRequest, key_usage
 
     return key_usage(asked.views, KeyUsageRequest(asked.logs)).heavy.table
 
 
 def _connectors(asked: _Asked) -> Connectors:
-    from kafkalog.questions.connectors import ConnectorsRequest, connectors
+    from kafkalog.questions.topics.connectors import ConnectorsRequest, connectors
 
     is_all = asked.options.topics in (TopicChoice(), _EVERY_TOPIC)
     return connectors(asked.views, ConnectorsRequest(None if is_all else asked.logs))

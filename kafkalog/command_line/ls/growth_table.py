@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkalog.command_line.findings_table import table_rows
 from kafkalog.command_line.terminal import printed_columns, write_table
-from kafkalog.questions.growth import GrowthRequest, growth
+from kafkalog.questions.topics.growth import GrowthRequest, growth
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import Views
 from kafkalog.words import size_text, time_text

@@ -65,7 +65,7 @@ def connect(
     processes: int | None,
 ) -> ExitCode:
     """Show the connectors of Kafka Connect, their tasks and source offsets."""
-    from kafkalog.questions.connectors import ConnectorsRequest, connectors
+    from kafkalog.questions.topics.connectors import ConnectorsRequest, connectors
 
     table_format = output.table_format
     columns = answer_columns(_TABLES[by], _COLUMNS[by], table_format)

@@ -75,7 +75,7 @@ def keys(
     processes: int | None,
 ) -> ExitCode:
     """Show how many keys topics have, which are heavy, and which records repeat others."""
-    from kafkalog.questions.key_usage import KeyUsageRequest, key_usage
+    from kafkalog.questions.topics.key_usage import KeyUsageRequest, key_usage
 
     table_format = output.table_format
     columns = {

@@ -23,7 +23,7 @@ from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import time_text
 
 if TYPE_CHECKING:
-    from kafkalog.questions.schema_ids import SchemaIds
+    from kafkalog.questions.topics.schema_ids import SchemaIds
 
 _TABLE = "schema_ids"
 _KINDS = ("id", "partition", "schema")
@@ -75,7 +75,7 @@ def schemas(
     processes: int | None,
 ) -> ExitCode:
     """Show which schema ids the records of each topic name, and which schemas they are."""
-    from kafkalog.questions.schema_ids import SchemaIdsRequest, schema_ids
+    from kafkalog.questions.topics.schema_ids import SchemaIdsRequest, schema_ids
 
     table_format = output.table_format
     columns = {
