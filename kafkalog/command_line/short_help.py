@@ -53,9 +53,16 @@ class HelpedCommand(click.Command):
             return
         self.format_usage(context, formatter)
         formatter.write_paragraph()
-        with formatter.indentation():
-            formatter.write_text((self.help or "").split("\n\n")[0])
         # Names are not divided at their dashes.
+        text = " ".join((self.help or "").split("\n\n")[0].split())
+        lines = wrap(
+            text,
+            formatter.width,
+            initial_indent="  ",
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
+        formatter.write("\n".join((*lines, "")))
         names = wrap(
             f"Options: {', '.join(_names(self))}",
             formatter.width,

@@ -34,6 +34,7 @@ _TITLES = job_titles()
 
 
 @click.command(
+    help=f"Run the Spark job NAME with its own ARGUMENTS. NAME is one of {', '.join(_TITLES)}.",
     epilog=_epilog(_TITLES),
     # Arguments after the job's name are the job's.
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},

@@ -9,6 +9,7 @@ import pytest
 from pyarrow import dataset
 
 from kafkalog.command_line.export.run import ExportSettings, run_export
+from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions
 from kafkalog.lake.formats.targets import TablePlace
 from kafkalog.lake.table_options import TableRequest
 from kafkalog.testing import LogDirectory, ProducerRecord
@@ -38,7 +39,9 @@ class Lake:
         a line for the findings."""
         request = replace(EVERY_RECORD, **given)  # type: ignore[arg-type]
         place = TablePlace("parquet", str(self._folder / "tables"))
-        settings = ExportSettings((self._logs(times),), place, "FAILFAST", 1, 0)
+        settings = ExportSettings(
+            (self._logs(times),), place, "FAILFAST", 1, 0, TableDecodingOptions()
+        )
         has_findings = run_export(settings, request, TableRequest(), now_ms=now_ms)
         return self._capsys.readouterr().out + f"findings: {has_findings}\n"
 

@@ -21,8 +21,10 @@ def test_every_job_is_listed_with_a_line_of_its_own() -> None:
 
 
 def test_help_lists_them() -> None:
-    said = CliRunner().invoke(kafkalog, ["job", "--help"]).output
-    assert [name for name in JOBS if f"  {name} " not in said] == []
+    names = CliRunner().invoke(kafkalog, ["job", "--help"]).output
+    assert [name for name in JOBS if name not in names] == []
+    titles = CliRunner().invoke(kafkalog, ["job", "--help-all"]).output
+    assert [name for name in JOBS if f"  {name} " not in titles] == []
 
 
 @pytest.mark.parametrize("name", JOBS)
