@@ -4,10 +4,13 @@ through a pipe: what is sent is the descriptor of that memory, which nothing els
 from __future__ import annotations
 
 import os
+import sys
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
+if TYPE_CHECKING:  # help imports this file, and nothing slow
+    import pyarrow as pa
 
 # A smaller one is copied: a mapping costs as much as to copy so many bytes.
 _LEAST_BYTES = 256 * 1024
@@ -19,11 +22,16 @@ class SharedBatch:
 
 def is_shared(result: object) -> bool:
     """Return whether a result is a batch that is large enough to be passed on in shared memory."""
-    return isinstance(result, pa.RecordBatch) and result.nbytes >= _LEAST_BYTES
+    arrow = sys.modules.get("pyarrow")
+    if arrow is None or not hasattr(os, "memfd_create"):
+        return False
+    return isinstance(result, arrow.RecordBatch) and result.nbytes >= _LEAST_BYTES
 
 
 def send_batch(connection: Connection, batch: pa.RecordBatch) -> None:
     """Send the memory of a batch to a process of this machine."""
+    import pyarrow as pa
+
     descriptor = os.memfd_create("kafkalog")
     try:
         with (
@@ -39,6 +47,8 @@ def send_batch(connection: Connection, batch: pa.RecordBatch) -> None:
 
 def receive_batch(connection: Connection) -> pa.RecordBatch:
     """Return a batch whose memory comes next. Raises EOFError where the sender has ended."""
+    import pyarrow as pa
+
     try:
         descriptor = recv_handle(connection)
     except RuntimeError as error:  # the connection has ended
