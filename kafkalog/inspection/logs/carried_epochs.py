@@ -37,7 +37,8 @@ def carried_epochs(log: PartitionLog) -> list[CarriedEpoch]:
     """
     found: list[CarriedEpoch] = []
     headers = [_first_header(segment) for segment in log.segments]
-    for segment, header, following in zip(log.segments, headers, [*headers[1:], None], strict=True):
+    next_headers = [*headers[1:], None][: len(headers)]
+    for segment, header, following in zip(log.segments, headers, next_headers, strict=True):
         if header is None or following is None or header.leader_epoch != following.leader_epoch:
             for each in _walked(segment):
                 with_carried(found, each)

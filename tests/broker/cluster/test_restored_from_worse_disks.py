@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
-from tests.broker.cluster.test_restored_on_broker import (
+from tests.support.broker.cluster.restored_cluster import (
     AS_OF_MS,
     MARGIN_MS,
     consumed,

@@ -124,6 +124,12 @@ def printed_members(value: Row) -> list[Row] | None:
     ]
 
 
+PRINTED_OF_MEMBERS = {
+    *("member_id", "group_instance_id", "client_id", "client_host", "rebalance_timeout_ms"),
+    *("session_timeout_ms", "subscribed_topics", "assigned"),
+}
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_every_column_is_what_kafka_dump_log_printed(name: str, unpacked: Unpack) -> None:
     # F192, T36
@@ -140,6 +146,12 @@ def test_every_column_is_what_kafka_dump_log_printed(name: str, unpacked: Unpack
     for place, row in found.items():
         assert row["reason"] is None
         shown = {key: value for key, value in row.items() if key in told}
+        if shown["members"] is not None:
+            # What Connect and Streams write in a member's bytes, Kafka's tool does not print.
+            shown["members"] = [
+                {key: value for key, value in member.items() if key in PRINTED_OF_MEMBERS}
+                for member in shown["members"]
+            ]
         assert shown == printed[place]
     members = sum(len(row["members"] or ()) for row in printed.values())
     assert (len(printed), members) == SETS[name]

@@ -31,7 +31,7 @@ OUTPUTS = {
 # Paths to read, which are missing: the message names the path.
 INPUTS = {"--before", "--log-dir", "--zookeeper"}
 # Any text is right: what has that name is known once a session has started.
-ANY_TEXT = {"--chroot", "--group", "--table"}
+ANY_TEXT = {"--chroot", "--connect-topic", "--group", "--table"}
 
 
 class StartedError(Exception):

@@ -1,0 +1,111 @@
+"""The fixture of a cluster whose disks were copied, restored, and what clients do with it."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
+from tests.support.broker.cluster.restored_node import RestoredNode, ports
+
+AS_OF = "2026-11-25T19:48:40Z"
+AS_OF_MS = 1795636120000
+MARGIN_MS = 2000
+WAIT_SECONDS = 40
+PARTITIONS = {"events": 4, "transfers": 3, "derived": 2, "plain": 1, "state": 2, "again": 1}
+
+
+def restore(disks: list[str], target: Path, *arguments: str, as_of: str = AS_OF) -> dict[str, Any]:
+    broker, controller = ports()
+    node = f"1@127.0.0.1:{broker}/{controller}"
+    given = [*disks, "--as-of", as_of, "--to", str(target), "--nodes", node, *arguments]
+    result = CliRunner().invoke(kafkalog, ["restore", *given])
+    assert result.exit_code in (ExitCode.DONE, ExitCode.FINDINGS), result.output
+    manifest: dict[str, Any] = json.loads((target / "manifest.json").read_text())
+    return manifest
+
+
+def ledger(folder: Path, name: str) -> list[dict[str, Any]]:
+    lines = (folder / "ledgers" / f"{name}.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def places(*topics: str) -> list[TopicPartition]:
+    return [
+        TopicPartition(topic, number)
+        for topic in topics or PARTITIONS
+        for number in range(PARTITIONS[topic])
+    ]
+
+
+def ends(node: RestoredNode, spec: OffsetSpec, **options: Any) -> dict[tuple[str, int], int]:
+    admin = AdminClient({"bootstrap.servers": node.bootstrap})
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        found = admin.list_offsets(dict.fromkeys(places(), spec), **options)
+        try:
+            return {
+                (each.topic, each.partition): future.result().offset
+                for each, future in found.items()
+            }
+        except KafkaException:
+            # A node that has just started still elects leaders.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+
+
+def consumed(node: RestoredNode, isolation: str, *topics: str) -> dict[tuple[str, int, int], Any]:
+    """The values that a consumer gets from the start to the end, by topic, partition and offset."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": node.bootstrap,
+            "group.id": "reader",
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+        }
+    )
+    starts = ends(node, OffsetSpec.earliest())
+    wanted = places(*topics)
+    for place in wanted:
+        place.offset = starts[place.topic, place.partition]
+    consumer.assign(wanted)
+    left, found = {(place.topic, place.partition) for place in wanted}, {}
+    deadline = time.monotonic() + WAIT_SECONDS
+    while left:
+        assert time.monotonic() < deadline, left
+        for record in consumer.consume(1000, 1.0):
+            key = record.topic(), record.partition()
+            if record.error() is None:
+                found[*key, record.offset()] = record.value()
+            else:
+                assert record.error().code() == KafkaError._PARTITION_EOF, record.error()
+                left.discard(key)
+    consumer.close()
+    return found
+
+
+def produced(node: RestoredNode, name: str, *topics: str) -> dict[tuple[str, int], int]:
+    """The offsets at which a new idempotent producer learns for its records."""
+    found: dict[tuple[str, int], int] = {}
+    errors = []
+
+    def done(error: KafkaError | None, record: Any) -> None:
+        if error is not None:
+            errors.append(str(error))
+        else:
+            found.setdefault((record.topic(), record.partition()), record.offset())
+
+    producer = Producer({"bootstrap.servers": node.bootstrap, "enable.idempotence": True})
+    for place in places(*topics):
+        producer.produce(place.topic, name, "key", partition=place.partition, on_delivery=done)
+    assert producer.flush(WAIT_SECONDS) == 0
+    assert errors == []
+    return found
