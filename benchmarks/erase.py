@@ -101,7 +101,7 @@ def _processor_seconds(command: Sequence[str]) -> float:
     """Return what a command takes, its start included; what it has written is removed."""
     with open(os.devnull, "w") as nothing:
         actions = [(os.POSIX_SPAWN_DUP2, nothing.fileno(), each) for each in (1, 2)]
-        process = os.posix_spawnp(command[0], command, os.environ, file_actions=actions)
+        process = os.posix_spawnp(command[0], [*command], os.environ, file_actions=actions)
         _, _, usage = os.wait4(process, 0)
     for each in command:
         if each.endswith("/erase-copy"):

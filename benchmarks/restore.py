@@ -146,7 +146,7 @@ def _measured(command: Sequence[str], expected: Sequence[int]) -> _Run:
     started = time.perf_counter()
     process = os.posix_spawnp(
         command[0],
-        command,
+        [*command],
         os.environ,
         file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
     )

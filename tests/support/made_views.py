@@ -17,6 +17,8 @@ class MadeViews:
         self._tasks = tasks
         self.log_dirs: Sequence[str] = ()
         self.logs: Sequence[PartitionLog] = ()
+        self.options: dict[str, str | int | None] = {}
+        self.cores = 1
 
     def rows(self, *asked: AskedView) -> list[RowsInMemory]:
         return [RowsInMemory(self._table(each)) for each in asked]
@@ -24,6 +26,14 @@ class MadeViews:
     def tasks(self, run: Any, items: Sequence[Any]) -> Iterator[Any]:
         for item in items:
             yield from run(item)
+
+    def shuffled(self, read: Any, items: Sequence[Any], *steps: Any) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def shuffled_rows(
+        self, read: Any, items: Sequence[Any], schema: pa.Schema, *steps: Any
+    ) -> RowsInMemory:
+        raise NotImplementedError
 
     def _table(self, asked: AskedView) -> pa.Table:
         found = arrow_schema(asked.name, asked.columns)

@@ -21,7 +21,6 @@ from kafkalog.format.record_batch import MAX_BATCH_BYTES, framing_fault, read_ba
 from kafkalog.format.records import Record
 from kafkalog.format.resync import Damage, Finder
 from kafkalog.format.unreadable import UnreadableRanges
-from kafkalog.wire import BytesLike
 
 # Offset not negative, length at least 14, magic 0 to 2.
 _COULD_BEGIN = re.compile(
@@ -322,7 +321,7 @@ class BytesInMemory:
         self.size = len(data)
         self.unreadable = unreadable
 
-    def read(self, position: int, size: int) -> BytesLike:
+    def read(self, position: int, size: int) -> bytes:
         return self._data[position : position + size]
 
     def next_candidate(self, start: int, end: int) -> int | None:
