@@ -2,14 +2,14 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
@@ -71,7 +71,9 @@ class Producers:
                 self.by_place[place].init_transactions(60)
         return self.by_place[place]
 
-    def send(self, topic: str, pairs: list[tuple[bytes, bytes | None]], partition: int = 0) -> None:
+    def send(
+        self, topic: str, pairs: Sequence[tuple[bytes, bytes | None]], partition: int = 0
+    ) -> None:
         """Send records as a batch or a few."""
         producer = self.of(topic, partition)
         for key, value in pairs:
@@ -280,7 +282,7 @@ def test_kafkas_own_tool_finds_nothing(run: Run) -> None:
 
 def test_the_proof_counts_what_consumers_lack(run: Run) -> None:
     # F1117: aborted records are erased as well, so all that are read uncommitted count.
-    by_topic = {row["topic"]: row["erased"] for row in run.proof["by_topic"]}  # type: ignore[attr-defined,index]
+    by_topic = {row["topic"]: row["erased"] for row in run.proof["by_topic"]}  # type: ignore[attr-defined]
     for topic in _TOPICS:
         rows = run.before[topic, _LEVELS[0]]
         assert by_topic[topic] == sum(map(_is_persons, rows)), topic

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, IsolationLevel, KafkaException, Producer
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
@@ -99,13 +99,13 @@ def test_a_broker_serves_what_was_there_at_the_moment(
         groups = {row["group_id"] for row in manifest["commits"]}
         offsets = {group: committed(node, group) for group in groups}
         for row in manifest["commits"]:
-            place = row["topic"], row["partition"]
+            own = row["topic"], row["partition"]
             if row["topic"] in PARTITIONS:
-                assert offsets[row["group_id"]][place] == row["committed_offset"]
+                assert offsets[row["group_id"]][own] == row["committed_offset"]
         begins = ends(node, OffsetSpec.earliest())
         for number in range(3):
-            for place, offset in produced(node, f"new {number}").items():
-                assert offset >= rows[place]["old_end_offset"]
+            for own, offset in produced(node, f"new {number}").items():
+                assert offset >= rows[own]["old_end_offset"]
         written = consumed(node, "read_committed")
         for number in range(3):
             values = [value for value in written.values() if value == f"new {number}".encode()]

@@ -47,11 +47,12 @@ def first_offset(server: KafkaServer, group: str, reset: str) -> int | None:
         began = time.monotonic()
         while time.monotonic() < began + _WITHIN_SECONDS:
             message = consumer.poll(1)
-            if message is not None and message.error() is not None:
-                assert message.error().code() == KafkaError._AUTO_OFFSET_RESET
+            error = None if message is None else message.error()
+            if error is not None:
+                assert error.code() == KafkaError._AUTO_OFFSET_RESET
                 return None
             if message is not None:
-                return int(message.offset())
+                return message.offset()
             if time.monotonic() > began + 5 and not written:
                 written = 1
                 producer = Producer({"bootstrap.servers": server.bootstrap})

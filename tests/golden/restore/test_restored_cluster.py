@@ -153,10 +153,10 @@ def test_all_that_was_acknowledged_before_is_there_and_nothing_later(
                 assert place in have or topic == "plain"
         assert len(by_place.keys() & have.keys()) > 20
         for place, value in have.items():
-            row = by_place.get(place)
-            if row is not None:
-                assert row["call"] * 1000 < AS_OF_MS + MARGIN_S * 1000
-                assert topic == "plain" or (value or b"").decode() == row["value"]
+            sent = by_place.get(place)
+            if sent is not None:
+                assert sent["call"] * 1000 < AS_OF_MS + MARGIN_S * 1000
+                assert topic == "plain" or (value or b"").decode() == sent["value"]
 
 
 def test_the_last_value_of_each_key_is_that_of_the_moment(
@@ -252,9 +252,9 @@ def test_coordinators_of_transactions_know_only_ended_ones(restored: Restored) -
                 assert read.value is not None
                 states[read.key["transactionalId"]] = read.value
     assert {"tx-a", "tx-java", "cpp"} <= states.keys()
-    for value in states.values():
-        assert value["transactionStatus"] in (0, 4, 5)
-        assert value["transactionLastUpdateTimestampMs"] == restored.manifest["restored_at_ms"]
+    for state in states.values():
+        assert state["transactionStatus"] in (0, 4, 5)
+        assert state["transactionLastUpdateTimestampMs"] == restored.manifest["restored_at_ms"]
     highest: dict[str, int] = defaultdict(int)
     for path in restored.inputs:
         for (topic, _), log in logs_of([path]).items():
@@ -279,9 +279,9 @@ def test_groups_are_those_of_the_moment(restored: Restored, ledgers: Ledgers) ->
         (row for row in ledgers("commits") if row.get("ok")), key=lambda row: float(row["after"])
     ):
         key = row["group"], row["topic"], row["partition"]
-        if row["after"] * 1000 <= AS_OF_MS - MARGIN_S * 1000:
+        if float(row["after"]) * 1000 <= AS_OF_MS - MARGIN_S * 1000:
             allowed[key] = {row["offset"]}
-        elif row.get("call", row["before"]) * 1000 < AS_OF_MS + MARGIN_S * 1000:
+        elif float(row.get("call") or row["before"]) * 1000 < AS_OF_MS + MARGIN_S * 1000:
             allowed[key].add(row["offset"])
     assert {key[0] for key in commits} >= {"g-classic", "g-consumer", "g-cpp", "g-early"}
     for key, row in commits.items():
@@ -292,12 +292,12 @@ def test_groups_are_those_of_the_moment(restored: Restored, ledgers: Ledgers) ->
     for path in restored.inputs:
         for name, group, value in _group_records(logs_of([path])):
             if name in ("GroupMetadata", "ConsumerGroupMetadata"):
-                epoch = value.get("generation", value.get("epoch"))
+                epoch: int = value["generation" if "generation" in value else "epoch"]
                 before[name, group] = max(before[name, group], epoch)
     for name, group, value in written:
         assert "Member" not in name
         if name in ("GroupMetadata", "ConsumerGroupMetadata"):
-            assert value.get("generation", value.get("epoch")) > before[name, group]
+            assert value["generation" if "generation" in value else "epoch"] > before[name, group]
             assert not value.get("members")
         if name == "OffsetCommit":
             assert value["commitTimestamp"] == restored.manifest["restored_at_ms"]
@@ -305,7 +305,7 @@ def test_groups_are_those_of_the_moment(restored: Restored, ledgers: Ledgers) ->
 
 def _group_records(
     logs: Mapping[tuple[str, int], PartitionLog],
-) -> list[tuple[str, str, Mapping[str, Any]]]:
+) -> list[tuple[str, Any, dict[str, Any]]]:
     found = []
     for (topic, _), log in logs.items():
         if topic == "__consumer_offsets":
@@ -384,7 +384,7 @@ def test_producers_at_the_end_are_those_at_the_cut(restored: Restored) -> None:
     """F1051."""
     for row in restored.manifest["partitions"]:
         directory = restored.data / f"{row['topic']}-{row['partition']}"
-        *_, last = sorted(directory.glob("*.snapshot")) or [None]
+        last = max(directory.glob("*.snapshot"), default=None)
         seen = {
             header.producer_id
             for header, _ in batches(restored.logs()[row["topic"], row["partition"]])
@@ -443,13 +443,13 @@ def test_metadata_is_that_of_the_moment(restored: Restored, ledgers: Ledgers) ->
     epochs: dict[Any, int] = defaultdict(int)
     for path in restored.inputs:
         before = image_at(metadata_copies([str(path)])[0].log).image
-        for key, row in before.tables["partition"].items():
-            epochs[key] = max(epochs[key], row["leader_epoch"])
-    for key, row in image.tables["partition"].items():
-        assert row["replicas"] == row["isr"] == [1]
-        assert row["leader_epoch"] > epochs[key]
-        assert not row["adding_replicas"]
-        assert not row["eligible_leader_replicas"]
+        for key, partition in before.tables["partition"].items():
+            epochs[key] = max(epochs[key], partition["leader_epoch"])
+    for key, partition in image.tables["partition"].items():
+        assert partition["replicas"] == partition["isr"] == [1]
+        assert partition["leader_epoch"] > epochs[key]
+        assert not partition["adding_replicas"]
+        assert not partition["eligible_leader_replicas"]
     configs = {key: row["value"] for key, row in image.tables["config"].items()}
     assert all(value == "1" for key, value in configs.items() if key[2] == "min.insync.replicas")
     assert configs["topic", "events", "retention.ms"] == "-1"

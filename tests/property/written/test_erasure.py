@@ -111,9 +111,11 @@ def _search(directory: Path, erased: Collection[int], batches: Sequence[bytes]) 
             pairs += [(position, offset) for offset in offsets if offset in erased]
             position += len(message)
             end = read_header(message, 0).last_offset + 1
-    positions, offsets = (np.array([pair[i] for pair in pairs], dtype=np.int64) for i in (0, 1))
+    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     nothing = np.zeros(len(pairs), dtype=np.int64)
-    hits = Hits(positions, offsets, nothing, nothing, nothing, nothing, nothing.astype(np.bool_))
+    hits = Hits(
+        found[:, 0], found[:, 1], nothing, nothing, nothing, nothing, nothing.astype(np.bool_)
+    )
     return FileSearch(entry, position, hits, 0, end)
 
 

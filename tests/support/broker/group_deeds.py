@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from confluent_kafka import OFFSET_END, Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
@@ -80,12 +80,12 @@ class Deeds:
         self, consumer: Consumer, group: str, count: int, step: int, wait: float = 0.1
     ) -> None:
         for _ in range(count // step):
-            messages = []
+            messages: list[Message] = []
             while len(messages) < step:
                 messages += consumer.consume(step - len(messages), timeout=1)
             assert all(each.error() is None for each in messages)
             consumer.commit(message=messages[-1], asynchronous=False)
-            offset = messages[-1].offset() + 1
+            offset = (messages[-1].offset() or 0) + 1
             self.note(group, "read", first=messages[0].offset(), committed=offset)
             time.sleep(wait)
 

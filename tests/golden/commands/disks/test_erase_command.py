@@ -51,7 +51,7 @@ def person(tmp_path: Path) -> Path:
 
 def dumped(directory: Path) -> list[tuple[object, ...]]:
     """Every record in every log file, marked ones too, by place."""
-    found = []
+    found: list[tuple[object, ...]] = []
     for path in sorted(directory.rglob("*.log*")):
         if "remote-log-index-cache" in path.parts or "__" in path.parent.name:
             continue
@@ -222,7 +222,8 @@ def test_openssl_checks_the_signature(person: Path, tmp_path: Path) -> None:
     target, proof_file, proof = _erased(person, tmp_path, "--sign-key", key)
     public.write_text(proof["signature"]["public_key"])
     signature = proof_file.with_name("proof.json.sig")
-    command = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", public, "-rawin"]
+    command: list[str | Path] = ["openssl", "pkeyutl", "-verify", "-pubin", "-rawin"]
+    command += ["-inkey", public]
     command += ["-in", proof_file, "-sigfile", signature]
     assert subprocess.run(command, check=False, capture_output=True).returncode == 0
     given = ("--verify", proof_file, target, "--identifiers", person)

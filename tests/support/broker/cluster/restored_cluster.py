@@ -7,7 +7,7 @@ from typing import Any
 
 from click.testing import CliRunner
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
@@ -77,16 +77,18 @@ def consumed(node: RestoredNode, isolation: str, *topics: str) -> dict[tuple[str
     for place in wanted:
         place.offset = starts[place.topic, place.partition]
     consumer.assign(wanted)
-    left, found = {(place.topic, place.partition) for place in wanted}, {}
+    left = {(place.topic, place.partition) for place in wanted}
+    found: dict[tuple[str, int, int], Any] = {}
     deadline = time.monotonic() + WAIT_SECONDS
     while left:
         assert time.monotonic() < deadline, left
         for record in consumer.consume(1000, 1.0):
-            key = record.topic(), record.partition()
-            if record.error() is None:
+            key: Any = record.topic(), record.partition()
+            error = record.error()
+            if error is None:
                 found[*key, record.offset()] = record.value()
             else:
-                assert record.error().code() == KafkaError._PARTITION_EOF, record.error()
+                assert error.code() == KafkaError._PARTITION_EOF, error
                 left.discard(key)
     consumer.close()
     return found

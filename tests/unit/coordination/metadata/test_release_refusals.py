@@ -43,10 +43,10 @@ def test_a_feature_can_be_lowered_before() -> None:
 def test_records_of_unknown_types_and_versions_are_refused() -> None:
     # F1015.
     seen = SeenRecords()
-    for offset, (number, version, name) in enumerate(
+    for offset, (number, record_version, name) in enumerate(
         [(2, 0, "TopicRecord"), (0, 3, "RegisterBrokerRecord"), (0, 4, "RegisterBrokerRecord")]
     ):
-        seen.add(offset, number, version, name)
+        seen.add(offset, number, record_version, name)
     seen.add(7, 28, 0, "ClearElrRecord")
     assert [*record_refusals(seen, "4.4")] == []
     version, record_type = record_refusals(seen, "3.9")

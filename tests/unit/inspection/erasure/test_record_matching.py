@@ -123,4 +123,4 @@ def test_keys_in_longer_keys_and_in_values_are_counted_and_not_found() -> None:
     assert matcher.matches(records).tolist() == [True, False, False, False, False, False]
     assert matcher.elsewhere == 3
     few = RecordMatcher([Identifier(Kind.KEY, b"17")])
-    assert (few.matches(records).any(), few.elsewhere) == (False, 0)
+    assert (bool(few.matches(records).any()), few.elsewhere) == (False, 0)

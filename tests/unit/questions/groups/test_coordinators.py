@@ -1,5 +1,7 @@
 """Sentences about coordinators. Rules: docs/format.md F1000 to F1008."""
 
+from dataclasses import replace
+
 import pytest
 
 from kafkalog.inspection.groups.coordinator_loading import (
@@ -9,7 +11,13 @@ from kafkalog.inspection.groups.coordinator_loading import (
 )
 from kafkalog.questions.groups.coordinators import load_words
 
-_STOPPED = {"loads": False, "offset": 17, "record_name": "OffsetCommit", "reason": "it is cut"}
+_STOPPED = CoordinatorLoad(
+    *("__consumer_offsets", 3, "/d"),
+    loads=False,
+    offset=17,
+    record_name="OffsetCommit",
+    reason="it is cut",
+)
 
 
 def test_nothing_is_said_of_a_coordinator_that_loads() -> None:
@@ -40,7 +48,7 @@ def test_nothing_is_said_of_a_coordinator_that_loads() -> None:
 def test_the_consequence_is_named(
     topic: str, consequence: Consequence, waiting: int, words: str
 ) -> None:
-    load = CoordinatorLoad(topic, 3, "/d", **_STOPPED, consequence=consequence, waiting=waiting)
+    load = replace(_STOPPED, topic=topic, consequence=consequence, waiting=waiting)
     (sentence,) = load_words(load, "4.4")
     assert f"does not load {topic}-3: record OffsetCommit at offset 17: it is cut; " in sentence
     assert sentence.endswith(words)
