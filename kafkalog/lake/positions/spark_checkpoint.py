@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from kafkalog.coordination.groups.kept_positions import Keeper, KeptPosition
 from kafkalog.errors import StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.output_directory import OutputDirectory
+from kafkalog.messages.clients.kept_positions import Keeper, KeptPosition
 
 _OFFSETS, _COMMITS, _METADATA = "offsets", "commits", "metadata"
 _NOTHING = "-"

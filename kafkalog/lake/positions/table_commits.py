@@ -15,13 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkalog.coordination.groups.kept_positions import Keeper, KeptPosition
 from kafkalog.errors import StatePositionError
 from kafkalog.lake.delta.delta_positions import DELTA_LOG
 from kafkalog.lake.formats.recorded_table import recorded_positions
 from kafkalog.lake.formats.targets import ICEBERG, TablePlace, iceberg_table
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.parquet.parquet_manifest import MANIFEST
+from kafkalog.messages.clients.kept_positions import Keeper, KeptPosition
 
 _METADATA = "metadata"
 _DELTA_COMMIT = re.compile(rf"{DELTA_LOG}/([0-9]{{20}})\.json")

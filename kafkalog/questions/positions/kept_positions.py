@@ -16,13 +16,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from kafkalog.columns.arrays import of_values
-from kafkalog.coordination.groups.kept_positions import (
-    KeptPosition,
-    TopicKind,
-    TopicPositions,
-    in_order,
-    kind_of_topic,
-)
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.log_offsets import log_end_offset
@@ -33,6 +26,13 @@ from kafkalog.lake.positions.table_commits import (
     catalog_commits,
     is_table,
     table_commits,
+)
+from kafkalog.messages.clients.kept_positions import (
+    KeptPosition,
+    TopicKind,
+    TopicPositions,
+    in_order,
+    kind_of_topic,
 )
 from kafkalog.questions.positions.commit_history import log_begin
 from kafkalog.storage.names import CLUSTER_METADATA

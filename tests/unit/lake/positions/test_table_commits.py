@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from kafkalog.coordination.groups.kept_positions import Keeper
 from kafkalog.errors import StatePositionError
 from kafkalog.lake.positions.table_commits import catalog_commits, is_table, table_commits
+from kafkalog.messages.clients.kept_positions import Keeper
 from tests.support.lake.iceberg_tables import configure_catalog
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})

@@ -3,22 +3,18 @@ connectors of Kafka Connect, and MirrorMaker.
 
 Connect's `offset.storage.topic` has JSON: the key is a list of the connector's name and what it
 calls a partition, the value what it calls an offset. A connector that reads Kafka has a topic and a
-partition there, and the offset of the last record that it has passed on. MirrorMaker's topics have
-Kafka's structs, without the version that other internal topics begin with but in a checkpoint's
-value. Rules: docs/format.md F1238 and F1239.
+partition there, and the offset of the last record that it has passed on. Rules: docs/format.md
+F1238 and F1239.
 """
 
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-_LENGTH, _PARTITION = struct.Struct(">h"), struct.Struct(">i")
-_TWO_OFFSETS = struct.Struct(">qq")
-_VERSION = struct.Struct(">h")
+from kafkalog.messages.clients.mirror_records import Values, read_mirror_record
 
 
 class Keeper(StrEnum):
@@ -96,7 +92,7 @@ class TopicPositions:
         }[self._kind]
         try:
             self._last[key] = read(key, value, written_ms)
-        except (ValueError, TypeError, KeyError, struct.error, UnicodeDecodeError):
+        except (ValueError, TypeError, KeyError):
             self.unread += 1
 
     @property
@@ -128,35 +124,32 @@ class TopicPositions:
         )
 
     def _sync(self, key: bytes, value: bytes, written_ms: int | None) -> KeptPosition:
-        topic, end = _text(key, 0)
-        (partition,) = _PARTITION.unpack_from(key, end)
-        upstream, downstream = _TWO_OFFSETS.unpack(value)
-        name = f"copied up to offset {downstream} of the copy"
-        place = Keeper.MIRROR_SYNC, self._topic, name, topic, partition
+        place, found = self._mirrors(key, value)
+        name = f"copied up to offset {found['offset']} of the copy"
         # Both offsets are of a record that was copied.
-        return KeptPosition(*place, upstream + 1, written_ms)
+        return KeptPosition(
+            *(Keeper.MIRROR_SYNC, self._topic, name, place["topic"], place["partition"]),
+            *(found["upstreamOffset"] + 1, written_ms),
+        )
 
     def _checkpoint(self, key: bytes, value: bytes, written_ms: int | None) -> KeptPosition:
-        group, end = _text(key, 0)
-        topic, end = _text(key, end)
-        (partition,) = _PARTITION.unpack_from(key, end)
-        upstream, downstream = _TWO_OFFSETS.unpack_from(value, _VERSION.size)
-        name = f"group {group}, at {upstream} in the source"
-        place = Keeper.MIRROR_CHECKPOINT, self._topic, name, topic, partition
-        return KeptPosition(*place, downstream, written_ms)
+        place, found = self._mirrors(key, value)
+        name = f"group {place['group']}, at {found['upstreamOffset']} in the source"
+        return KeptPosition(
+            *(Keeper.MIRROR_CHECKPOINT, self._topic, name, place["topic"], place["partition"]),
+            *(found["offset"], written_ms),
+        )
+
+    def _mirrors(self, key: bytes, value: bytes) -> tuple[Values, Values]:
+        read = read_mirror_record(self._topic, key, value)
+        if read is None or read[1] is None:
+            raise ValueError("not a record of MirrorMaker")
+        return read[0], read[1]
 
 
 def _is_place(place: Any) -> bool:
     is_known = isinstance(place, dict) and isinstance(place.get("topic"), str)
     return is_known and type(place.get("partition")) is int
-
-
-def _text(data: bytes, start: int) -> tuple[str, int]:
-    (length,) = _LENGTH.unpack_from(data, start)
-    end = start + _LENGTH.size + length
-    if length < 0 or end > len(data):
-        raise ValueError("a text beyond the end")
-    return data[start + _LENGTH.size : end].decode(), end
 
 
 def in_order(positions: Iterable[KeptPosition]) -> list[KeptPosition]:
