@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -16,7 +15,7 @@ from kafkalog.columns.jit.compiled import BoolArray
 from kafkalog.inspection.erasure.byte_search import ByteColumn
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
 from kafkalog.inspection.erasure.plain_bytes import LEAST_BYTES, spellings
-from kafkalog.inspection.erasure.value_paths import ValuePath, is_value, number_of
+from kafkalog.inspection.erasure.value_paths import ValuePath, decoded_value, is_value, number_of
 
 
 class Decoder(Protocol):
@@ -36,7 +35,7 @@ _BACKSLASH = b"\\"
 # Each of so many keys is also looked for in longer keys, and in values.
 _MOST_PARTS = 500
 # The texts that are looked for at each path.
-_Paths = Mapping[str, set[str]]
+_Paths = Mapping[ValuePath, set[str]]
 # Of a number that is not written as a plain one, such as 1.7e1.
 _EXPONENT = r"[0-9][eE][-+]?[0-9]"
 
@@ -58,7 +57,8 @@ class RecordMatcher:
         self._value_paths = _paths(identifiers, Kind.VALUE_PATH)
         self._key_paths = _paths(identifiers, Kind.KEY_PATH)
         # Serializers of a registry put the schema's id before a key.
-        self._whole_keys = {"$": _texts(_values(identifiers, Kind.KEY))} if decoders else {}
+        whole_keys = _texts(_values(identifiers, Kind.KEY)) if decoders else set()
+        self._whole_keys = {ValuePath.of("$"): whole_keys} if whole_keys else {}
         self._decoders = decoders
         whole = [each for each in _values(identifiers, Kind.KEY) if len(each) >= LEAST_BYTES]
         self._parts = sorted(whole) if len(whole) <= _MOST_PARTS else []
@@ -85,7 +85,7 @@ class RecordMatcher:
             found |= self._at_paths(records.column("value"), self._value_paths)
         if self._key_paths:
             found |= self._at_paths(records.column("key"), self._key_paths)
-        if self._whole_keys.get("$"):
+        if self._whole_keys:
             undecoded = self.undecoded
             found |= self._at_paths(records.column("key"), self._whole_keys)
             # Keys may be encoded in any way, as long as nothing is looked for inside them.
@@ -146,26 +146,22 @@ class RecordMatcher:
         return chosen
 
     def _has_value(self, data: bytes, paths: _Paths) -> bool:
-        readers: tuple[Callable[[bytes], Any], ...] = (json.loads, *self._decoders)
-        for decoder in readers:
-            try:
-                decoded = decoder(data)
-            except (ValueError, RecursionError):
-                continue
-            return any(
-                is_value(each, text)
-                for path, texts in paths.items()
-                for each in ValuePath.of(path).values(decoded)
-                for text in texts
-            )
-        self.undecoded += 1
-        return False
+        decoded = decoded_value(data, self._decoders)
+        if decoded is None:
+            self.undecoded += 1
+            return False
+        return any(
+            is_value(each, text)
+            for path, texts in paths.items()
+            for each in path.values(decoded[0])
+            for text in texts
+        )
 
 
 def _paths(identifiers: Sequence[Identifier], kind: Kind) -> _Paths:
-    found: dict[str, set[str]] = {}
+    found: dict[ValuePath, set[str]] = {}
     for each in _of(identifiers, kind):
-        found.setdefault(each.name, set()).add(each.value.decode())
+        found.setdefault(ValuePath.of(each.name), set()).add(each.value.decode())
     return found
 
 

@@ -20,7 +20,7 @@ from kafkalog.columns.arrays import integers
 from kafkalog.columns.jit.compiled import BoolArray
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
 from kafkalog.inspection.erasure.record_matching import Decoder
-from kafkalog.inspection.erasure.value_paths import ValuePath
+from kafkalog.inspection.erasure.value_paths import ValuePath, decoded_value
 
 # A secret is the right one if this has the HMAC that the proof says.
 _CHECKED = b"kafkalog erasure proof"
@@ -132,20 +132,16 @@ class SealedMatcher:
         return found
 
     def _has_value(self, data: bytes, kind: Kind, paths: Mapping[str, ValuePath]) -> bool:
-        readers: tuple[Callable[[bytes], Any], ...] = (json.loads, *self._decoders)
-        for decoder in readers:
-            try:
-                decoded = decoder(data)
-            except (ValueError, RecursionError):
-                continue
-            return any(
-                self._is_one(kind, name, text)
-                for name, path in paths.items()
-                for each in path.values(decoded)
-                for text in _texts_of(each)
-            )
-        self.undecoded += 1
-        return False
+        decoded = decoded_value(data, self._decoders)
+        if decoded is None:
+            self.undecoded += 1
+            return False
+        return any(
+            self._is_one(kind, name, text)
+            for name, path in paths.items()
+            for each in path.values(decoded[0])
+            for text in _texts_of(each)
+        )
 
 
 def _texts_of(found: Any) -> Iterator[bytes]:

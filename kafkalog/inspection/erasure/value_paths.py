@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -89,6 +89,18 @@ def _anywhere(value: Any, name: str) -> Iterator[Any]:
             waiting.extend(each.values())
         elif isinstance(each, list):
             waiting.extend(each)
+
+
+def decoded_value(data: bytes, decoders: Sequence[Callable[[bytes], Any]]) -> tuple[Any] | None:
+    """Return the value of bytes, as JSON or by the first decoder that takes them, in a tuple of
+    one; None where nothing decodes them."""
+    readers: tuple[Callable[[bytes], Any], ...] = (json.loads, *decoders)
+    for read in readers:
+        try:
+            return (read(data),)
+        except (ValueError, RecursionError):
+            continue
+    return None
 
 
 def is_value(found: Any, text: str) -> bool:
