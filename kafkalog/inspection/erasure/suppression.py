@@ -5,18 +5,11 @@ The file is that of `kafkalog erase --identifiers`. Rule: docs/erasure.md F1124.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
-from kafkalog.columns.records.record_metadata import record_schema
 from kafkalog.errors import OptionError
-from kafkalog.format.batch_header import read_header
-from kafkalog.format.erased_batch import without_records
-from kafkalog.format.record_batch import read_batch
-from kafkalog.format.records import Record
 from kafkalog.inspection.erasure.identifiers import Identifier, of_lines
 from kafkalog.inspection.erasure.record_matching import RecordMatcher
 
@@ -47,29 +40,3 @@ class Suppression:
         found = matcher.matches(records)
         kept = records.filter(pa.array(~found)) if found.any() else records
         return kept, matcher.undecoded
-
-    def batch_without(self, batch: bytes) -> tuple[bytes, int]:
-        """Return a sound batch of any format without the suppressed records, all other bytes as
-        they were, and how many there were: for those who write logs again, such as a restored one.
-
-        The batch keeps its offsets; b"" is left of a message of format 0 or 1. Control batches stay
-        as they are. Raises CorruptDataError for one whose records cannot be read.
-        """
-        if read_header(batch, 0).is_control:
-            return batch, 0
-        records = read_batch(batch, 0)
-        found = np.flatnonzero(RecordMatcher(self.identifiers).matches(_as_columns(records)))
-        if not len(found):
-            return batch, 0
-        erased = {records[row].offset for row in found.tolist()}
-        return without_records(batch, erased), len(erased)
-
-
-def _as_columns(records: Sequence[Record]) -> pa.RecordBatch:
-    headers = [[{"key": name, "value": value} for name, value in each.headers] for each in records]
-    columns = {
-        "key": [each.key for each in records],
-        "value": [each.value for each in records],
-        "headers": headers,
-    }
-    return pa.RecordBatch.from_pydict(columns, schema=record_schema(_COLUMNS))

@@ -132,10 +132,6 @@ class FreePlan:
     def is_enough(self) -> bool:
         return self.need is None or self.freed >= self.need
 
-    @property
-    def loses_records(self) -> bool:
-        return any(step.harm is Harm.OLDEST for step in self.steps)
-
     def words(self) -> list[str]:
         """Return lines: how much is freed for which reason, what is lost, and what is left."""
         return [*self._lines()]

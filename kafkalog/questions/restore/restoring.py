@@ -243,8 +243,3 @@ def write_manifest(manifest: Mapping[str, Any], target: str) -> None:
     with open(os.path.join(target, MANIFEST), "x", encoding="utf-8") as file:
         json.dump(manifest, file, indent=1)
         file.write("\n")
-
-
-def node_paths(nodes: Sequence[Node]) -> list[str]:
-    """Return the directories of the nodes, below the target."""
-    return [node.directory or os.curdir for node in nodes]

@@ -12,12 +12,7 @@ from functools import cached_property
 
 from kafkalog.coordination.metadata.image import END, MetadataImage, Moment
 from kafkalog.errors import CorruptDataError, LogDirError
-from kafkalog.inspection.metadata.copies import (
-    MetadataCopy,
-    best_copy,
-    copies_among,
-    directory_id_of,
-)
+from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, copies_among
 from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
 from kafkalog.questions.restore.tiers import PartitionKey, found_logs, with_beginning
 from kafkalog.storage.files.files import list_directory
@@ -99,11 +94,6 @@ class Sources:
     def copies_of(self, wanted: str) -> list[Copy]:
         """Return the copies of a topic's partitions."""
         return [each for key, copies in self.copies.items() if key[0] == wanted for each in copies]
-
-    @cached_property
-    def directory_ids(self) -> set[str | None]:
-        """The ids of the log directories that were given."""
-        return {directory_id_of(path) for path in self.log_dirs}
 
     @cached_property
     def raft_epoch(self) -> int:

@@ -1,6 +1,7 @@
 """Records of erased persons left out of what older copies have. Rule: docs/erasure.md F1124."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pytest
@@ -13,7 +14,19 @@ from kafkalog.format.record_batch import read_batch, write_batch
 from kafkalog.format.records import Record
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
 from kafkalog.inspection.erasure.suppression import Suppression
+from kafkalog.questions.restore.copied_bytes import PieceCopies
+from kafkalog.questions.restore.partition_plans import Piece
 from tests.support.logs.samples import batches_v2
+
+
+def copied_without(suppression: Suppression, batch: bytes) -> tuple[bytes, int]:
+    """What a restore copies of a batch, and how many records it leaves out."""
+    with TemporaryDirectory() as directory:
+        source, target = (Path(directory, name) for name in (f"{0:020d}.log", "restored"))
+        source.write_bytes(batch)
+        copies = PieceCopies(suppression)
+        copies.copy([Piece(str(source), 0, len(batch))], str(target))
+        return target.read_bytes(), copies.found.records
 
 
 @given(batches_v2(7), st.data())
@@ -24,12 +37,12 @@ def test_a_batch_loses_exactly_the_records_of_a_key(
     batch, records, _ = made
     key = data.draw(st.sampled_from([record.key for record in records])) or b""
     suppression = Suppression((Identifier(Kind.KEY, key),))
-    left, count = suppression.batch_without(batch)
+    left, count = copied_without(suppression, batch)
     kept = [record for record in records if record.key != key]
     assert count == len(records) - len(kept)
     assert read_batch(left, 0) == kept
     if not count:
-        assert left is batch
+        assert left == batch
 
 
 def test_headers_and_values_count_too() -> None:
@@ -41,7 +54,7 @@ def test_headers_and_values_count_too() -> None:
     suppression = Suppression(
         (Identifier(Kind.HEADER, b"Ada", "user"), Identifier(Kind.VALUE_PATH, b"Ada", "$.by"))
     )
-    left, count = suppression.batch_without(write_batch(records))
+    left, count = copied_without(suppression, write_batch(records))
     assert (read_batch(left, 0), count) == (records[2:], 2)
 
 
