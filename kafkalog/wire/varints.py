@@ -48,8 +48,15 @@ def read_unsigned_varint(data: Sequence[int], position: int, end: int) -> tuple[
 def read_varlong(data: Sequence[int], position: int, end: int) -> tuple[int, int]:
     """Return a signed 64-bit integer and its size. Bits beyond the 64th are dropped, as Kafka
     does."""
+    value, size = read_unsigned_varlong(data, position, end)
+    return _zig_zag(value), size
+
+
+def read_unsigned_varlong(data: Sequence[int], position: int, end: int) -> tuple[int, int]:
+    """Return an unsigned 64-bit integer and its size. Bits beyond the 64th are dropped, as
+    Protobuf does."""
     value, size = _read_unsigned(data, position, end, VARLONG_BYTES)
-    return _zig_zag(value & 0xFFFFFFFFFFFFFFFF), size
+    return value & 0xFFFFFFFFFFFFFFFF, size
 
 
 def write_varint(value: int) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 
 from kafkalog.errors import SchemaError
 from kafkalog.messages.avro_schemas import read_avro_schema
+from kafkalog.wire.varints import VarintError, read_varlong
 
 # Items without bytes, such as nulls, can be announced in any number.
 _MOST_ITEMS = 1_000_000
@@ -35,14 +36,12 @@ class _Source:
 
     def number(self) -> int:
         """Read a zigzag varint."""
-        found = shift = 0
-        while shift < 70:
-            byte = self.take(1)[0]
-            found |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return (found >> 1) ^ -(found & 1)
-            shift += 7
-        raise ValueError("not Avro: a number of more than ten bytes")
+        try:
+            found, size = read_varlong(self._data, self.position, len(self._data))
+        except VarintError as error:
+            raise ValueError(f"not Avro: {error}") from error
+        self.position += size
+        return found
 
     def block(self) -> int:
         """Read how many items follow; 0 after the last."""

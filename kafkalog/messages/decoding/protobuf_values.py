@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from kafkalog.errors import SchemaError
 from kafkalog.messages.proto_files import message_indexes
+from kafkalog.wire.varints import VarintError, read_unsigned_varlong
 
 _TOKEN = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)"
@@ -145,20 +146,14 @@ def _wire_fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
 
 
 def _varint(data: memoryview, position: int) -> tuple[int, int]:
-    found = 0
-    for shift in range(0, 70, 7):
-        if position >= len(data):
-            break
-        byte = data[position]
-        position += 1
-        found |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return found, position
-    raise ValueError("not Protobuf: a number that does not end")
+    try:
+        found, size = read_unsigned_varlong(data, position, len(data))
+    except VarintError as error:
+        raise ValueError(f"not Protobuf: {error}") from error
+    return found, position + size
 
 
 def _signed(number: int) -> int:
-    number &= 2**64 - 1
     return number - 2**64 if number >= 2**63 else number
 
 
