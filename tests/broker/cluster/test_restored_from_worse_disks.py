@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from tests.support.broker.cluster.restored_cluster import (
-    AS_OF_MS,
     MARGIN_MS,
     consumed,
     ledger,
@@ -19,6 +18,7 @@ from tests.support.broker.cluster.restored_cluster import (
     restore,
 )
 from tests.support.broker.cluster.restored_node import RestoredNode
+from tests.support.golden.restored_copies import AS_OF_MS
 
 pytestmark = pytest.mark.deep
 

@@ -24,7 +24,6 @@ from kafkalog.questions.restore.metadata import RestoredMetadata
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.reading.log_reader import LogReader
 from tests.support.broker.cluster.restored_cluster import (
-    AS_OF_MS,
     MARGIN_MS,
     PARTITIONS,
     WAIT_SECONDS,
@@ -36,6 +35,7 @@ from tests.support.broker.cluster.restored_cluster import (
     restore,
 )
 from tests.support.broker.cluster.restored_node import RestoredNode
+from tests.support.golden.restored_copies import AS_OF_MS
 
 Unpacked = Callable[[str], Path]
 

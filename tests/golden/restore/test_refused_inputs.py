@@ -7,8 +7,7 @@ from click.testing import CliRunner, Result
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
-
-AS_OF = "2026-11-25T19:48:40Z"
+from tests.support.golden.restored_copies import AS_OF
 
 
 def restore(paths: list[Path], target: Path) -> Result:

@@ -14,8 +14,8 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.reading.log_reader import LogReader
+from tests.support.golden.restored_copies import AS_OF
 
-AS_OF = "2026-11-25T19:48:40Z"
 CHUNK = 1024 * 1024
 # Keys of topics with LogAppendTime and zstd, of transactions, and of a compacted topic; a path.
 KEYS = (b"e58", b"acct14", b"s4")

@@ -12,9 +12,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from tests.support.broker.cluster.restored_node import RestoredNode, ports
+from tests.support.golden.restored_copies import AS_OF
 
-AS_OF = "2026-11-25T19:48:40Z"
-AS_OF_MS = 1795636120000
 MARGIN_MS = 2000
 WAIT_SECONDS = 40
 PARTITIONS = {"events": 4, "transfers": 3, "derived": 2, "plain": 1, "state": 2, "again": 1}
