@@ -93,17 +93,12 @@ class CommitsRead(NamedTuple):
     members: tuple[GroupMember, ...] = ()
 
     @classmethod
-    def of(cls, summaries: Sequence[RowsSummary], *, with_groups: bool) -> CommitsRead:
-        """Return what the summaries of partitions say."""
-        wanted = summaries if with_groups else ()
+    def of(cls, summary: RowsSummary, *, with_groups: bool) -> CommitsRead:
+        """Return what the summary of a partition says."""
         return cls(
-            b"".join(each.digests for each in summaries),
-            all_names(each.names for each in summaries),
-            tuple(reach for each in summaries for reach in each.reaches),
-            frozenset().union(*(each.waiting for each in summaries)),
-            frozenset().union(*(each.topics for each in summaries)),
-            tuple(group for each in wanted for group in each.groups.values()),
-            tuple(member for each in wanted for member in each.members),
+            *(summary.digests, summary.names, summary.reaches, summary.waiting, summary.topics),
+            groups=tuple(summary.groups.values()) if with_groups else (),
+            members=tuple(summary.members) if with_groups else (),
         )
 
     @classmethod
@@ -288,7 +283,8 @@ class LagRows:
                         waiting.clear()
             if waiting:
                 yield from _divided(pa.concat_tables(waiting), buckets)
-            yield _SUMMARIES, CommitsRead.of(summaries, with_groups=with_groups)
+            known = [CommitsRead.of(each, with_groups=with_groups) for each in summaries]
+            yield _SUMMARIES, CommitsRead.of_all(known)
             for counts in _counts(summaries):
                 # All places judge by them.
                 yield from ((bucket, counts) for bucket in range(buckets))
