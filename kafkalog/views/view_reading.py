@@ -5,7 +5,8 @@ line, which has no Spark.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
@@ -13,7 +14,12 @@ from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.planning.directory_reads import DirectoryRead, read_of_directory
 from kafkalog.views.reading.commit_reading import CommitsRead, read_commits
-from kafkalog.views.reading.partition_views import ReplicaSetRead, read_partition, read_replica_set
+from kafkalog.views.reading.partition_views import (
+    PartitionRead,
+    ReplicaSetRead,
+    read_partitions,
+    read_replica_set,
+)
 from kafkalog.views.reading.reading import read_segment
 
 if TYPE_CHECKING:  # tasks do not plan
@@ -25,14 +31,16 @@ def read_view(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of these reads, one read after the other, in the requested columns of the
     view."""
-    for read in reads:
-        if isinstance(read, SegmentRead):
-            yield from read_segment(read, options, columns)
-        elif isinstance(read, CommitsRead):
-            yield from read_commits(read, options, columns)
-        elif isinstance(read, DirectoryRead):
-            yield from read_of_directory(read, columns)
-        elif isinstance(read, ReplicaSetRead):
-            yield from read_replica_set(read, options, columns)
-        else:
-            yield from read_partition(read, options, columns)
+    for kind, some in groupby(reads, type):
+        if kind is PartitionRead:
+            yield from read_partitions(cast("Iterator[PartitionRead]", some), options, columns)
+            continue
+        for read in some:
+            if isinstance(read, SegmentRead):
+                yield from read_segment(read, options, columns)
+            elif isinstance(read, CommitsRead):
+                yield from read_commits(read, options, columns)
+            elif isinstance(read, DirectoryRead):
+                yield from read_of_directory(read, columns)
+            elif isinstance(read, ReplicaSetRead):
+                yield from read_replica_set(read, options, columns)

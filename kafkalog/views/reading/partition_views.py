@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import pyarrow as pa
 
-from kafkalog.columns.table_rows import TableRow, table_batch, table_batches
+from kafkalog.columns.table_rows import TableRow, table_batches
 from kafkalog.coordination.metadata.image import END, Moment
 from kafkalog.errors import CorruptDataError
 from kafkalog.inspection.metadata.cluster_views import cluster_view_rows
@@ -97,18 +98,24 @@ def _cluster_rows(logs: Sequence[PartitionLog], options: ReadOptions) -> Iterato
     passed.summarise(f"{logs[0].name}: {passed.count} damaged places in all")
 
 
-def read_partition(
-    read: PartitionRead, options: ReadOptions, columns: tuple[str, ...]
+def read_partitions(
+    reads: Iterable[PartitionRead], options: ReadOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one partition in the requested view. If a file is deleted meanwhile, they
-    are made again from what is left. Rule: docs/format.md F951."""
+    """Yield the rows of partitions in the requested view, one partition after the other. A batch
+    has those of many: most have few."""
+    rows = chain.from_iterable(_partition_rows(read, options) for read in reads)
+    yield from table_batches(options.view.value, rows, {}, columns)
+
+
+def _partition_rows(read: PartitionRead, options: ReadOptions) -> list[TableRow]:
+    """Return the rows of a partition. If a file is deleted meanwhile, they are made again from what
+    is left. Rule: docs/format.md F951."""
 
     def made(log: PartitionLog) -> list[TableRow]:
         return list(PARTITION_VIEWS[options.view](replace(read, log=log), options))
 
-    rows = read_relisted(read.log, made)
-    if rows:
-        yield table_batch(options.view.value, rows, log_columns(read.log), columns)
+    constants = log_columns(read.log)
+    return [{**constants, **row} for row in read_relisted(read.log, made) or ()]
 
 
 def _recovery_plan(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
