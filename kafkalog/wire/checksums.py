@@ -71,10 +71,7 @@ class RangeChecksum:
         self._function: ChecksumFunction = crc32c if castagnoli else crc32
         self._polynomial = _CRC32C_POLYNOMIAL if castagnoli else _CRC32_POLYNOMIAL
         self._prefixes = [0]
-        square = 1 << 30  # x^1
-        for _ in range(3):  # x^8: one byte
-            square = _multiply(square, square, self._polynomial)
-        self._byte_shifts = [square]
+        self._byte_shifts = [1 << 23]  # x^8, one byte: below the generator's degree
 
     def of(self, position: int, end: int) -> int:
         """Return the checksum of the bytes [position, end)."""
