@@ -1,9 +1,9 @@
 """Restoring a cluster from copies of its disks: `python -m benchmarks.restore`.
 
-Measures `kafkalog restore` beside `cp` of the bytes that it keeps, both with the flush to disk. The
-cluster is that of tests/golden, set restore44, with one partition made large in each of the three
-copies: `plain-0`, of which one copy is taken, or with --compacted `state-0`, which is united from
-all three. Files are in the system's cache by then.
+Measures `kafkalog restore` and `cp` of the bytes that it keeps; both flush to disk. The cluster is
+set restore44 of tests/golden. One of its partitions is made large in all three copies. This is
+`plain-0`, which restore takes from one copy. With --compacted it is `state-0`, which restore unites
+from all three. All files are in the system's cache.
 """
 
 from __future__ import annotations
