@@ -243,9 +243,9 @@ def test_without_its_jar_protobuf_says_what_to_add(
 
 DOCUMENT = (ROOT / "docs" / "decoding.md").read_text()
 COMMANDS = [
-    line.removeprefix(".venv/bin/python jobs/reconstruct_state.py ")
+    line.removeprefix("kafkalog job reconstruct-state ")
     for line in DOCUMENT.splitlines()
-    if line.startswith(".venv/bin/python jobs/reconstruct_state.py ")
+    if line.startswith("kafkalog job reconstruct-state ")
 ]
 
 
