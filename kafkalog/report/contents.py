@@ -81,13 +81,16 @@ class KeysSection:
 
 @dataclass(frozen=True, slots=True)
 class DamageSection:
-    """The number of cells; the worst partitions, the first ranges of each, and what all come
-    to."""
+    """The number of cells; the worst partitions, the first ranges of each, and what all come to;
+    some of what is wrong beside their segments, and how much that is: replicas with other records,
+    and entries that cannot be read."""
 
     cells: int
     logs: Rows
     ranges: Rows
     totals: Row
+    others: Rows = ()
+    all_others: int = 0
 
 
 @dataclass(frozen=True, slots=True)

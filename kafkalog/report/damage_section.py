@@ -7,7 +7,16 @@ from itertools import groupby
 from typing import NamedTuple
 
 from kafkalog.report.contents import DamageSection, Row
-from kafkalog.report.markup import Markup, element, joined, name, paragraph, section
+from kafkalog.report.markup import (
+    ROOM_FOR_PATHS,
+    Markup,
+    element,
+    joined,
+    name,
+    paragraph,
+    section,
+    visible,
+)
 from kafkalog.report.plot import Section
 from kafkalog.words import counted, size_text
 
@@ -51,6 +60,7 @@ COLOURINGS = (
     Colouring("trailing", "unfinished or allocated end", frozenset(("trailing",))),
 )
 _UNKNOWN = COLOURINGS[3]
+_NOT_CHECKED = "Indexes and other files beside logs are not checked here: kafkalog check does it."
 
 
 def damage_section(damage: DamageSection) -> Section:
@@ -78,6 +88,8 @@ def damage_section(damage: DamageSection) -> Section:
         others = damage.totals.damaged_partitions - sum(row.errors > 0 for row in damage.logs)
         words = f"{others:,}" if others else "none"
         parts.append(paragraph(f"{counted(left, 'partition')} more, {words} of them damaged."))
+    if damage.others:
+        parts += [paragraph("Beside these segments:"), _others(damage)]
     return Section(section("damage", "Damage map", *parts), {})
 
 
@@ -85,15 +97,16 @@ def _summary(damage: DamageSection) -> str:
     totals = damage.totals
     if not totals.errors:
         return (
-            f"No damage in {counted(totals.partitions, 'partition')}, {size_text(totals.bytes)}: "
-            "every checksum is right. A strip is a partition, its segments from left to right."
+            f"No damage in the segments of {counted(totals.partitions, 'partition')}, "
+            f"{size_text(totals.bytes)}: every checksum is right. A strip is a partition, its "
+            f"segments from left to right. {_NOT_CHECKED}"
         )
     return (
         f"{counted(totals.errors, 'damaged range')} in "
         f"{counted(totals.damaged_partitions, 'partition')} of {totals.partitions:,}, "
         f"{size_text(totals.faulty_bytes)} of {size_text(totals.bytes)}. A strip is a partition, "
         "its segments from left to right. A mark is where the range is, and is never "
-        "thinner than can be seen: its size is given below."
+        f"thinner than can be seen: its size is given below. {_NOT_CHECKED}"
     )
 
 
@@ -114,6 +127,24 @@ def _strip(row: Row, damage: DamageSection) -> Markup:
     )
     found = [each for each in damage.ranges if _log(each) == _log(row)]
     return element("div", head, bar, _ranges(row, found), class_="log")
+
+
+def _others(damage: DamageSection) -> Markup:
+    items = [
+        element(
+            "li",
+            element("b", each.kind),
+            f" at position {each.position:,}" if each.position is not None else "",
+            ": ",
+            name(each.file),
+            f": {visible(each.detail, ROOM_FOR_PATHS)}",
+        )
+        for each in damage.others
+    ]
+    left = damage.all_others - len(items)
+    if left:
+        items.append(element("li", f"and {left:,} more: see kafkalog check"))
+    return element("ul", *items, class_="ranges")
 
 
 def _log(row: Row) -> tuple[object, ...]:

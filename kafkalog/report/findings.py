@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.report.contents import DamageSection, GroupsSection, Report, Row, TransactionsSection
-from kafkalog.report.markup import place_of, visible
+from kafkalog.report.markup import ROOM_FOR_PATHS, place_of, visible
 from kafkalog.report.plot import time_label
 from kafkalog.words import counted, size_text, time_text
 
@@ -86,6 +86,11 @@ def _damage(damage: DamageSection) -> Iterator[str]:
     left = damage.totals.damaged_partitions - min(len(damaged), _MOST)
     if left:
         yield f"damage in {counted(left, 'partition')} more"
+    for each in damage.others[:_MOST]:
+        yield visible(f"{each.kind}: {each.file}: {each.detail}", ROOM_FOR_PATHS)
+    more = damage.all_others - min(len(damage.others), _MOST)
+    if more:
+        yield f"{more:,} more replicas with other records or files that cannot be read"
 
 
 def _transactions(transactions: TransactionsSection) -> Iterator[str]:

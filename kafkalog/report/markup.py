@@ -9,6 +9,8 @@ from urllib.parse import quote
 from kafkalog.words import printable, size_text
 
 _LONGEST = 80
+# Of a sentence with two paths.
+ROOM_FOR_PATHS = 2_000
 # In a plot, where a phone has room for so much beside the bars.
 _LONGEST_LABEL = 22
 

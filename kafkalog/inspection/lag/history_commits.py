@@ -110,6 +110,8 @@ class CommitBlocks:
     ) -> None:
         """Commits for topics that are not chosen are left out."""
         self._until_ms, self._places, self._is_chosen = until_ms, places, is_chosen
+        # When the first and the last commit took effect, at times after 1970.
+        self.span: tuple[int, int] | None = None
         self._waiting: list[pa.Table] = []
         self._keys: list[pa.Table] = []
 
@@ -117,8 +119,15 @@ class CommitBlocks:
         """Take rows, and yield the blocks that are full with their places."""
         rows = commits_that_took_effect(pa.Table.from_batches([batch]), self._until_ms)
         self._waiting.append(rows)
+        self._widen_span(rows[EVENT_COLUMN])
         if sum(map(len, self._waiting)) >= _ROWS_PER_BLOCK:
             yield from self._blocks()
+
+    def _widen_span(self, event_ms: pa.ChunkedArray) -> None:
+        found = pc.min_max(event_ms.filter(pc.greater(event_ms, 0))).as_py()
+        if found["min"] is not None:
+            first, last = self.span or (found["min"], found["max"])
+            self.span = min(first, found["min"]), max(last, found["max"])
 
     def last(self) -> Iterator[tuple[int, CommitBlock]]:
         """Yield what is left at the end."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import chosen, fixed_width, integers
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
@@ -20,6 +19,8 @@ from kafkalog.inspection.lag.lag_statuses import LagEvents, LagWindows
 
 # What events are of: a partition that a group has committed.
 EVENT_KEY = ("cluster_id", "internal_partition", "group_id", "topic", "partition")
+# Numbers the partitions of groups among events.
+SEQUENCE = "sequence"
 # What these functions add, with Spark's types.
 STATUS_COLUMNS = {
     "status": "string",
@@ -37,19 +38,15 @@ class StatusRows:
     """Takes batches of events, those of a partition one after another in their order, and gives
     those that are commits and ticks, with the statuses.
 
-    Columns: `key`, `kind` (EventKind), `moment_ms`, `is_now`, `committed_offset`,
-    `event_ms` (when the commit took effect) and `commit_timestamp_ms`, `log_path` (null where the
-    input does not have the log), and those of an account, null where nothing is known. `key` are
-    columns that identify a group's partition.
+    Columns: SEQUENCE, `kind` (EventKind), `moment_ms`, `is_now`, `committed_offset`, `event_ms`
+    (when the commit took effect) and `commit_timestamp_ms`, `log_path` (null where the input does
+    not have the log), and those of an account, null where nothing is known.
     """
 
-    def __init__(
-        self, burrow: BurrowSettings, lag: LagSettings, key: Sequence[str] = EVENT_KEY
-    ) -> None:
-        self._key = key
+    def __init__(self, burrow: BurrowSettings, lag: LagSettings) -> None:
         self._intervals = burrow.intervals
         self._burrow, self._lag = BurrowWindows(burrow), LagWindows(lag)
-        self._last_key: list[object] | None = None
+        self._last: int | None = None
 
     def judged(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of the next batch."""
@@ -63,16 +60,10 @@ class StatusRows:
 
     def _is_first(self, batch: pa.RecordBatch) -> BoolArray:
         """Return where the rows of a partition begin."""
-        changes = np.zeros(batch.num_rows, dtype=np.bool_)
-        for name in self._key:
-            column = _without_nulls(batch.column(name))
-            changes[1:] |= _flags(pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)))
-        first_key, last_key = (
-            [batch.column(name)[row].as_py() for name in self._key]
-            for row in (0, batch.num_rows - 1)
-        )
-        changes[0] = first_key != self._last_key
-        self._last_key = last_key
+        sequence = _numbers(batch, SEQUENCE)
+        changes: BoolArray = np.append(True, sequence[1:] != sequence[:-1])
+        changes[0] = int(sequence[0]) != self._last
+        self._last = int(sequence[-1])
         return changes
 
     def _burrow_columns(
@@ -138,10 +129,6 @@ def _status_and_reason(
 def _numbers(batch: pa.RecordBatch, name: str, null: int = NOTHING) -> LongArray:
     column = batch.column(name).cast(pa.int64())
     return integers(column.fill_null(null) if column.null_count else column)
-
-
-def _without_nulls(column: pa.Array) -> pa.Array:
-    return column.fill_null("" if pa.types.is_string(column.type) else NOTHING)
 
 
 def _flags(column: pa.Array) -> BoolArray:

@@ -5,14 +5,12 @@ A commit is followed by many moments where these are regular: events are made in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import booleans, fixed_width, integers, of_values
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.coordination.groups.burrow import MS_PER_SECOND, BurrowSettings
 from kafkalog.coordination.groups.commit_events import EventKind, HistoryMoments
@@ -24,10 +22,9 @@ EVENT_COLUMNS = (
     *("effect", "effective_offset", "effective_timestamp_ms", "commit_timestamp_ms"),
     *("record_timestamp_ms", "is_tombstone", "committed_offset"),
 )
-# The order of events.
-EVENT_ORDER = (*EVENT_KEY, "effective_offset", "moment_ms", "kind")
 EVENT_COLUMN, DELETION_COLUMN, LOG_PATH = "event_ms", "is_deletion", "log_path"
-_COPIED = (*EVENT_KEY, "effective_offset", "commit_timestamp_ms", EVENT_COLUMN, LOG_PATH)
+# A moment is a sample and a tick.
+_OF_MOMENT = 2
 # In columns of times: there is none.
 NO_TIME = np.iinfo(np.int64).min
 
@@ -59,13 +56,11 @@ class Events(NamedTuple):
 
 class EventPlan:
     """Knows the events of commits without making them: each commit and each deletion of one, each
-    multiple of `every_ms` while a commit is in effect, and one at the end of the history.
-
-    With Burrow's settings there are samples too, before whatever its rules compare with older ends.
-    """
+    multiple of `every_ms` while a commit is in effect, one at the end of the history, and samples
+    before whatever Burrow's rules compare with older ends."""
 
     def __init__(
-        self, commits: OrderedCommits, moments: HistoryMoments, burrow: BurrowSettings | None
+        self, commits: OrderedCommits, moments: HistoryMoments, burrow: BurrowSettings
     ) -> None:
         self._moments, self._is_deletion = moments, commits.is_deletion
         self._event_ms = event_ms = commits.event_ms
@@ -77,16 +72,12 @@ class EventPlan:
         ticks = np.maximum((until - 1 - self._first) // every_ms + 1, 0)
         self._ticks = ticks * (~commits.is_deletion & (moments.every_ms is not None))
         later = self._ticks + (commits.is_last & ~commits.is_deletion)
-        self._sampled = np.zeros(len(event_ms), dtype=np.int64)
-        self._held_ms, self._of_moment = 0, 1
-        if burrow is not None:
-            self._held_ms = (burrow.intervals - 1) * burrow.offset_refresh_s * MS_PER_SECOND
-            self._of_moment = 2
-            self._sampled += _is_sampled(commits, burrow)
+        self._held_ms = (burrow.intervals - 1) * burrow.offset_refresh_s * MS_PER_SECOND
+        self._sampled = _is_sampled(commits, burrow).astype(np.int64)
         # A sample comes before a commit of the same moment.
         first_later = np.where(self._ticks > 0, self._first, moments.until_ms)
         self._is_early = (later > 0) & (first_later == event_ms)
-        counts = self._sampled + 1 + self._of_moment * later
+        counts = self._sampled + 1 + _OF_MOMENT * later
         counts[commits.is_deletion] = 1
         self._sampled[commits.is_deletion] = 0
         self._ends = np.cumsum(counts)
@@ -103,12 +94,11 @@ class EventPlan:
         row = np.searchsorted(self._ends, numbers, side="right")
         # From the commit on, which is 0; its own sample is -1.
         place = numbers - self._begins[row] - self._sampled[row]
-        if self._of_moment > 1:
-            is_early = self._is_early[row]
-            place = np.where(is_early & ((place == 0) | (place == 1)), 1 - place, place)
-        later, of_moment = np.divmod(place - 1, self._of_moment)
+        is_swapped = self._is_early[row] & ((place == 0) | (place == 1))
+        place = np.where(is_swapped, 1 - place, place)
+        later, of_moment = np.divmod(place - 1, _OF_MOMENT)
         is_later = place > 0
-        is_sample = (place < 0) | (is_later & (of_moment < self._of_moment - 1))
+        is_sample = (place < 0) | (is_later & (of_moment < _OF_MOMENT - 1))
         is_end = later == self._ticks[row]
         moment = np.where(is_end, self._moments.until_ms, self._first[row] + later * self._every_ms)
         moment = np.where(is_later, moment, self._event_ms[row])
@@ -117,43 +107,6 @@ class EventPlan:
         kind = np.where(is_sample, int(EventKind.SAMPLE), kind)
         question = np.where(is_sample, moment - self._held_ms, moment)
         return Events(row, kind, moment, question, is_later & is_end & ~is_sample)
-
-
-def lag_events(
-    commits: pa.Table, moments: HistoryMoments, places: Mapping[tuple[str, int], str]
-) -> pa.Table:
-    """Return the events of rows of view `offset_commits`, in EVENT_ORDER and without samples. The
-    columns are those of StatusRows but for the account, effective_offset, and leader_epoch where
-    the rows have it; `places` are the directories of the partitions' logs."""
-    rows = commits_that_took_effect(commits, moments.until_ms)
-    rows = rows.sort_by([(name, "ascending") for name in (*EVENT_KEY, "effective_offset")])
-    if not len(rows):
-        return rows
-    is_first = _is_first(rows)
-    rows = rows.append_column(LOG_PATH, _log_paths(rows, is_first, places))
-    is_deletion = booleans(rows[DELETION_COLUMN].combine_chunks())
-    ordered = OrderedCommits(
-        np.append(is_first[1:], True),
-        is_deletion,
-        integers(rows[EVENT_COLUMN].combine_chunks()),
-        integers(rows["commit_timestamp_ms"].fill_null(NO_TIME).combine_chunks()),
-    )
-    plan = EventPlan(ordered, moments, None)
-    events = plan.events(0, plan.count)
-    taken = rows.take(fixed_width(events.row, pa.int64()))
-    has_offset = fixed_width(~is_deletion[events.row], pa.bool_())
-    copied = [*_COPIED, *({"leader_epoch"} & {*rows.column_names})]
-    return pa.table(
-        {name: taken[name] for name in copied}
-        | {
-            "committed_offset": pc.if_else(
-                has_offset, taken["committed_offset"], pa.scalar(None, pa.int64())
-            ),
-            "kind": fixed_width(events.kind, pa.int32()),
-            "moment_ms": fixed_width(events.moment_ms, pa.int64()),
-            "is_now": fixed_width(events.is_end & moments.ends_now, pa.bool_()),
-        }
-    )
 
 
 def commits_that_took_effect(commits: pa.Table, until_ms: int) -> pa.Table:
@@ -186,23 +139,3 @@ def whole_seconds(time_ms: LongArray) -> LongArray:
     """Return times by Burrow's clock."""
     found: LongArray = time_ms - np.fmod(time_ms, MS_PER_SECOND)
     return found
-
-
-def _is_first(rows: pa.Table) -> BoolArray:
-    """Return where the rows of a partition begin."""
-    is_first = np.ones(len(rows), np.bool_)
-    is_first[1:] = False
-    for name in EVENT_KEY:
-        column = rows[name].combine_chunks()
-        codes = integers(column.dictionary_encode(null_encoding="encode").indices)
-        is_first[1:] |= codes[1:] != codes[:-1]
-    return is_first
-
-
-def _log_paths(
-    rows: pa.Table, is_first: BoolArray, places: Mapping[tuple[str, int], str]
-) -> pa.Array:
-    begins = rows.select(["topic", "partition"]).filter(fixed_width(is_first, pa.bool_()))
-    paths = [places.get((row["topic"], row["partition"])) for row in begins.to_pylist()]
-    number = fixed_width(np.cumsum(is_first) - 1, pa.int64())
-    return of_values(paths, pa.string()).take(number)

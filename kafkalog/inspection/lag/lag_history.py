@@ -34,7 +34,7 @@ from kafkalog.inspection.lag.history_commits import (
     RECORD_OFFSET,
     LogCommits,
 )
-from kafkalog.inspection.lag.history_rows import STATUS_COLUMNS, StatusRows
+from kafkalog.inspection.lag.history_rows import SEQUENCE, STATUS_COLUMNS, StatusRows
 from kafkalog.inspection.lag.lag_bounds import KnownCommits
 from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, find_log, with_accounts
 from kafkalog.inspection.lag.lag_events import (
@@ -56,7 +56,7 @@ _KEY_COLUMNS = (
     *("cluster_id", "broker_id", "input_path", "group_id", "topic", "partition"),
     "internal_partition",
 )
-_SEQUENCE, _NUMBER, _QUESTION_MS = "sequence", "number", "question_ms"
+_NUMBER, _QUESTION_MS = "number", "question_ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class _HistoryRows:
         self._commits, self._questions, self._known = commits, questions, known
         self._log = None if log_path is None else find_log(log_path)
         self._log_path = Constant(log_path, pa.string())
-        self._statuses = StatusRows(questions.burrow, questions.lag, key=(_SEQUENCE,))
+        self._statuses = StatusRows(questions.burrow, questions.lag)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
@@ -127,7 +127,7 @@ class _HistoryRows:
         has_offset = (events.kind == EventKind.COMMIT) | (events.kind == EventKind.TICK)
         offset = np.where(has_offset, of[COMMITTED_OFFSET, row], NO_OFFSET)
         columns = {
-            _SEQUENCE: self._commits.sequence[row],
+            SEQUENCE: self._commits.sequence[row],
             _NUMBER: np.arange(len(row)),
             "kind": events.kind,
             "moment_ms": events.moment_ms,

@@ -25,20 +25,26 @@ _FEW_ROWS = 200_000
 
 class ReadSummary(NamedTuple):
     """What a task knows that has read partitions of `__consumer_offsets`: how far back the commits
-    reach, and the generations of groups there, None where these are many."""
+    reach, the generations of groups there, None where these are many, and when the first and the
+    last commit took effect, None without any."""
 
     reaches: tuple[LogReach, ...]
     generations: pa.RecordBatch | None
+    span: tuple[int, int] | None = None
 
     @classmethod
     def of(
-        cls, reaches: Iterable[LogReach], groups: Iterable[GroupGenerations], tasks: int
+        cls,
+        reaches: Iterable[LogReach],
+        groups: Iterable[GroupGenerations],
+        tasks: int,
+        span: tuple[int, int] | None = None,
     ) -> ReadSummary:
         """Return the summary of one of so many tasks."""
         limit = _FEW_ROWS // tasks
         rows = list(islice(chain.from_iterable(each.rows() for each in groups), limit + 1))
         is_few = len(rows) <= limit
-        return cls(tuple(reaches), generation_batch(rows) if is_few else None)
+        return cls(tuple(reaches), generation_batch(rows) if is_few else None, span)
 
 
 class HistorySummary(NamedTuple):
@@ -54,6 +60,12 @@ class HistorySummary(NamedTuple):
     def reaches(self) -> list[LogReach]:
         """How far back the commits reach."""
         return [reach for read in self.reads for reach in read.reaches]
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """When the first and the last commit took effect, of all groups; None without any."""
+        spans = [read.span for read in self.reads if read.span is not None]
+        return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
 
     @property
     def generations(self) -> pa.Table | None:

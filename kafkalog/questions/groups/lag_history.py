@@ -213,7 +213,7 @@ class HistoryRows:
                         yield from blocks.add(batch)
                     generations.append(own)
                 reaches = chain.from_iterable(part.reaches() for part in item)
-                summary = ReadSummary.of(reaches, generations, tasks)
+                summary = ReadSummary.of(reaches, generations, tasks, blocks.span)
             yield from blocks.last()
             yield _SUMMARIES, summary
 

@@ -1,29 +1,22 @@
-"""Where in a partition damage lies, from view `byte_ranges`."""
+"""Where in a partition damage lies: the rows of question `checks`, as a map."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from kafkalog.columns.arrays import fixed_width
-from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.questions.checks import checks
 from kafkalog.report.contents import DamageSection, Row, as_rows
 from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
-from kafkalog.views.engine import Batches, Views, rows_of_view
+from kafkalog.views.engine import Views
 
 _LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
-_COLUMNS = (
-    *_LOG,
-    *("file", "segment_base_offset", "file_size", "position", "length"),
-    *("verdict", "severity", "kind", "detail"),
-)
 _RANKS = {"error": 0, "warning": 1}
 _SUMS = ("bytes", "ranges", "errors", "faulty_bytes", "trailing_bytes")
+# What a page has room for of files that are no segment, and of replicas that differ.
+LISTED_OTHERS = 20
 
 
 def read_damage(views: Views, *, cells: int, partitions: int, ranges: int) -> DamageSection:
@@ -33,12 +26,12 @@ def read_damage(views: Views, *, cells: int, partitions: int, ranges: int) -> Da
     after the other, are divided into `cells` equal parts. A range marks each cell that it touches:
     none is too small to be seen. F600. Kinds are those of docs/format.md, and `trailing`.
 
-    The section has the first `partitions` of them, and the first `ranges` of each of these."""
-    schema = arrow_schema("byte_ranges", _COLUMNS)
-    by_log: dict[tuple[object, ...], list[Row]] = defaultdict(list)
-    for row in as_rows(rows_of_view(views, "byte_ranges", _COLUMNS, _that_matter, schema)):
-        by_log[tuple(row[name] for name in _LOG)].append(row)
-    logs = [_damage_map(rows, cells) for rows in by_log.values()]
+    The section has the first `partitions` of them, and the first `ranges` of each of these; and
+    what `kafkalog check` finds beside them: replicas with other records, and entries that are named
+    like files of Kafka and cannot be read. Files beside logs are not checked."""
+    found = checks(views, with_indexes=False)
+    segments, faults = _by_log(found.report), _by_log(found.faults)
+    logs = [_damage_map(rows, faults.get(log, ()), cells) for log, rows in segments.items()]
     logs.sort(
         key=lambda row: (
             *(-row.errors, -row.ranges, -row.bytes),
@@ -46,73 +39,54 @@ def read_damage(views: Views, *, cells: int, partitions: int, ranges: int) -> Da
         )
     )
     shown = logs[:partitions]
-    found = [
-        row
-        for log in shown
-        for row in _first_ranges(by_log[tuple(log[name] for name in _LOG)], ranges)
-    ]
+    first = [row for log in shown for row in _first_ranges(faults.get(_key(log), ()), ranges)]
     totals = Row(
         partitions=len(logs),
         damaged_partitions=sum(row.errors > 0 for row in logs),
         **{name: sum(row[name] for row in logs) for name in _SUMS},
     )
-    return DamageSection(cells, shown, found, totals)
+    others = [Row(**each._asdict()) for each in found.others[:LISTED_OTHERS]]
+    return DamageSection(cells, shown, first, totals, others, len(found.others))
 
 
-def _that_matter(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Yield the ranges with findings, and at least one range of each file."""
-    last: str | None = None
-    for batch in batches:
-        if not len(batch):
-            continue
-        files = batch.column("file").fill_null("")
-        is_new = np.ones(len(batch), np.bool_)
-        is_new[1:] = pc.not_equal(files.slice(1), files.slice(0, len(files) - 1)).to_numpy(
-            zero_copy_only=False
-        )
-        is_new[0] = files[0].as_py() != last
-        last = files[-1].as_py()
-        is_sound = pc.and_(
-            batch.column("kind").is_null(), pc.equal(batch.column("verdict"), "valid")
-        )
-        yield batch.filter(pc.or_(fixed_width(is_new, pa.bool_()), pc.invert(is_sound)))
+def _key(row: Row) -> tuple[object, ...]:
+    return tuple(row[name] for name in _LOG)
 
 
-def _has_findings(row: Row) -> bool:
-    return row.kind is not None or row.verdict != "valid"
+def _by_log(rows: Iterable[Mapping[str, Any]]) -> Mapping[tuple[object, ...], list[Row]]:
+    found: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in as_rows(rows):
+        found[_key(row)].append(row)
+    return found
 
 
 def _shown_kind(row: Row) -> str:
     """Return the kind; a tail that a broker was writing or has allocated is not damage."""
     is_tail = row.verdict == "trailing" and row.severity != "error"
-    kind: str = "trailing" if is_tail else row.kind or row.verdict
+    kind: str = "trailing" if is_tail else row.kind
     return kind
 
 
-def _damage_map(rows: Sequence[Row], cells: int) -> Row:
-    sizes: dict[tuple[int, str], int] = {}
-    for row in rows:
-        file = _file(row)
-        sizes[file] = max(sizes.get(file, 0), row.file_size or 0)
+def _damage_map(segments: Sequence[Row], faults: Sequence[Row], cells: int) -> Row:
+    sizes = {_file(row): row.bytes or 0 for row in segments}
     in_order = sorted(sizes)
     ends = list(accumulate((sizes[file] for file in in_order), initial=0))
     starts, total = dict(zip(in_order, ends, strict=False)), ends[-1]
     marks: Counter[tuple[int, str, str]] = Counter()
-    findings = [row for row in rows if _has_findings(row)]
-    for row in findings:
+    for row in faults:
         begin = starts[_file(row)] + (row.position or 0)
         end = begin + max((row.length or 0) - 1, 0)
         first, last = (min(each * cells // max(total, 1), cells - 1) for each in (begin, end))
         for cell in range(first, last + 1):
-            marks[cell, _shown_kind(row), row.severity or "information"] += 1
+            marks[cell, _shown_kind(row), row.severity] += 1
     return Row(
-        **{name: rows[0][name] for name in _LOG},
+        **{name: segments[0][name] for name in _LOG},
         bytes=total,
-        segments=len({_file(row) for row in rows if _is_of_segment(row)}),
-        faulty_bytes=_bytes_of(rows, "faulty"),
-        trailing_bytes=_bytes_of(rows, "trailing"),
-        ranges=len(findings),
-        errors=sum(row.severity == "error" for row in rows),
+        segments=sum(map(_is_of_segment, segments)),
+        faulty_bytes=sum(row.faulty_bytes for row in segments),
+        trailing_bytes=sum(row.trailing_bytes for row in segments),
+        ranges=len(faults),
+        errors=sum(row.faults for row in segments),
         marks=[
             Row(cell=cell, kind=kind, severity=severity, ranges=marks[cell, kind, severity])
             for cell, kind, severity in sorted(marks)
@@ -121,7 +95,7 @@ def _damage_map(rows: Sequence[Row], cells: int) -> Row:
 
 
 def _is_of_segment(row: Row) -> bool:
-    return row.file_size is not None and not is_snapshot_file(row.file)
+    return row.bytes is not None and not is_snapshot_file(row.file)
 
 
 def _file(row: Row) -> tuple[int, str]:
@@ -129,17 +103,12 @@ def _file(row: Row) -> tuple[int, str]:
     return -1 if base is None else base, row.file or ""
 
 
-def _bytes_of(rows: Sequence[Row], verdict: str) -> int:
-    return sum(row.length or 0 for row in rows if row.verdict == verdict)
-
-
-def _first_ranges(rows: Sequence[Row], count: int) -> list[Row]:
-    """Return the first ranges of a partition that there is anything to say of, the worst first."""
-    findings = sorted(
-        filter(_has_findings, rows),
-        key=lambda row: (_RANKS.get(row.severity, 2), _file(row)[0], row.position or 0),
+def _first_ranges(faults: Sequence[Row], count: int) -> list[Row]:
+    """Return the first findings of a partition, the worst first."""
+    in_order = sorted(
+        faults, key=lambda row: (_RANKS.get(row.severity, 2), _file(row)[0], row.position or 0)
     )
     return [
         Row(**(vars(row) | {"number": number, "kind": _shown_kind(row)}))
-        for number, row in enumerate(findings[:count], start=1)
+        for number, row in enumerate(in_order[:count], start=1)
     ]

@@ -64,7 +64,7 @@ def read_report(views: Views, request: ReportRequest) -> Report:
         batches,
         read_keys(views, topics, are_shown=request.shows_keys),
         read_damage(views, cells=CELLS, partitions=PARTITIONS, ranges=RANGES),
-        read_groups(views, request.logs, batches.latest_ms, at),
+        read_groups(views, batches.latest_ms, at),
         read_transactions(views, topics, at, most=HOLDERS),
         read_retention(views, topics, at_ms=at_ms, config=request.config, most=TOPICS),
         read_cluster(views, request.logs),

@@ -1,5 +1,6 @@
 """Commits and the moments of a plot as events. Rules: docs/format.md F324, docs/report.md F604."""
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,17 @@ import pytest
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.commit_events import EventKind, HistoryMoments
-from kafkalog.inspection.lag.lag_events import (
-    EVENT_COLUMNS,
-    LOG_PATH,
-    EventPlan,
-    OrderedCommits,
-    lag_events,
+from kafkalog.inspection.lag.history_commits import (
+    COMMIT_MS,
+    COMMITTED_OFFSET,
+    EVENT_MS,
+    HISTORY_COLUMNS,
+    IS_DELETION,
+    KEY,
+    CommitBlocks,
+    commits_by_log,
 )
+from kafkalog.inspection.lag.lag_events import EventPlan, OrderedCommits
 
 DELETION, SAMPLE, COMMIT, TICK = EventKind
 # Ten ends, ten seconds apart.
@@ -32,24 +37,36 @@ def commit(group: str, place: int, at_ms: int, offset: int | None, **more: Any) 
     return {**key, **when, "committed_offset": offset, "is_tombstone": offset is None, **more}
 
 
+def events_of(rows: list[dict[str, Any]], moments: HistoryMoments) -> dict[str, list[Any]]:
+    """The kind, moment, offset and whether it is the end, of the events of each group but for
+    samples."""
+    commits = pa.RecordBatch.from_pylist(
+        rows, schema=arrow_schema("offset_commits", HISTORY_COLUMNS)
+    )
+    blocks = CommitBlocks(moments.until_ms, 1)
+    given = [block for _, block in (*blocks.add(commits), *blocks.last())]
+    (log,) = commits_by_log(given)
+    numbers, keys = log.commits.numbers, log.commits.keys["group_id"].to_pylist()
+    ordered = OrderedCommits(
+        log.is_last, numbers[IS_DELETION] != 0, numbers[EVENT_MS], numbers[COMMIT_MS]
+    )
+    plan = EventPlan(ordered, moments, BurrowSettings())
+    made = plan.events(0, plan.count)
+    found = defaultdict(list)
+    for row, kind, moment, _, is_end in zip(*(column.tolist() for column in made), strict=True):
+        if kind != SAMPLE:
+            offset = None if kind == DELETION else int(numbers[COMMITTED_OFFSET, row])
+            found[keys[numbers[KEY, row]]].append((kind, moment, offset, is_end))
+    return found
+
+
 def test_a_commit_has_ticks_until_the_next_one_and_the_last_one_until_the_end() -> None:
     rows = [
         *(commit("g", 9, 250, 70), commit("g", 3, 100, 7), commit("g", 4, 120, 8)),
         *(commit("gone", 5, 190, 1), commit("gone", 6, 210, None), commit("g", 10, 1000, 99)),
         *(commit("g", 7, 130, 5, effect="aborted"), commit("none", 8, 290, -1)),
     ]
-    commits = pa.Table.from_pylist(rows, schema=arrow_schema("offset_commits", EVENT_COLUMNS))
-    moments = HistoryMoments(0, 300, ends_now=True, every_ms=100)
-    found = lag_events(commits, moments, {("a", 0): "/logs/a-0"}).to_pylist()
-    events = {
-        group: [
-            (row["kind"], row["moment_ms"], row["committed_offset"], row["is_now"])
-            for row in found
-            if row["group_id"] == group
-        ]
-        for group in ("g", "gone", "none")
-    }
-    assert events == {
+    assert events_of(rows, HistoryMoments(0, 300, ends_now=True, every_ms=100)) == {
         # A multiple of 100 belongs to the commit in effect then; the end is one of its own.
         "g": [
             *((COMMIT, 100, 7, False), (TICK, 100, 7, False), (COMMIT, 120, 8, False)),
@@ -58,7 +75,6 @@ def test_a_commit_has_ticks_until_the_next_one_and_the_last_one_until_the_end() 
         "gone": [(COMMIT, 190, 1, False), (TICK, 200, 1, False), (DELETION, 210, None, False)],
         "none": [(DELETION, 290, None, False)],
     }
-    assert {row[LOG_PATH] for row in found} == {"/logs/a-0"}
 
 
 def events(

@@ -172,6 +172,16 @@ def test_check_does_not_call_diverged_replicas_sound(made_again: Path) -> None:
     assert run(made_again, "check")[1].splitlines()[-1].startswith("DIVERGED: 1 replica")
 
 
+def test_the_report_finds_in_replicas_what_check_finds(made_again: Path, tmp_path: Path) -> None:
+    target = tmp_path.parent / f"{tmp_path.name}-page"
+    code, out = run(made_again, "report", "--output-dir", str(target), "--fail-on-findings")
+    assert code == 1
+    words = f"from offset 0 on other records than {made_again}/1/orders-0"
+    assert f"diverged: {made_again}/2/orders-0/00000000000000000000.log: {words}" in out
+    page = (target / "report.html").read_text()
+    assert "<b>diverged</b> at position 0: " in page and words in page
+
+
 def test_find_says_which_records_consumers_do_not_see(made_again: Path) -> None:
     _, out = run(made_again, "find", "--key", "k")
     other = [line for line in out.splitlines() if f"{made_again}/2/" in line and "orders " in line]

@@ -133,8 +133,8 @@ def test_sketches_of_parts_have_the_frequent_keys_and_about_the_number_of_keys(k
 def byte_range(base: int, position: int, length: int, **changes: object) -> dict[str, Any]:
     log = {"broker_id": 1, "input_path": "/logs", "topic": "a", "partition": 0}
     file = {"file": f"/a-0/{base}.log", "segment_base_offset": base, "file_size": 500}
-    place = {"position": position, "length": length, "verdict": "valid"}
-    return {**log, **file, **place, **changes}
+    place = {"position": position, "length": length, "verdict": "valid", "batches": 0}
+    return {**log, **file, **place, "records": 0, **changes}
 
 
 def test_a_range_marks_every_cell_of_its_partition_that_it_touches() -> None:
@@ -146,8 +146,8 @@ def test_a_range_marks_every_cell_of_its_partition_that_it_touches() -> None:
         byte_range(7, 500, 0, kind="segment_hole", severity="warning"),
         byte_range(0, 0, 500, topic="sound"),
     ]
-    # The tasks' order is any.
-    views = MadeViews(byte_ranges=[rows[3:], rows[:3]])
+    # The tasks' order is any; a segment is of one task.
+    views = MadeViews(byte_ranges=[rows[1:6], rows[6:] + rows[:1]])
     found = read_damage(views, cells=10, partitions=1, ranges=2)
     (log,) = found.logs
     assert (log.topic, log.bytes, log.segments, log.ranges, log.errors) == ("a", 1000, 2, 3, 1)
