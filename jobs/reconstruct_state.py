@@ -24,7 +24,8 @@ from kafkalog.views.options.state_options import StateRequest, state_run_options
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
 
-    from kafkalog.views.planning.state_positions import StateRun, StateSource
+    from kafkalog.views.planning.state_positions import StateRun
+    from kafkalog.views.planning.table_positions import StateSource
 
 _EXAMPLE = """\
 /var/lib/kafka/data --topic orders --output-dir /tmp/state

@@ -50,8 +50,8 @@ from kafkalog.views.planning.ingest_positions import (
     ingest_starting_offsets,
 )
 from kafkalog.views.planning.planning import CommittedReads, planned_groups
-from kafkalog.views.planning.state_positions import StateSource
 from kafkalog.views.planning.state_sources import found_sources
+from kafkalog.views.planning.table_positions import StateSource
 
 _logger = logger(__name__)
 

@@ -25,7 +25,8 @@ from kafkalog.lake.written_file import OnReport, WrittenFile, no_report
 from kafkalog.questions.state_files import written_state
 from kafkalog.views.engine import Rows, RowsInMemory, Views
 from kafkalog.views.options.state_options import StateRequest
-from kafkalog.views.planning.state_positions import StateRun, StateSettings, StateSource, full_run
+from kafkalog.views.planning.state_positions import StateRun, StateSettings, full_run
+from kafkalog.views.planning.table_positions import StateSource
 from kafkalog.words import counted
 
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.local_views import view_options
+from kafkalog.views.options.options import view_options
 from kafkalog.views.parallel import in_order
 from kafkalog.views.planning.planning import Read, planned_groups
 from kafkalog.views.view_reading import read_view
@@ -192,6 +192,21 @@ class LocalViews:
 
     def rows(self, *asked: AskedView) -> list[RowsInMemory]:
         """Return the rows of each view, in the order of the logs."""
+        found: list[list[pa.RecordBatch]] = [[] for _ in asked]
+        for number, batch in self._batches(asked):
+            found[number].append(batch)
+        return [
+            RowsInMemory(pa.Table.from_batches(batches, each.rows_schema))
+            for each, batches in zip(asked, found, strict=True)
+        ]
+
+    def batches(self, asked: AskedView) -> Batches:
+        """Yield the rows of a view in the order of the logs, as they are read: none are kept."""
+        for _, batch in self._batches([asked]):
+            yield batch
+
+    def _batches(self, asked: Sequence[AskedView]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield the rows of some views, each batch with the number of its view."""
         options = [
             view_options(self.log_dirs, each.name, **{**self.options, **each.options})
             for each in asked
@@ -215,13 +230,7 @@ class LocalViews:
         def done(part: tuple[int, Sequence[Read]]) -> None:
             self.on_done(sum(each.size for each in part[1]))
 
-        found: list[list[pa.RecordBatch]] = [[] for _ in asked]
-        for number, batch in in_order(read, parts, processes=self.processes, on_done=done):
-            found[number].append(batch)
-        return [
-            RowsInMemory(pa.Table.from_batches(batches, each.rows_schema))
-            for each, batches in zip(asked, found, strict=True)
-        ]
+        yield from in_order(read, parts, processes=self.processes, on_done=done)
 
     def tasks(
         self, run: Callable[[_Item], Iterable[_Result]], items: Sequence[_Item]

@@ -1,43 +1,19 @@
-"""Rows of the source's views, read by this process, for who has no Spark."""
+"""What records of internal topics say, read by this process."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-import pyarrow as pa
-
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.messages.internal_records import InternalRecord, read_internal_record
 from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.options.options import Mode, ReadOptions, read_options
-from kafkalog.views.planning.planning import planned_groups
-from kafkalog.views.view_reading import read_view
+from kafkalog.views.engine import AskedView, LocalViews
+from kafkalog.views.options.options import Mode
 
 _RECORD = ("key", "value", "timestampMs")
-
-
-def view_option_texts(view: str, options: Mapping[str, str | int | None]) -> dict[str, str]:
-    """Return the source's options as texts, without those that are None: internal topics are
-    included, damage is logged and skipped."""
-    given = {"view": view, "mode": Mode.PERMISSIVE.value, "subscribe": "*", **options}
-    return {name: str(value) for name, value in given.items() if value is not None}
-
-
-def view_options(log_dirs: Sequence[str], view: str, **options: str | int | None) -> ReadOptions:
-    """Return the source's options, as `view_option_texts` has them."""
-    return read_options({"paths": json.dumps(list(log_dirs)), **view_option_texts(view, options)})
-
-
-def view_batches(
-    options: ReadOptions, columns: tuple[str, ...], found: list[PartitionLog] | None = None
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a view in the order of the logs. `found` has the logs under the paths if
-    they have been listed."""
-    for reads in planned_groups(options, found):
-        yield from read_view(reads, options, columns)
 
 
 def cluster_metadata(
@@ -69,7 +45,9 @@ def internal_records(
 ) -> Iterator[tuple[InternalRecord, int | None]]:
     """Yield the records of an internal topic in the order of the logs, each with the time that it
     was written; only those up to a time, if one is given."""
-    for batch in view_batches(view_options(paths, "records", mode=mode.value), _RECORD, found):
+    logs = find_logs(paths, strict=mode is Mode.FAILFAST) if found is None else found
+    views = LocalViews(paths, logs, processes=1, options={"mode": mode.value})
+    for batch in views.batches(AskedView("records", _RECORD)):
         for key, value, written_ms in zip(*(each.to_pylist() for each in batch), strict=True):
             if at_ms is None or (written_ms is not None and written_ms <= at_ms):
                 yield read_internal_record(topic, key, value), written_ms

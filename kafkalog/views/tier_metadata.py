@@ -13,12 +13,8 @@ from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.storage.names import CLUSTER_METADATA, REMOTE_LOG_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
-from kafkalog.views.local_views import (
-    cluster_metadata,
-    internal_records,
-    view_batches,
-    view_options,
-)
+from kafkalog.views.engine import AskedView, Views
+from kafkalog.views.local_views import cluster_metadata, internal_records
 from kafkalog.words import counted, first_names
 
 _MOST_NAMED = 5
@@ -38,8 +34,9 @@ class TierMetadata:
     hides_changes: bool = False
 
 
-def tier_metadata(paths: Sequence[str], logs: Sequence[PartitionLog]) -> TierMetadata:
-    """Read the topic from the logs that were found under the paths. Raises OSError."""
+def tier_metadata(views: Views) -> TierMetadata:
+    """Read the topic. Raises OSError."""
+    paths, logs = views.log_dirs, views.logs
     found = TierMetadata()
     own = [log for log in best_logs(logs) if log.topic == REMOTE_LOG_METADATA and log.segments]
     places: dict[tuple[str, int], int] = {}
@@ -50,7 +47,7 @@ def tier_metadata(paths: Sequence[str], logs: Sequence[PartitionLog]) -> TierMet
         for segment_id in found.remote.segments.keys() - known:
             segment = found.remote.segments[segment_id]
             places[segment.topic_id, segment.partition] = log.partition or 0
-    damages = list(_damages(paths, own))
+    damages = list(_damages(views, own))
     here = {log.partition or 0 for log in own}
     counts = _partition_counts(paths, logs, here, places)
     found.gaps += [*_missing(here, counts), *_without_beginnings(own), *damages]
@@ -108,11 +105,10 @@ def _without_beginnings(own: Sequence[PartitionLog]) -> Iterator[str]:
             yield f"{log.path} begins at offset {start}: its first records were deleted"
 
 
-def _damages(paths: Sequence[str], own: list[PartitionLog]) -> Iterator[str]:
+def _damages(views: Views, own: list[PartitionLog]) -> Iterator[str]:
     """Yield a line for each place where records of the topic are damaged or cut off."""
-    options = view_options(paths, "faults", subscribe=REMOTE_LOG_METADATA)
-    for batch in view_batches(options, _FAULT, own):
-        for row in batch.to_pylist():
-            if row["severity"] == "error":
-                place = "" if row["position"] is None else f", position {row['position']}"
-                yield f"{row['file']}{place}: {row['kind']}: {row['detail']}"
+    (faults,) = views.rows(AskedView("faults", _FAULT, logs=own))
+    for row in faults:
+        if row["severity"] == "error":
+            place = "" if row["position"] is None else f", position {row['position']}"
+            yield f"{row['file']}{place}: {row['kind']}: {row['detail']}"

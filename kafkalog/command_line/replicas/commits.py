@@ -19,7 +19,7 @@ from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.inspection.partitions.leader_choices import Loss, Replica
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.local_views import view_batches, view_options
+from kafkalog.views.engine import AskedView, LocalViews
 from kafkalog.views.parallel import in_order
 
 CommitRow = Mapping[str, Any]
@@ -40,8 +40,8 @@ class LostCommit(NamedTuple):
 def commits_of(log: PartitionLog, end_offset: int | None = None) -> dict[_Place, CommitRow]:
     """Return the commits in effect by a log of `__consumer_offsets` up to an offset."""
     kept = CommitsInEffect()
-    options = view_options([log.path], "offset_commits")
-    for batch in view_batches(options, COMMIT_COLUMNS, [log]):
+    views = LocalViews([log.path], [log], processes=1)
+    for batch in views.batches(AskedView("offset_commits", COMMIT_COLUMNS)):
         if end_offset is not None:
             effective = batch.column("effective_offset")
             batch = batch.filter(pc.fill_null(pc.less(effective, end_offset), True))

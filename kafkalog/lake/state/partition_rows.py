@@ -14,7 +14,7 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.file_rows import file_rows, rows_of_each_partition
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
-from kafkalog.views.planning.state_positions import StateSource
+from kafkalog.views.planning.table_positions import StateSource
 
 PARTITIONS = "state_partitions"
 

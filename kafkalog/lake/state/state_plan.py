@@ -28,8 +28,9 @@ from kafkalog.storage.reading.read_plan import (
 )
 from kafkalog.views.options.options import ReadOptions, read_options
 from kafkalog.views.planning.planning import planned_groups
-from kafkalog.views.planning.state_positions import StateRun, StateSource
+from kafkalog.views.planning.state_positions import StateRun
 from kafkalog.views.planning.state_sources import range_options
+from kafkalog.views.planning.table_positions import StateSource
 
 # Of segments that one task reads at most: a key is passed on once for each task that has it.
 _TASK_BYTES = 1024 * 1024 * 1024

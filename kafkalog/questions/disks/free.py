@@ -408,7 +408,7 @@ def _in_tier(views: Views) -> tuple[set[str], list[str]]:
     logs = list(views.logs)
     if not any(log.topic == REMOTE_LOG_METADATA for log in logs):
         return set(), []
-    metadata = tier_metadata(list(views.log_dirs), logs)
+    metadata = tier_metadata(views)
     rows = tier_rows(
         list(metadata.remote.segments.values()),
         None,

@@ -55,9 +55,9 @@ from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import segment_sizes
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.engine import Rows, RowsInMemory, Step, Views
-from kafkalog.views.local_views import view_options
 from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.lag_options import HistoryRequest
+from kafkalog.views.options.options import view_options
 from kafkalog.views.reading.group_reading import read_group_records
 from kafkalog.views.reading.work_log import READ, reported_work
 from kafkalog.words import counted

@@ -51,7 +51,7 @@ from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import segment_sizes
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.engine import Rows, Step, Views
-from kafkalog.views.local_views import view_options
+from kafkalog.views.options.options import view_options
 from kafkalog.views.reading.work_log import READ, reported_work
 
 if TYPE_CHECKING:

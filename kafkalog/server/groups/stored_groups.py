@@ -29,7 +29,7 @@ from kafkalog.inspection.logs.missing_records import missing_records, missing_wo
 from kafkalog.log_lines import logger
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.local_views import view_batches, view_options
+from kafkalog.views.engine import AskedView, LocalViews
 
 NO_OFFSET = -1
 _logger = logger(__name__)
@@ -65,11 +65,10 @@ def stored_groups(
     if not offsets_logs:
         return StoredGroups()
     in_effect, latest = CommitsInEffect(at_ms), LatestRecords(at_ms)
-    options = view_options(log_dirs, "offset_commits", subscribe=CONSUMER_OFFSETS)
-    for batch in view_batches(options, COMMIT_COLUMNS, offsets_logs):
+    views = LocalViews(log_dirs, offsets_logs, processes=1)
+    for batch in views.batches(AskedView("offset_commits", COMMIT_COLUMNS)):
         in_effect.add(batch)
-    options = view_options(log_dirs, "group_metadata", subscribe=CONSUMER_OFFSETS)
-    for batch in view_batches(options, GROUP_RECORD_COLUMNS, offsets_logs):
+    for batch in views.batches(AskedView("group_metadata", GROUP_RECORD_COLUMNS)):
         for row in batch.to_pylist():
             latest.add(row)
     rows = in_effect.rows()

@@ -37,7 +37,8 @@ from kafkalog.storage.names import (
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.offset_ranges import LARGEST_TIME_MS
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
-from kafkalog.views.local_views import cluster_metadata, view_batches, view_options
+from kafkalog.views.engine import AskedView, LocalViews
+from kafkalog.views.local_views import cluster_metadata
 from kafkalog.words import counted, time_text
 
 _logger = logger(__name__)
@@ -189,13 +190,12 @@ class ServedCluster:
             _logger.warning("transactional ids: %s: ids that these are about are not known", words)
         known = TransactionalIds()
         logs = [log for log in self.logs if log.topic == TRANSACTION_STATE]
-        if logs:
-            options = view_options(self.paths, "transaction_states", subscribe=TRANSACTION_STATE)
-            for batch in view_batches(options, _STATE_COLUMNS, logs):
-                for row in batch.to_pylist():
-                    written_ms = row["record_timestamp_ms"]
-                    if self.as_of_ms is None or (written_ms or 0) <= self.as_of_ms:
-                        known.add(row)
+        views = LocalViews(self.paths, logs, processes=1)
+        for batch in views.batches(AskedView("transaction_states", _STATE_COLUMNS)):
+            for row in batch.to_pylist():
+                written_ms = row["record_timestamp_ms"]
+                if self.as_of_ms is None or (written_ms or 0) <= self.as_of_ms:
+                    known.add(row)
         return {row["transactional_id"]: row for row in known.states()}
 
     def partition(self, topic: str, partition: int) -> ServedLog | None:

@@ -27,7 +27,7 @@ from kafkalog.spark.source.projection import view_schema
 from kafkalog.spark.tables import local_rows
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import AskedView, Options, Step, is_of_absent_topic
-from kafkalog.views.local_views import view_option_texts, view_options
+from kafkalog.views.options.options import view_option_texts, view_options
 from kafkalog.views.planning.planning import Read, planned_groups
 
 # The number of the place that something is for, and what it is, pickled.

@@ -23,7 +23,7 @@ from kafkalog.spark.session import parallelism
 from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.planning.ingest_positions import IngestRun
-from kafkalog.views.planning.state_positions import StateSource
+from kafkalog.views.planning.table_positions import StateSource
 
 _logger = logger(__name__)
 

@@ -4,7 +4,8 @@ has them. Reference: docs/options.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -267,3 +268,15 @@ def _isolation(options: OptionValues) -> Isolation:
     if len(set(choices)) > 1:
         raise OptionError(given[1], options.text(given[1]), f"the same as {given[0]}")
     return choices[0] if choices else Isolation.READ_UNCOMMITTED
+
+
+def view_option_texts(view: str, options: Mapping[str, str | int | None]) -> dict[str, str]:
+    """Return the source's options as texts, without those that are None: internal topics are
+    included, damage is logged and skipped."""
+    given = {"view": view, "mode": Mode.PERMISSIVE.value, "subscribe": "*", **options}
+    return {name: str(value) for name, value in given.items() if value is not None}
+
+
+def view_options(log_dirs: Sequence[str], view: str, **options: str | int | None) -> ReadOptions:
+    """Return the source's options, as `view_option_texts` has them."""
+    return read_options({"paths": json.dumps(list(log_dirs)), **view_option_texts(view, options)})

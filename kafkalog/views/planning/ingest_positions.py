@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 
 from kafkalog.errors import RefusedOptionError, StatePositionError
@@ -16,8 +16,13 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.partition_log import segment_sizes
 from kafkalog.storage.reading.offset_ranges import DoubtfulRecord
 from kafkalog.storage.reading.read_plan import segments_within
-from kafkalog.views.options.offset_options import by_partition, by_topic
-from kafkalog.views.planning.state_positions import StateSource, is_other, written_by
+from kafkalog.views.options.offset_options import by_topic
+from kafkalog.views.planning.table_positions import (
+    StateSource,
+    TablePositions,
+    shared_fields,
+    written_by,
+)
 
 WRITER = "kafkalog ingest_topics"
 _ELSEWHERE = "another --output-dir keeps both"
@@ -76,34 +81,24 @@ class IngestRange:
 
 
 @dataclass(frozen=True, slots=True)
-class IngestPositions:
-    """What a version of the table holds: of each partition all below its next offset, as far as its
-    first run reached back. `ranges` are those that the run with the number `run` wrote, `token`
-    distinguishes it from others with that number."""
+class IngestPositions(TablePositions):
+    """What a version of a table of records holds, as far back as its first run reached. `ranges`
+    are those that the run with the number `run` wrote, `token` distinguishes it from others with
+    that number."""
 
     isolation_level: str
     run: int = 0
     token: str = ""
-    cluster_id: str | None = None
-    next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
-    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
-    topic_ids: Mapping[str, str] = field(default_factory=dict)
     ranges: tuple[IngestRange, ...] = ()
 
     def to_json(self) -> str:
         """Return the text that goes into the table's commit."""
-        return json.dumps(
-            {
-                "job": WRITER,
-                "isolation_level": self.isolation_level,
-                "run": self.run,
-                "token": self.token,
-                "cluster_id": self.cluster_id,
-                "next_offsets": by_topic(self.next_offsets),
-                "leader_epochs": by_topic(self.leader_epochs),
-                "topic_ids": dict(sorted(self.topic_ids.items())),
-                "ranges": [asdict(each) for each in self.ranges],
-            }
+        return self.text(
+            WRITER,
+            isolation_level=self.isolation_level,
+            run=self.run,
+            token=self.token,
+            ranges=[asdict(each) for each in self.ranges],
         )
 
 
@@ -116,11 +111,8 @@ def ingest_positions_from_json(text: str | None) -> IngestPositions | None:
         isolation_level=found["isolation_level"],
         run=found["run"],
         token=found["token"],
-        cluster_id=found["cluster_id"],
-        next_offsets=by_partition(found["next_offsets"]),
-        leader_epochs=by_partition(found["leader_epochs"]),
-        topic_ids=found["topic_ids"],
         ranges=tuple(IngestRange(**each) for each in found["ranges"]),
+        **shared_fields(found),
     )
 
 
@@ -203,39 +195,14 @@ def ingest_run(
     """
     for source in sources:
         _refuse_other_cluster(recorded, source)
-    replaced = _replaced(recorded, sources) if full_refresh else frozenset()
-    recorded = _without(recorded, replaced)
+    replaced = recorded.replaced_by(sources) if full_refresh else frozenset()
+    recorded = recorded.without_partitions(replaced)
     ranges = tuple(_range(recorded, source, is_bounded=is_bounded) for source in sources)
     replaces = Replaces.RANGES if is_bounded else Replaces.NOTHING
     if full_refresh:
         replaces = Replaces.PARTITIONS
     after = _after(recorded, ranges, sources, token, is_bounded)
     return IngestRun(replaces, after, replaced)
-
-
-def _replaced(
-    recorded: IngestPositions, sources: Sequence[StateSource]
-) -> frozenset[TopicPartition]:
-    """Return the partitions of the sources and, of topics that were created again, all that the
-    table has."""
-    keys = {source.key for source in sources}
-    for source in sources:
-        if is_other(recorded.topic_ids.get(source.topic), source.topic_id):
-            keys |= {key for key in recorded.next_offsets if key[0] == source.topic}
-    return frozenset(keys)
-
-
-def _without(positions: IngestPositions, keys: frozenset[TopicPartition]) -> IngestPositions:
-    next_offsets = {key: each for key, each in positions.next_offsets.items() if key not in keys}
-    topics = {topic for topic, _ in next_offsets}
-    return replace(
-        positions,
-        next_offsets=next_offsets,
-        leader_epochs={
-            key: each for key, each in positions.leader_epochs.items() if key not in keys
-        },
-        topic_ids={topic: each for topic, each in positions.topic_ids.items() if topic in topics},
-    )
 
 
 def _range(recorded: IngestPositions, source: StateSource, *, is_bounded: bool) -> IngestRange:
@@ -327,8 +294,8 @@ def _why_stop(
     """Return why a partition cannot go on in the table, None if it can."""
     if position is None:
         return None
-    topic_id = recorded.topic_ids.get(source.topic)
-    if is_other(topic_id, source.topic_id):
+    if recorded.is_recreated(source):
+        topic_id = recorded.topic_ids[source.topic]
         return FindingKind.RECREATED, (
             f"the table has the topic with the id {topic_id}, {source.input_path} has it with the "
             f"id {source.topic_id}: it was deleted and recreated; {_ELSEWHERE}, {_ANEW}"
@@ -338,8 +305,9 @@ def _why_stop(
             f"the log ends at offset {source.log_end_offset}, the table at {position}: this is an "
             f"older copy, or the log was truncated; give the current one, or {_ANEW}"
         )
-    epoch, found = recorded.leader_epochs.get(source.key), source.leader_epoch_before(position)
-    if epoch is not None and found is not None and epoch != found:
+    epochs = recorded.differing_epochs(source, position)
+    if epochs is not None:
+        epoch, found = epochs
         return FindingKind.REWRITTEN, (
             f"offset {position - 1} is of leader epoch {found}, when it was read it was of "
             f"{epoch}: the log was truncated and written again; {_ANEW}"
@@ -348,7 +316,7 @@ def _why_stop(
 
 
 def _refuse_other_cluster(recorded: IngestPositions, source: StateSource) -> None:
-    if is_other(recorded.cluster_id, source.cluster_id):
+    if recorded.is_of_other_cluster(source):
         raise StatePositionError(
             f"the table holds records of cluster {recorded.cluster_id}, {source.input_path} is of "
             f"cluster {source.cluster_id}: {_ELSEWHERE}"

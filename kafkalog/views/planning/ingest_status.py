@@ -30,8 +30,8 @@ from kafkalog.views.planning.ingest_positions import (
     IngestRange,
     ingest_run,
 )
-from kafkalog.views.planning.state_positions import ASKED, StateSource
 from kafkalog.views.planning.state_sources import found_sources
+from kafkalog.views.planning.table_positions import ASKED, StateSource
 from kafkalog.words import counted, name_suggestions
 
 _MOST_FAULTS = 3

@@ -5,103 +5,23 @@ Rules: docs/format.md F276 to F280.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from kafkalog.errors import StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.format.side_files.leader_epochs import EpochStart
-from kafkalog.storage.partition_log import PartitionLog, SegmentFile
-from kafkalog.storage.reading.offset_ranges import DoubtfulRecord, TimeRule, doubt_words
-from kafkalog.storage.reading.read_plan import CommittedRead
 from kafkalog.views.options.offset_options import by_partition, by_topic
-from kafkalog.words import counted
+from kafkalog.views.planning.table_positions import (
+    ASKED,
+    StateSource,
+    TablePositions,
+    shared_fields,
+    written_by,
+)
 
 _WRITER = "kafkalog reconstruct_state"
-# Where a read ends whose end was requested.
-ASKED = "asked"
 _ANEW = "--full-refresh rebuilds the state from the logs that are there"
 _ELSEWHERE = "another --output-dir keeps both"
-
-
-@dataclass(frozen=True, slots=True)
-class StateSource:
-    """A partition as it is found: the offsets [log_start_offset, end_offset) make up its state.
-
-    `start_offset` is the first that is requested; `segments` are those of the replica that counts,
-    `logs` all replicas as they were listed.
-    `cleaner_checkpoint` is None where the cleaner has not been; `end_from` says what the end is:
-    log_end, high_watermark, last_stable_offset or asked. `committed` is what reading only committed
-    records up to there needs to know. `passed_over` are the records whose time is doubtful by the
-    `time_rule`, so that they did not bound the range (F930). `log` is the replica that counts.
-    """
-
-    topic: str
-    partition: int
-    log_start_offset: int
-    end_offset: int
-    end_from: str = "log_end"
-    log_end_offset: int = 0
-    cleaner_checkpoint: int | None = None
-    cluster_id: str | None = None
-    broker_id: int | None = None
-    input_path: str = ""
-    topic_id: str | None = None
-    leader_epochs: tuple[EpochStart, ...] = ()
-    start_offset: int = 0
-    segments: Sequence[SegmentFile] = ()
-    logs: tuple[PartitionLog, ...] = ()
-    committed: CommittedRead | None = None
-    passed_over: tuple[DoubtfulRecord, ...] = ()
-    time_rule: TimeRule | None = None
-    log: PartitionLog | None = None
-
-    @property
-    def key(self) -> TopicPartition:
-        return self.topic, self.partition
-
-    @property
-    def name(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-    @property
-    def exact_from_offset(self) -> int:
-        """From which end on the files hold all that counts: below, values may be cleaned away."""
-        return max(self.log_start_offset, self.cleaner_checkpoint or 0)
-
-    @property
-    def is_exact(self) -> bool:
-        return self.end_offset >= self.exact_from_offset
-
-    @property
-    def doubt(self) -> str:
-        """Return what to report of a state that is not exact."""
-        return (
-            f"NOT EXACT: {self.name} at offset {self.end_offset}: the cleaner has been there, and "
-            f"older values may be missing; exact from offset {self.exact_from_offset} on"
-        )
-
-    @property
-    def wrong_times(self) -> str | None:
-        """Say which records were passed over, None without any."""
-        return self.words_for(self.passed_over)
-
-    def words_for(self, found: Sequence[DoubtfulRecord]) -> str | None:
-        """Say what is doubtful about the times of some of these records, None without any."""
-        if not found or self.time_rule is None:
-            return None
-        first = f"offset {found[0].offset}: {doubt_words(found[0], self.time_rule)}"
-        if len(found) == 1:
-            return first
-        others = counted(len(found) - 1, "record")
-        return f"{first}; and {others} more with such times up to offset {found[-1].offset}"
-
-    def leader_epoch_before(self, offset: int) -> int | None:
-        """Return the leader epoch of the record before an offset, None if the files do not say."""
-        epochs = [each.epoch for each in self.leader_epochs if each.start_offset < offset]
-        return epochs[-1] if epochs else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,29 +33,19 @@ class StateSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class StatePositions:
-    """What a version of the table holds: of each partition all below its next offset."""
+class StatePositions(TablePositions):
+    """What a version of a table of state holds."""
 
     settings: StateSettings
-    cluster_id: str | None = None
-    next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     log_start_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
-    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
-    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return the text that goes into the table's commit."""
-        return json.dumps(
-            {
-                "job": _WRITER,
-                "cluster_id": self.cluster_id,
-                "isolation_level": self.settings.isolation_level,
-                "keep_tombstones": self.settings.keep_tombstones,
-                "next_offsets": by_topic(self.next_offsets),
-                "log_start_offsets": by_topic(self.log_start_offsets),
-                "leader_epochs": by_topic(self.leader_epochs),
-                "topic_ids": dict(sorted(self.topic_ids.items())),
-            }
+        return self.text(
+            _WRITER,
+            isolation_level=self.settings.isolation_level,
+            keep_tombstones=self.settings.keep_tombstones,
+            log_start_offsets=by_topic(self.log_start_offsets),
         )
 
     def with_sources(self, sources: Iterable[StateSource]) -> StatePositions:
@@ -146,7 +56,8 @@ class StatePositions:
             for source in read
             if (epoch := source.leader_epoch_before(source.end_offset)) is not None
         }
-        kept = {key: epoch for key, epoch in self.leader_epochs.items() if key not in _keys(read)}
+        keys = {source.key for source in read}
+        kept = {key: epoch for key, epoch in self.leader_epochs.items() if key not in keys}
         return replace(
             self,
             cluster_id=next(filter(None, (each.cluster_id for each in read)), self.cluster_id),
@@ -162,22 +73,12 @@ class StatePositions:
             },
         )
 
-    def without(self, keys: Iterable[TopicPartition]) -> StatePositions:
+    def without(self, keys: Collection[TopicPartition]) -> StatePositions:
         """Return the positions of the other partitions."""
-        left_out = set(keys)
-
-        def kept(offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-            return {key: offset for key, offset in offsets.items() if key not in left_out}
-
-        next_offsets = kept(self.next_offsets)
-        topics = {topic for topic, _ in next_offsets}
+        starts = self.log_start_offsets.items()
         return replace(
-            self,
-            cluster_id=self.cluster_id if topics else None,
-            next_offsets=next_offsets,
-            log_start_offsets=kept(self.log_start_offsets),
-            leader_epochs=kept(self.leader_epochs),
-            topic_ids={topic: each for topic, each in self.topic_ids.items() if topic in topics},
+            self.without_partitions(keys),
+            log_start_offsets={key: offset for key, offset in starts if key not in keys},
         )
 
 
@@ -188,25 +89,9 @@ def state_positions_from_json(text: str | None) -> StatePositions | None:
         return None
     return StatePositions(
         StateSettings(found["isolation_level"], found["keep_tombstones"]),
-        found["cluster_id"],
-        by_partition(found["next_offsets"]),
         by_partition(found["log_start_offsets"]),
-        by_partition(found["leader_epochs"]),
-        found["topic_ids"],
+        **shared_fields(found),
     )
-
-
-def written_by(job: str, text: str | None) -> dict[str, Any] | None:
-    """Return what a job has written into a commit's text; None where it is not this job's."""
-    try:
-        found = json.loads(text or "")
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) and found.get("job") == job else None
-
-
-def _keys(sources: Iterable[StateSource]) -> set[TopicPartition]:
-    return {source.key for source in sources}
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,10 +127,7 @@ def full_run(
     Raises StatePositionError where the table also holds what would not go with it.
     """
     known = StatePositions(settings) if recorded is None else recorded
-    replaced = _keys(sources)
-    for source in sources:
-        if _is_stranger(known, source):
-            replaced |= {key for key in known.next_offsets if key[0] == source.topic}
+    replaced = known.replaced_by(sources)
     kept = known.without(replaced)
     if kept.next_offsets:
         _refuse_other_settings(known.settings, settings)
@@ -255,7 +137,7 @@ def full_run(
     return StateRun(
         ends=_ends(sources),
         starts=_not_empty(starts, sources),
-        replaced=frozenset(replaced),
+        replaced=replaced,
         raised_log_starts={},
         positions=replace(kept, settings=settings).with_sources(sources),
     )
@@ -325,26 +207,15 @@ def _start_offset(positions: StatePositions, source: StateSource) -> int:
     return position
 
 
-def _is_stranger(positions: StatePositions, source: StateSource) -> bool:
-    return is_other(positions.cluster_id, source.cluster_id) or is_other(
-        positions.topic_ids.get(source.topic), source.topic_id
-    )
-
-
-def is_other(recorded: str | None, found: str | None) -> bool:
-    """Return whether two ids, of a cluster or a topic, are known and differ."""
-    return bool(recorded and found and recorded != found)
-
-
 def _refuse_strangers(positions: StatePositions, source: StateSource) -> None:
     """Raise StatePositionError for a partition of another cluster, or of a recreated topic."""
-    if is_other(positions.cluster_id, source.cluster_id):
+    if positions.is_of_other_cluster(source):
         raise StatePositionError(
             f"the table holds state of cluster {positions.cluster_id}, {source.input_path} is of "
             f"cluster {source.cluster_id}: {_ELSEWHERE}"
         )
-    topic_id = positions.topic_ids.get(source.topic)
-    if is_other(topic_id, source.topic_id):
+    if positions.is_recreated(source):
+        topic_id = positions.topic_ids[source.topic]
         raise StatePositionError(
             f"the table holds topic {source.topic} with the id {topic_id}, in {source.input_path} "
             f"it has the id {source.topic_id}: it was deleted and recreated; {_ANEW}, "
@@ -372,9 +243,9 @@ def _why_behind(source: StateSource, position: int) -> str:
 
 def _refuse_rewritten(positions: StatePositions, source: StateSource, position: int) -> None:
     """Raise StatePositionError where the offset before the position is another record by now."""
-    recorded = positions.leader_epochs.get(source.key)
-    found = source.leader_epoch_before(position)
-    if recorded is not None and found is not None and recorded != found:
+    epochs = positions.differing_epochs(source, position)
+    if epochs is not None:
+        recorded, found = epochs
         raise StatePositionError(
             f"{source.name}: offset {position - 1} is of leader epoch {found}, when the table read "
             f"it it was of {recorded}: the log was truncated and written again; {_ANEW}"

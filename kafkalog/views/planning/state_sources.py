@@ -25,7 +25,7 @@ from kafkalog.views.options.offset_options import by_topic, check_partitions
 from kafkalog.views.options.options import Isolation, Mode, ReadOptions
 from kafkalog.views.options.topics import SUBSCRIBE_PATTERN
 from kafkalog.views.planning.planning import best_ranges
-from kafkalog.views.planning.state_positions import ASKED, StateSource
+from kafkalog.views.planning.table_positions import ASKED, StateSource
 from kafkalog.views.reading.reading import report_damage_behind
 from kafkalog.words import name_suggestions
 

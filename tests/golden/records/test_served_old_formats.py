@@ -7,8 +7,9 @@ import pytest
 
 from kafkalog.format.batch_header import NO_TIMESTAMP_TYPE, computed_crc, read_header
 from kafkalog.format.record_batch import read_batch
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.server.logs.served_cluster import ServedCluster
-from kafkalog.views.local_views import view_batches, view_options
+from kafkalog.views.engine import AskedView, LocalViews
 from tests.support.serve.served_sets import Unpacked, served_paths
 
 COLUMNS = ("topic", "partition", "offset", "timestampMs", "timestampType", "key", "value")
@@ -59,7 +60,8 @@ def row(record: Any) -> tuple[Any, ...]:
 
 def rows_of_view(paths: list[str]) -> list[tuple[Any, ...]]:
     rows = []
-    for batch in view_batches(view_options(paths, "records"), COLUMNS):
+    views = LocalViews(paths, find_logs(paths), processes=1)
+    for batch in views.batches(AskedView("records", COLUMNS)):
         for topic, partition, offset, timestamp, kind, key, value in zip(
             *(column.to_pylist() for column in batch), strict=True
         ):

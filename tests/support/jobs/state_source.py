@@ -1,7 +1,7 @@
 """A source of a table of state."""
 
 from kafkalog.format.side_files.leader_epochs import EpochStart
-from kafkalog.views.planning.state_positions import StateSource
+from kafkalog.views.planning.table_positions import StateSource
 
 SOURCE = StateSource(
     topic="orders",

@@ -10,7 +10,8 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
-from kafkalog.views.local_views import view_batches, view_options
+from kafkalog.inspection.metadata.current_topics import find_logs
+from kafkalog.views.engine import AskedView, LocalViews
 
 Row = tuple[str, int, int, int | None, bytes | None, bytes | None, tuple[tuple[str, Any], ...]]
 
@@ -21,10 +22,10 @@ METADATA_TOPIC = "__cluster_metadata"
 
 def records_of_view(paths: Sequence[str], isolation_level: str) -> list[Row]:
     """The rows of view `records` in order, without those of the topic that brokers do not show."""
-    options = view_options(paths, "records", isolationLevel=isolation_level)
+    views = LocalViews(paths, find_logs(paths), 1, {"isolationLevel": isolation_level})
     rows = [
         (*values, tuple((each["key"], each["value"]) for each in headers or ()))
-        for batch in view_batches(options, _COLUMNS)
+        for batch in views.batches(AskedView("records", _COLUMNS))
         for *values, headers in zip(*(column.to_pylist() for column in batch), strict=True)
     ]
     return placed(row for row in rows if row[0] != METADATA_TOPIC)

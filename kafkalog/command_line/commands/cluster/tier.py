@@ -143,6 +143,7 @@ def _stored(paths: Sequence[str]) -> tuple[list[StoredSegment] | None, list[str]
 
 def _metadata(paths: Sequence[str], logs: list[PartitionLog]) -> TierMetadata:
     from kafkalog.storage.names import REMOTE_LOG_METADATA
+    from kafkalog.views.engine import LocalViews
     from kafkalog.views.tier_metadata import tier_metadata
 
     if not any(log.topic == REMOTE_LOG_METADATA for log in logs):
@@ -150,7 +151,7 @@ def _metadata(paths: Sequence[str], logs: list[PartitionLog]) -> TierMetadata:
             f"{', '.join(paths)}: there is no {REMOTE_LOG_METADATA}, which says what was copied: "
             "give the log directories of all brokers too"
         )
-    return tier_metadata(paths, logs)
+    return tier_metadata(LocalViews(paths, logs, processes=1))
 
 
 def _verdict(rows: Sequence[TierRow], *, is_whole: bool) -> str:

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from kafkalog.lake.state.partition_rows import PARTITIONS, partition_rows
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.tables import spark_schema
-from kafkalog.views.planning.state_positions import StateSource
 from kafkalog.views.planning.state_sources import PlannedOffsets, range_options
+from kafkalog.views.planning.table_positions import StateSource
 
 
 def state_records(

@@ -49,7 +49,8 @@ from kafkalog.spark.jobs.tables.written_tables import (
 from kafkalog.spark.lake.delta_history import any_of
 from kafkalog.spark.tables import refuse_other_inputs
 from kafkalog.storage.reading.read_plan import TaskSize, packed
-from kafkalog.views.planning.state_positions import StateRun, StateSource
+from kafkalog.views.planning.state_positions import StateRun
+from kafkalog.views.planning.table_positions import StateSource
 
 # Whose keys the driver keeps at most, for a run that merges: 150 MB.
 MOST_NEW_OFFSETS = 2 * MOST_KEYS

@@ -19,7 +19,8 @@ from kafkalog.spark.jobs.tables.source_frames import sources_frame
 from kafkalog.spark.jobs.tables.written_tables import commit_files, replace_rows, why_not_by_files
 from kafkalog.spark.lake.delta_history import any_of
 from kafkalog.spark.tables import with_table_schema
-from kafkalog.views.planning.state_positions import StateRun, StateSource
+from kafkalog.views.planning.state_positions import StateRun
+from kafkalog.views.planning.table_positions import StateSource
 
 
 def write_partitions(

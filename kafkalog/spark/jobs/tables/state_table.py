@@ -25,11 +25,11 @@ from kafkalog.views.planning.state_positions import (
     StatePositions,
     StateRun,
     StateSettings,
-    StateSource,
     full_run,
     incremental_run,
     state_positions_from_json,
 )
+from kafkalog.views.planning.table_positions import StateSource
 
 _DECODED = "state_decoded"
 
@@ -85,7 +85,9 @@ def _in_tables(
             if row.topic_id:
                 topic_ids[row.topic] = row.topic_id
     cluster_id = next(filter(None, (row[3] for row in rows)), None)
-    return StatePositions(settings, cluster_id, reached, topic_ids=topic_ids)
+    return StatePositions(
+        settings, cluster_id=cluster_id, next_offsets=reached, topic_ids=topic_ids
+    )
 
 
 def write_rows(rows: DataFrame, job: JobSettings, inputs: Sequence[str], run: StateRun) -> None:

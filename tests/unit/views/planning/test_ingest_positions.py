@@ -16,7 +16,7 @@ from kafkalog.views.planning.ingest_positions import (
     ingest_run,
     ingest_starting_offsets,
 )
-from kafkalog.views.planning.state_positions import StateSource
+from kafkalog.views.planning.table_positions import StateSource
 from tests.support.jobs.state_source import SOURCE as LOG
 
 SOURCE = replace(

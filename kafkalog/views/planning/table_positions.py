@@ -1,0 +1,189 @@
+"""The offsets that a table holds of partitions, by its commits, and partitions as they are found,
+from which it goes on. Tables of state and of records keep positions in the same way.
+
+Rules: docs/format.md F273 to F280, docs/ingest.md F530 to F534.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.format.side_files.leader_epochs import EpochStart
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.reading.offset_ranges import DoubtfulRecord, TimeRule, doubt_words
+from kafkalog.storage.reading.read_plan import CommittedRead
+from kafkalog.views.options.offset_options import by_partition, by_topic
+from kafkalog.words import counted
+
+# Where a read ends whose end was requested.
+ASKED = "asked"
+
+
+@dataclass(frozen=True, slots=True)
+class StateSource:
+    """A partition as it is found: the offsets [log_start_offset, end_offset) make up its state.
+
+    `start_offset` is the first that is requested; `segments` are those of the replica that counts,
+    `logs` all replicas as they were listed.
+    `cleaner_checkpoint` is None where the cleaner has not been; `end_from` says what the end is:
+    log_end, high_watermark, last_stable_offset or asked. `committed` is what reading only committed
+    records up to there needs to know. `passed_over` are the records whose time is doubtful by the
+    `time_rule`, so that they did not bound the range (F930). `log` is the replica that counts.
+    """
+
+    topic: str
+    partition: int
+    log_start_offset: int
+    end_offset: int
+    end_from: str = "log_end"
+    log_end_offset: int = 0
+    cleaner_checkpoint: int | None = None
+    cluster_id: str | None = None
+    broker_id: int | None = None
+    input_path: str = ""
+    topic_id: str | None = None
+    leader_epochs: tuple[EpochStart, ...] = ()
+    start_offset: int = 0
+    segments: Sequence[SegmentFile] = ()
+    logs: tuple[PartitionLog, ...] = ()
+    committed: CommittedRead | None = None
+    passed_over: tuple[DoubtfulRecord, ...] = ()
+    time_rule: TimeRule | None = None
+    log: PartitionLog | None = None
+
+    @property
+    def key(self) -> TopicPartition:
+        return self.topic, self.partition
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def exact_from_offset(self) -> int:
+        """From which end on the files hold all that counts: below, values may be cleaned away."""
+        return max(self.log_start_offset, self.cleaner_checkpoint or 0)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.end_offset >= self.exact_from_offset
+
+    @property
+    def doubt(self) -> str:
+        """Return what to report of a state that is not exact."""
+        return (
+            f"NOT EXACT: {self.name} at offset {self.end_offset}: the cleaner has been there, and "
+            f"older values may be missing; exact from offset {self.exact_from_offset} on"
+        )
+
+    @property
+    def wrong_times(self) -> str | None:
+        """Say which records were passed over, None without any."""
+        return self.words_for(self.passed_over)
+
+    def words_for(self, found: Sequence[DoubtfulRecord]) -> str | None:
+        """Say what is doubtful about the times of some of these records, None without any."""
+        if not found or self.time_rule is None:
+            return None
+        first = f"offset {found[0].offset}: {doubt_words(found[0], self.time_rule)}"
+        if len(found) == 1:
+            return first
+        others = counted(len(found) - 1, "record")
+        return f"{first}; and {others} more with such times up to offset {found[-1].offset}"
+
+    def leader_epoch_before(self, offset: int) -> int | None:
+        """Return the leader epoch of the record before an offset, None if the files do not say."""
+        epochs = [each.epoch for each in self.leader_epochs if each.start_offset < offset]
+        return epochs[-1] if epochs else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePositions:
+    """What a version of a table holds: of each partition all below its next offset. The leader
+    epochs are those of the records before these offsets, where the files said it."""
+
+    cluster_id: str | None = None
+    next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, job: str, **own: object) -> str:
+        """Return the text that a job writes into the table's commit; `own` is what this kind of
+        table has beside."""
+        return json.dumps(
+            {
+                "job": job,
+                "cluster_id": self.cluster_id,
+                "next_offsets": by_topic(self.next_offsets),
+                "leader_epochs": by_topic(self.leader_epochs),
+                "topic_ids": dict(sorted(self.topic_ids.items())),
+                **own,
+            }
+        )
+
+    def without_partitions(self, keys: Collection[TopicPartition]) -> Self:
+        """Return the positions of the other partitions; of no cluster where none is left."""
+        kept = {key: each for key, each in self.next_offsets.items() if key not in keys}
+        topics = {topic for topic, _ in kept}
+        epochs = self.leader_epochs.items()
+        return replace(
+            self,
+            cluster_id=self.cluster_id if topics else None,
+            next_offsets=kept,
+            leader_epochs={key: each for key, each in epochs if key not in keys},
+            topic_ids={topic: each for topic, each in self.topic_ids.items() if topic in topics},
+        )
+
+    def replaced_by(self, sources: Iterable[StateSource]) -> frozenset[TopicPartition]:
+        """Return whose rows a full refresh from the sources replaces: their own and, of topics of
+        another cluster and of those that were created again, all that the table has."""
+        replaced: set[TopicPartition] = set()
+        for source in sources:
+            replaced.add(source.key)
+            if self.is_of_other_cluster(source) or self.is_recreated(source):
+                replaced |= {key for key in self.next_offsets if key[0] == source.topic}
+        return frozenset(replaced)
+
+    def is_of_other_cluster(self, source: StateSource) -> bool:
+        """Return whether the table holds another cluster's partitions."""
+        return _is_other(self.cluster_id, source.cluster_id)
+
+    def is_recreated(self, source: StateSource) -> bool:
+        """Return whether the table holds the topic with another id."""
+        return _is_other(self.topic_ids.get(source.topic), source.topic_id)
+
+    def differing_epochs(self, source: StateSource, position: int) -> tuple[int, int] | None:
+        """Return the leader epochs of the record before a position, as the table has it and as the
+        source has it, where they are known and differ: it is another record by now."""
+        recorded, found = self.leader_epochs.get(source.key), source.leader_epoch_before(position)
+        if recorded is None or found is None or recorded == found:
+            return None
+        return recorded, found
+
+
+def shared_fields(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of TablePositions from what `written_by` has found."""
+    return {
+        "cluster_id": found["cluster_id"],
+        "next_offsets": by_partition(found["next_offsets"]),
+        "leader_epochs": by_partition(found["leader_epochs"]),
+        "topic_ids": found["topic_ids"],
+    }
+
+
+def written_by(job: str, text: str | None) -> dict[str, Any] | None:
+    """Return what a job has written into a commit's text; None where it is not this job's."""
+    try:
+        found = json.loads(text or "")
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and found.get("job") == job else None
+
+
+def _is_other(recorded: str | None, found: str | None) -> bool:
+    """Return whether two ids, of a cluster or a topic, are known and differ."""
+    return bool(recorded and found and recorded != found)
