@@ -84,14 +84,14 @@ def main(
         compiles_less=not requests or is_small(logs),
         has_own_progress=True,
     ) as spark:
-        runs, places = export_tables(spark, settings, sources, requests)
+        runs, lines = export_tables(spark, settings, sources, requests)
         rows = topic_rows(runs)
         if rows and job.show:
             spark.createDataFrame(rows, list(TopicRow._fields)).show(job.show)
         if request.starting_offsets_out:
             with given_file("--starting-offsets-out", request.starting_offsets_out) as file:
                 file.write(starting_offsets(runs).encode())
-    print(*verdict(runs), f"tables: {' '.join(places)}", sep="\n")
+    print(*verdict(runs), *lines, sep="\n")
     return job.exit_code(has_findings=any(run.findings for run in runs))
 
 

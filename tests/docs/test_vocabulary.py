@@ -27,7 +27,7 @@ _DECODING = {
 }
 
 _INGEST = {
-    *(*_DECODING, "--drop-decoded-bytes", "--merge-schema"),
+    *(*_DECODING, "--dead-letters", "--drop-decoded-bytes", "--merge-schema"),
     *("--full-refresh", "--starting-offsets-out", "--stop-at", "--topics-file"),
 }
 
@@ -39,7 +39,7 @@ OWN = {
     "completion": set[str](),
     "diff": {"--all"},
     "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
-    "export": {*_INGEST, "--dead-letters"},
+    "export": _INGEST,
     "find": {
         *("--header", "--key", "--largest", "--partition-count", "--partitioner"),
         *("--schema-registry", "--value-contains", "--value-path"),

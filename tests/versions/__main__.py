@@ -18,10 +18,10 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).parents[2]
 # What pip installs: `[spark]` brings Delta, where one takes the Spark.
 SPARKS = {
-    "4.0": ("[spark]", "pyspark==4.0.5"),
-    "4.1": ("[spark]", "pyspark==4.1.4"),
-    "4.2": ("[spark]",),
-    "4.3": ("", "pyspark==4.3.0", "pandas>=2.2,<3"),
+    "4.0": ("[spark,sql]", "pyspark==4.0.5"),
+    "4.1": ("[spark,sql]", "pyspark==4.1.4"),
+    "4.2": ("[spark,sql]",),
+    "4.3": ("[sql]", "pyspark==4.3.0", "pandas>=2.2,<3"),
 }
 PYTHONS = ("python3.12", "python3.13", "python3.11", "python3.14")
 

@@ -84,6 +84,24 @@ def decoding(shop: str) -> None:
     check(sorted(decoded) == [1, 2], decoded)
 
 
+def decoding_without_spark(shop: str) -> None:
+    """Decode JSON and Avro by commands, and give what cannot be decoded a table of its own."""
+    import pyarrow.parquet as pq
+
+    json: tuple[str, ...] = ("--topic", "customers", "--output-dir", "exported")
+    json = (*json, "--value-format", "json", "--value-schema")
+    of_topics = ("customer STRING, points BIGINT", "--table-per-topic")
+    check("300 offsets" in run("kafkalog", "export", shop, *json, *of_topics))
+    points = pq.read_table("exported/customers")["value_decoded"].combine_chunks().field("points")
+    check(points.null_count < 300, points)
+    run("kafkalog", "export", shop, *json, "points ARRAY<BIGINT>", "--dead-letters", "dead")
+    dead = pq.read_table("exported/dead")["value_error"]
+    check(len(dead) == len(points) - points.null_count and not dead.null_count, dead)
+    avro = ("--value-format", "avro", "--value-schema", '"long"')
+    said = run("kafkalog", "sql", "avro-logs", "select sum(value_decoded) n from records", *avro)
+    check("3" in said.split(), said)
+
+
 def submitted(shop: str, table_format: str) -> None:
     """Run a job by spark-submit, with what kafkalog prints for it."""
     arguments = [shop, "--output-dir", "submitted", "--format", table_format]
@@ -163,7 +181,7 @@ def main(shop: str) -> None:
     for table_format in formats:
         jobs(shop, table_format)
         print("jobs,", table_format, flush=True)
-    for step in (decoding, with_session(reads), with_session(streams)):
+    for step in (decoding, decoding_without_spark, with_session(reads), with_session(streams)):
         step(shop)
         print(getattr(step, "__name__", step), flush=True)
     submitted(shop, formats[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,16 +10,15 @@ from functools import partial
 from kafkalog.command_line.export.progress import ExportProgress, SuppressedCounts
 from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.terminal import print_note, print_text, progress_bar, write_table
-from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.exit_codes import stopped_by_exceptions
 from kafkalog.inspection.metadata.current_topics import find_logs
+from kafkalog.lake.dead_letters import dead_letters_line, other_tables, refuse_dead_letters
 from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, decoding_requests
 from kafkalog.lake.decoding.local_decoding import LocalDecoding
 from kafkalog.lake.export_plan import ExportPlan, no_columns, plan_export, starting_offsets
 from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
 from kafkalog.lake.formats.targets import TablePlace, table_target
 from kafkalog.lake.layout import RECORDS
-from kafkalog.lake.manifest_rows import TABLE as MANIFEST
 from kafkalog.lake.table_options import TableRequest
 from kafkalog.lake.target import Target
 from kafkalog.lake.written_file import WrittenFile
@@ -34,9 +32,6 @@ from kafkalog.views.parallel import all_results, processes_for
 from kafkalog.views.planning.ingest_positions import IngestRun
 from kafkalog.words import counted
 
-_DEAD_LETTERS = "--dead-letters"
-_NAME = re.compile(r"[A-Za-z0-9_-]+")
-
 
 @dataclass(frozen=True, slots=True)
 class ExportSettings:
@@ -48,7 +43,6 @@ class ExportSettings:
     processes: int | None
     show: int
     decoding: TableDecodingOptions
-    dead_letters: str | None = None
 
 
 def run_export(
@@ -67,7 +61,8 @@ def run_export(
     # The processes are forks of this one, which so knows what they did not find: it is a gap.
     options = replace(options, fails_on_deleted=False)
     requests = decoding_requests(settings.decoding, options.paths, settings.mode)
-    _refuse_dead_letters(settings, is_decoding=bool(requests))
+    name = settings.decoding.dead_letters
+    refuse_dead_letters(name, settings.place, is_decoding=bool(requests))
 
     def written(
         target_of: Callable[[str], Target], decoding: LocalDecoding | None, *, per_topic: bool
@@ -85,29 +80,14 @@ def run_export(
             return plan, plan.commit(_written(plan, processes, decoding))
 
     decoding = LocalDecoding(requests, settings.decoding, processes) if requests else None
-    plan, runs = written(target_of, decoding, per_topic=tables.table_per_topic)
+    plan, runs = written(other_tables(target_of, name), decoding, per_topic=tables.table_per_topic)
     _write_starting_offsets(request, runs)
     _report(plan, runs, settings)
-    name = settings.dead_letters
     if name is not None:
-        # A table with positions of its own: what a run that fails here has not written, the next
-        # one writes, wherever the other table ends by then.
         faulty = LocalDecoding(requests, settings.decoding, processes, is_for_faults=True)
         _, dead = written(lambda _: target_of(name), faulty, per_topic=False)
-        rows = sum(each.rows or 0 for run in dead for each in run.ranges)
-        print_text(f"dead letters: {counted(rows, 'row')} in {settings.place.location(name)}")
+        print_text(dead_letters_line(dead, settings.place.location(name)))
     return any(run.findings for run in runs)
-
-
-def _refuse_dead_letters(settings: ExportSettings, *, is_decoding: bool) -> None:
-    if settings.dead_letters is None:
-        return
-    if not is_decoding:
-        reason = "only with --key-format or --value-format: it gets what cannot be decoded"
-        raise RefusedOptionError(_DEAD_LETTERS, reason)
-    if not _NAME.fullmatch(settings.dead_letters) or settings.dead_letters in (RECORDS, MANIFEST):
-        allowed = "a name of letters, digits, _ and -, other than those of the other tables"
-        raise OptionError(_DEAD_LETTERS, settings.dead_letters, allowed)
 
 
 def _inputs(settings: ExportSettings) -> tuple[list[str], int]:

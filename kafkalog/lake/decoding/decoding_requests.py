@@ -89,11 +89,13 @@ class DecodingOptions:
 
 @dataclass(frozen=True, slots=True)
 class TableDecodingOptions(DecodingOptions):
-    """The options where runs add to a table: whether bytes that are decoded are left out of it, and
-    whether it gets new columns, None for where nothing pins the schema."""
+    """The options where runs add to a table: whether bytes that are decoded are left out of it,
+    whether it gets new columns, None for where nothing pins the schema, and the name of the table
+    of what cannot be decoded."""
 
     drop_decoded_bytes: bool = False
     merge_schema: bool | None = None
+    dead_letters: str | None = None
 
     def evolving(self, requests: Sequence[DecodingRequest]) -> frozenset[str]:
         """Return those of key and value whose columns may change a table."""
@@ -119,8 +121,14 @@ def table_decoding_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "with other columns than the table's is refused. It is on for confluent formats, unless "
         "a schema or its id is given.",
     )
+    dead_letters = click.option(
+        "--dead-letters",
+        metavar="NAME",
+        help="Also write the rows whose key or value cannot be decoded to a table with this name, "
+        "each exactly once.",
+    )
     return shared.settings_options(
-        TableDecodingOptions, "decoding", *_shared_options(), drop, merge
+        TableDecodingOptions, "decoding", *_shared_options(), drop, merge, dead_letters
     )(function)
 
 

@@ -6,6 +6,8 @@ Rules: docs/ingest.md F537, F538 and F935; reasons: docs/decisions/0030.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -31,11 +33,15 @@ class DecodedRows:
         spark: SparkSession,
         requests: Sequence[DecodingRequest],
         options: TableDecodingOptions,
+        *,
+        is_for_faults: bool = False,
     ) -> None:
-        """Raises OptionError for a schema that cannot be used, and for a jar that is missing."""
+        """`is_for_faults` leaves out the rows in which everything is decoded. Raises OptionError
+        for a schema that cannot be used, and for a jar that is missing."""
         self._spark = spark
         self._requests = {request.column: request for request in requests}
         self._options = options
+        self._is_for_faults = is_for_faults
         self._choices = format_choices(spark, requests)
         self._formats: dict[str, PayloadFormat] = {}
 
@@ -69,8 +75,11 @@ class DecodedRows:
 
     def rows(self, records: DataFrame) -> DataFrame:
         """Return records with the decoded columns, and without the bytes of what is decoded if that
-        was requested."""
+        was requested. For faults these are the rows with an error."""
         rows = self._decoded(records)
+        if self._is_for_faults:
+            errors = (F.col(f"{column}_error").isNotNull() for column in self._formats)
+            rows = rows.where(reduce(or_, errors))
         if not self._options.drop_decoded_bytes:
             return rows
         bytes_left = {

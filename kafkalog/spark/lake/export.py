@@ -71,7 +71,8 @@ def export(
     `full_refresh`, `catalog`, `table`, `table_per_topic`, `partition_by` (`["topic", "day"]`),
     `target_file_size`, `compression` and `compression_level`, and those that decode keys and
     values: `value_format`, `value_schema`, `value_message`, `value_schema_id`, the same for `key`,
-    `schemas_topic`, `schema_registry`, `drop_decoded_bytes` and `merge_schema`.
+    `schemas_topic`, `schema_registry`, `drop_decoded_bytes` and `merge_schema`, and `dead_letters`,
+    the name of a table for the rows that cannot be decoded.
 
     Raises OptionError, LogDirError for a path without Kafka's files, and StatePositionError where
     the logs do not continue the table, or another run has written meanwhile.

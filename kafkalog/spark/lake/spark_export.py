@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from kafkalog.lake.dead_letters import dead_letters_line, other_tables, refuse_dead_letters
 from kafkalog.lake.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
 from kafkalog.lake.export_plan import ExportPlan, ExportTable, no_columns, plan_export
 from kafkalog.lake.formats.targets import DELTA, ICEBERG, TablePlace, table_target
-from kafkalog.lake.layout import TableLayout
+from kafkalog.lake.layout import RECORDS, TableLayout
 from kafkalog.lake.manifest_rows import TABLE as MANIFEST
 from kafkalog.lake.table_options import TableRequest
 from kafkalog.lake.target import Target
@@ -46,23 +47,40 @@ def export_tables(
     decodings: Sequence[DecodingRequest] = (),
 ) -> tuple[tuple[IngestRun, ...], list[str]]:
     """Add what is new of the sources to tables, with keys or values decoded as requested; return
-    the run of each table, and where the tables are that were written.
+    the run of each table, and lines that say where the tables are that were written.
 
     Raises what planning, reading, writing and committing raise.
     """
+    name = settings.decoding.dead_letters
+    refuse_dead_letters(name, settings.place, is_decoding=bool(decodings))
     layout = settings.tables.layout()
+    target_of = _targets(spark, settings, layout)
+
+    def written(
+        target_of: Callable[[str], Target], decoding: DecodedRows | None, *, per_topic: bool
+    ) -> tuple[ExportPlan, tuple[IngestRun, ...]]:
+        plan = plan_export(
+            settings.options,
+            settings.request,
+            target_of,
+            table_per_topic=per_topic,
+            target_file_bytes=layout.target_file_bytes,
+            processes=parallelism(spark),
+            found=sources,
+            decoded_columns=no_columns if decoding is None else decoding.columns,
+        )
+        return plan, _exported(spark, plan, decoding)
+
     decoding = DecodedRows(spark, decodings, settings.decoding) if decodings else None
-    plan = plan_export(
-        settings.options,
-        settings.request,
-        _targets(spark, settings, layout),
-        table_per_topic=settings.tables.table_per_topic,
-        target_file_bytes=layout.target_file_bytes,
-        processes=parallelism(spark),
-        found=sources,
-        decoded_columns=no_columns if decoding is None else decoding.columns,
+    plan, runs = written(
+        other_tables(target_of, name), decoding, per_topic=settings.tables.table_per_topic
     )
-    return _exported(spark, plan, decoding), _places(plan, settings)
+    lines = [f"tables: {' '.join(_places(plan, settings))}"]
+    if name is not None:
+        faulty = DecodedRows(spark, decodings, settings.decoding, is_for_faults=True)
+        plan, dead = written(lambda _: target_of(name), faulty, per_topic=False)
+        lines += [dead_letters_line(dead, _location(table, settings)) for table in plan.tables]
+    return runs, lines
 
 
 def _targets(
@@ -78,23 +96,25 @@ def _targets(
     def target_of(name: str) -> Target:
         place.refuse_other_formats(name)
         if place.table is not None:
-            return DeltaTarget(spark, place.table, manifest, layout, is_name=True)
+            table = place.table if name == RECORDS else name
+            return DeltaTarget(spark, table, manifest, layout, is_name=True)
         return DeltaTarget(spark, place.location(name), manifest, layout)
 
     return target_of
 
 
 def _places(plan: ExportPlan, settings: ExportSettings) -> list[str]:
-    places = [
-        table.target.place
-        if isinstance(table.target, DeltaTarget)
-        else settings.place.location(table.name)
-        for table in plan.tables
-    ]
+    places = [_location(table, settings) for table in plan.tables]
     is_written = any(table.output is not None for table in plan.tables)
     if is_written and settings.place.table_format != ICEBERG:
         places.append(settings.place.location(MANIFEST))
     return places
+
+
+def _location(table: ExportTable, settings: ExportSettings) -> str:
+    if isinstance(table.target, DeltaTarget):
+        return table.target.place
+    return settings.place.location(table.name)
 
 
 def _exported(

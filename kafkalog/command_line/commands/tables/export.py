@@ -50,12 +50,6 @@ Examples:
 @table_options
 @ingest_options
 @table_decoding_options
-@click.option(
-    "--dead-letters",
-    metavar="NAME",
-    help="Also write the rows whose key or value cannot be decoded to a table with this name, each "
-    "exactly once.",
-)
 @topics_file_option
 @shared.show_option("topics", default=20)
 @shared.mode_option(Mode.FAILFAST)
@@ -72,7 +66,6 @@ def export(
     request: IngestRequest,
     tables: TableRequest,
     decoding: TableDecodingOptions,
-    dead_letters: str | None,
     topics_file: str | None,
 ) -> int:
     """Write the records of topics to Parquet, Iceberg or Delta tables, each exactly once."""
@@ -83,7 +76,7 @@ def export(
 
     directory = absolute_path(output_dir) if output_dir else None
     place = requested_place(table_format, directory, tables)
-    settings = ExportSettings(paths, place, mode, processes, show, decoding, dead_letters)
+    settings = ExportSettings(paths, place, mode, processes, show, decoding)
     now_ms = time.time_ns() // 1_000_000
     has_findings = run_export(settings, request, tables, now_ms=now_ms)
     return exit_code(has_findings=has_findings, fails=fail_on_findings)

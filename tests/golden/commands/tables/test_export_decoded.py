@@ -102,8 +102,14 @@ def test_dead_letters_need_a_format_and_a_name(tmp_path: Path) -> None:
     given = (logs, "--output-dir", tmp_path / "lake", "--dead-letters")
     code, said = run(*given, "dead")
     assert (code, "--value-format" in said) == (2, True)
-    code, said = run(*given, "ingested_records", "--value-format", "string")
-    assert (code, "a name of letters" in said) == (2, True)
+    for name, reason in (
+        ("ingested_records", "another name"),
+        ("orders", "another name"),
+        ("a.b", "a name of letters"),
+    ):
+        code, said = run(*given, name, "--value-format", "string", "--table-per-topic")
+        assert (code, reason in said) == (2, True), said
+    assert not (tmp_path / "lake").exists()
 
 
 def test_each_topic_of_a_file_has_its_own_format(tmp_path: Path) -> None:
