@@ -15,9 +15,10 @@ from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import CONTROL_BIT, LOG_APPEND_TIME_BIT
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET
-from kafkalog.format.side_files.leader_epochs import without_end
+from kafkalog.format.side_files.leader_epochs import EpochStart, without_end
 from kafkalog.inspection.logs.replica_facts import known_leader_epochs, sound_rows
 from kafkalog.inspection.metadata.data_facts import is_tiered
+from kafkalog.questions.restore.log_starts import LogStart, epochs_with_beginning, log_start_at
 from kafkalog.questions.restore.partition_plans import (
     LATEST_MS,
     LostBytes,
@@ -36,16 +37,25 @@ def new_plan(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> Part
     """Return a plan from one of the copies, in which nothing is kept yet."""
     log = task.copies[number].log
     end = max(each.log_end for each in facts)
-    start = facts[number].log_start
+    start = LogStart(facts[number].log_start)
+    if task.as_of_ms < LATEST_MS and not task.is_compacted:
+        logs = [copy.log for copy in task.copies]
+        start = log_start_at(logs, number, start.offset, task.as_of_ms)
     plan = PartitionPlan(
-        task.topic, task.partition, task.topic_id, log, start, 0, end, covered_ms=None
+        task.topic, task.partition, task.topic_id, log, start.offset, 0, end, covered_ms=None
     )
     if is_tiered(log):
         plan.tiered_from = log.log_start
-    first = log.segments[0].base_offset if log.segments else None
-    if first is not None and first < start and task.as_of_ms < LATEST_MS:
-        plan.deleted_from = first
+    plan.deleted_to, plan.deleted_ms = start.copied, start.deleted_ms
     return plan
+
+
+def epochs_of(plan: PartitionPlan) -> list[EpochStart]:
+    """Return the leader epochs of what is restored of a log."""
+    is_begun_earlier = plan.deleted_ms is not None
+    log = plan.log
+    epochs = epochs_with_beginning(log) if is_begun_earlier else known_leader_epochs(log)
+    return without_end(epochs, plan.cut)
 
 
 @dataclass
@@ -131,7 +141,7 @@ class LogWalk:
             base = segment.base_offset or 0
             if base < plan.cut and (segment.size or not plan.segments):
                 plan.segments.append(self._segment(segment, runs, max_ms))
-        plan.epochs = without_end(known_leader_epochs(plan.log), plan.cut)
+        plan.epochs = epochs_of(plan)
         plan.bytes = sum(each.size for each in plan.segments)
         if plan.cut < max(ends, default=0):
             plan.lost = [each for each in plan.lost if self._is_below_cut(each)]

@@ -200,7 +200,13 @@ def _of_partition(each: PartitionPlan) -> Iterator[str]:
             f"{each.name}: offsets {each.tiered_from} to {each.start - 1} are in tiered storage, "
             "which was not given"
         )
-    if each.deleted_from is not None:
+    if each.deleted_ms is not None:
+        yield (
+            f"{each.name}: a client has deleted the records before offset {each.deleted_to} at "
+            f"{time_text(each.deleted_ms)}, after the moment: those from offset {each.start} on "
+            "are here again, also ones that may have been deleted before it"
+        )
+    elif each.deleted_to is not None:
         yield (
             f"{each.name}: a client has deleted the records before offset {each.start}; whether "
             "before the moment or after it nothing says: they stay deleted"

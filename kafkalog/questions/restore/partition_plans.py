@@ -91,8 +91,9 @@ class PartitionPlan:
     batches of several copies make the log, `is_cleaned_beyond` that the cleaner of each copy has
     looked at records after the cut: what these superseded can be gone. The offsets from
     `tiered_from` up to `start` are in tiered storage alone, which was not given; those of `missing`
-    are nowhere. Those from `deleted_from` up to `start` were deleted by a client, and are on the
-    disk still. `known_end` is the highest end that a checkpoint of high watermarks has; `offsets`
+    are nowhere. In the copies the records before `deleted_to` were deleted by a client: at
+    `deleted_ms`, after the moment, and are restored from `start` on; with None, at an unknown time.
+    `known_end` is the highest end that a checkpoint of high watermarks has; `offsets`
     is how many are kept of a united log."""
 
     topic: str
@@ -122,7 +123,8 @@ class PartitionPlan:
     is_cleaned_beyond: bool = False
     tiered_from: int | None = None
     missing: list[tuple[int, int]] = field(default_factory=list)
-    deleted_from: int | None = None
+    deleted_to: int | None = None
+    deleted_ms: int | None = None
     known_end: int = 0
     offsets: int = 0
 

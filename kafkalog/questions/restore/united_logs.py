@@ -16,9 +16,8 @@ from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import CONTROL_BIT
 from kafkalog.format.offsets import MAX_RELATIVE_OFFSET
-from kafkalog.format.side_files.leader_epochs import without_end
-from kafkalog.inspection.logs.replica_facts import known_leader_epochs, sound_rows
-from kafkalog.questions.restore.log_walk import LogWalk, new_plan
+from kafkalog.inspection.logs.replica_facts import sound_rows
+from kafkalog.questions.restore.log_walk import LogWalk, epochs_of, new_plan
 from kafkalog.questions.restore.partition_plans import PartitionPlan, Piece, PlanTask, SegmentPlan
 from kafkalog.storage.files.files import list_directory
 from kafkalog.storage.names import segment_file_name
@@ -71,7 +70,7 @@ def united_plan(
         segments.add(kept)
     plan.segments = segments.ended()
     plan.is_cleaned_beyond = not any(each.stopped_before(plan.cut) for each in cleaners)
-    plan.epochs = without_end(known_leader_epochs(plan.log), plan.cut)
+    plan.epochs = epochs_of(plan)
     plan.bytes = sum(each.size for each in plan.segments)
     return plan
 

@@ -95,7 +95,7 @@ def test_moments_that_copies_do_not_cover_are_said(inputs: list[Path]) -> None:
     between = restore(inputs[:2], "--as-of", "2026-11-25T19:48:48.900Z", "--check")
     assert between.exit_code == ExitCode.UNREADABLE_INPUT
     exact = restore(inputs, "--as-of", "2026-11-25T19:48:41.800Z", "--check", "--format", "json")
-    # A client has deleted records of topic plain at some time: F1204.
+    # A client has deleted records, and the archive has no times of files: F1204.
     assert [line.split(":")[0] for line in json.loads(exact.output)["not_exact"]] == ["plain-0"]
 
 
