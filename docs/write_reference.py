@@ -34,6 +34,7 @@ from kafkalog.coordination.metadata.releases import (
 from kafkalog.messages.catalog import topic_family
 from kafkalog.schemas import table_fields, table_names
 from kafkalog.spark.source.zookeeper_source import ZOOKEEPER_VIEW_TABLES
+from kafkalog.tables.question_source import QUESTION_TABLES
 from kafkalog.views.options.options import OPTION_NAMES
 from kafkalog.views.options.view_columns import VIEW_TABLES
 from kafkalog.views.options.write_options import WRITE_OPTION_NAMES
@@ -172,7 +173,7 @@ def table_pages() -> dict[str, str]:
 
 
 def table_givers() -> dict[str, list[str]]:
-    """Which views and jobs give a table."""
+    """Which views and jobs give a table, and whether `kafkalog sql` asks its question."""
     givers: dict[str, list[str]] = {name: [] for name in table_names()}
     for view, name in VIEW_TABLES.items():
         givers[name].append(f"view [`{view.value}`](../options.md#views) of `kafkalog`")
@@ -182,6 +183,8 @@ def table_givers() -> dict[str, list[str]]:
     for job in JOBS:
         for name in job_tables(job):
             givers[name].append(f"job [`{_dashed(job)}`](jobs.md#{_dashed(job)})")
+    for name in QUESTION_TABLES:
+        givers[name].append("[`kafkalog sql`](../sql.md#tables)")
     return givers
 
 

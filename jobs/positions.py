@@ -47,6 +47,7 @@ def main(
         PositionsRequest,
         divided_paths,
         positions,
+        refuse_without_positions,
     )
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
@@ -61,6 +62,7 @@ def main(
     request = PositionsRequest(keepers, now_ms, connect_topics, of_catalog)
     with job_session("kafkalog positions", with_delta=job.is_delta, compiles_less=True) as spark:
         found = positions(SparkViews(spark, inputs, logs, {"mode": job.mode}), request)
+        refuse_without_positions(found, [*keepers, *inputs])
         path = replace_rows(job, TABLE, [*inputs, *keepers], found.rows)
         show_rows(spark, TABLE, found.rows, _SHOWN, job.show)
     print(*found.words(), f"tables: {path}", sep="\n")

@@ -16,9 +16,12 @@ from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.terminal import print_note, progress_bar
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.inspection.dump.decoded_search import with_decoded
+from kafkalog.inspection.dump.dump_messages import is_decoded
 from kafkalog.inspection.dump.record_search import (
     MatchedRecord,
     ReadRecords,
+    RecordFilter,
     SegmentSearch,
     Visibility,
     judged_records,
@@ -195,16 +198,20 @@ def search(logs: Sequence[PartitionLog], request: FindRequest, *, processes: int
 
 def _searched(place: _Place, request: FindRequest) -> Iterator[SegmentSearch]:
     log, segment = place
-    wanted = wanted_records(request.key, request.contained)
     given = (each for each in (request.header, request.at_path) if each is not None)
     matchers = [RecordMatcher([each], request.decoders) for each in given]
 
-    def kept(records: pa.RecordBatch) -> pa.RecordBatch:
-        records = wanted(records)
+    def kept(records: pa.RecordBatch, key: bytes | None = request.key) -> pa.RecordBatch:
+        records = wanted_records(key, request.contained)(records)
         for matcher in matchers:
             records = records.filter(pa.array(matcher.matches(records)))
         return records
 
+    wanted: RecordFilter = kept
+    if log.topic is not None and _is_decoded(log.topic, request):
+        is_bytes = request.at_path is None
+        kept_bytes: RecordFilter = kept if is_bytes else lambda records: records.slice(0, 0)
+        wanted = with_decoded(log.topic, kept_bytes, request.key, partial(kept, key=None))
     reads = ReadRecords(
         request.timestamps,
         # Their keys and values are Kafka's own: they are found by time alone.
@@ -213,10 +220,17 @@ def _searched(place: _Place, request: FindRequest) -> Iterator[SegmentSearch]:
     )
     with opened_segment(segment) as file:
         searched = search_segment(
-            *(log, segment, file, kept, request.most, reads), by_size=request.largest is not None
+            *(log, segment, file, wanted, request.most, reads), by_size=request.largest is not None
         )
     searched.undecoded = sum(matcher.undecoded for matcher in matchers)
     yield searched
+
+
+def _is_decoded(topic: str, request: FindRequest) -> bool:
+    """Return whether keys and values are also compared decoded: those of brokers only if their
+    topic is named, as they are many."""
+    is_wanted = request.names_records and is_decoded(topic)
+    return is_wanted and (topic in request.topics or not topic.startswith("__"))
 
 
 def _newest(accounts: Iterable[_Account], most: int) -> list[_Match]:

@@ -51,6 +51,9 @@ COMMANDS = {
     "free": "Show what may be deleted to free space on a disk, least harmful first.",
     "positions": "Compare positions that Spark, tables, Connect and MirrorMaker keep with logs.",
     "connect": "Show the connectors of Kafka Connect, their tasks and source offsets.",
+    "mirror": "Show what MirrorMaker has copied, its checkpoints and its heartbeats.",
+    "streams": "Show how far applications of Kafka Streams are, in offsets and in time.",
+    "ksql": "Show the streams, tables and queries of ksqlDB, by its command topic.",
     "keys": "Show how many keys topics have, which are heavy, and which records repeat others.",
     "schemas": "Show which schema ids the records of each topic name.",
     "retention": "Show which segments a broker's retention deletes, when, and why.",
@@ -74,7 +77,7 @@ _FOLDERS = {
         ("metadata", "positions", "quorum", "quorum rebuild", "replicas", "tier"), "cluster."
     ),
     **dict.fromkeys(("diff", "erase", "free", "restore", "salvage", "undelete"), "disks."),
-    **dict.fromkeys(("connect", "keys", "schemas"), "topics."),
+    **dict.fromkeys(("connect", "keys", "ksql", "mirror", "schemas", "streams"), "topics."),
     **dict.fromkeys(("export", "optimize", "status", "vacuum"), "tables."),
 }
 
@@ -92,8 +95,10 @@ _OTHER_NAMES = {
     "delete-records": "erase",
     "describe": "metadata, or groups for consumer groups",
     "duplicates": "keys",
+    "ksqldb": "ksql",
     "lag": "groups",
     "list": "ls",
+    "mirrormaker": "mirror",
     "offsets": "get-offsets",
     "forget": "erase",
     "partitions": "ls --by partition",

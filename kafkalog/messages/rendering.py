@@ -14,6 +14,7 @@ from typing import Any
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.secret_configs import HIDDEN
 from kafkalog.messages.catalog import message
+from kafkalog.messages.clients.streams_commits import read_streams_commit
 from kafkalog.messages.consumer_protocol import (
     ASSIGNMENT,
     CONSUMER_PROTOCOL,
@@ -24,7 +25,7 @@ from kafkalog.messages.consumer_protocol import (
 from kafkalog.messages.internal_records import InternalRecord
 from kafkalog.messages.schema import SchemaField, Value, Values
 
-_GROUP_METADATA = "GroupMetadataValue"
+_GROUP_METADATA, _OFFSET_COMMIT = "GroupMetadataValue", "OffsetCommitValue"
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _NOT_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 _MEMBER_PROTOCOLS: dict[str, tuple[str, Callable[[bytes], Values]]] = {
@@ -52,6 +53,13 @@ def value_json(record: InternalRecord, *, show_secrets: bool = False) -> str | N
     if schema.name == _GROUP_METADATA and record.value["protocolType"] == CONSUMER_PROTOCOL:
         for shown, member in zip(rendered["members"], record.value["members"], strict=True):
             shown.update(_member_protocols(member))
+    if schema.name == _OFFSET_COMMIT:
+        of_streams = read_streams_commit(str(record.value.get("metadata")))
+        if of_streams is not None:
+            rendered["streams"] = {
+                "streamTime": of_streams.stream_time_ms,
+                "processorTimes": of_streams.processor_times,
+            }
     return _JSON.encode(rendered)
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from kafkalog.columns.arrays import fixed_width
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.columns.batches.byte_ranges import VALID, CheckTotals
+from kafkalog.columns.batches.byte_ranges import VALID, CheckTotals, united_times
 from kafkalog.columns.table_rows import ROWS_PER_BATCH, TableRow, table_batch
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.logs.replica_facts import replica_differences, replicated
@@ -77,15 +77,13 @@ class CheckFinding(NamedTuple):
 class Checks:
     """Rows of tables `checksum_report` and `faults`; what the segments come to; and the findings in
     files beside logs, None where these were not checked, in what is named like a file and cannot be
-    read as one, and in replicas that have other records; and the times of segments, where the files
-    beside logs were checked."""
+    read as one, and in replicas that have other records."""
 
     report: Rows
     faults: Rows
     totals: CheckTotals
     beside: Sequence[CheckFinding] | None
     others: Sequence[CheckFinding]
-    times: Sequence[SegmentTimes] = ()
 
     @property
     def findings(self) -> list[CheckFinding]:
@@ -95,6 +93,11 @@ class Checks:
         )
         found = [*in_logs, *(self.beside or ()), *self.others]
         return sorted(found, key=lambda finding: (finding.file, finding.position or 0))
+
+    @property
+    def times(self) -> Iterator[SegmentTimes]:
+        """The times of segments, by the headers of sound batches."""
+        return (SegmentTimes(*(row[name] for name in _TIME_COLUMNS)) for row in self.report)
 
     def words(self) -> str:
         """Return one line: how much was checked and whether it is sound, problems first."""
@@ -134,8 +137,7 @@ def checks(views: Views, *, with_indexes: bool) -> Checks:
     # View `segments` is about a broker's own disk: docs/remote.md F558.
     on_disk = [log for log in logs if log.tiered_topic_id is None]
     if with_indexes and on_disk:
-        columns = (*_INDEX_COLUMNS, *(each for each in _TIME_COLUMNS if each != "file"))
-        asked.append(AskedView("segments", columns, logs=on_disk))
+        asked.append(AskedView("segments", _INDEX_COLUMNS, logs=on_disk))
     checked, *of_indexes = views.rows(*asked)
     report = checked.of_table(REPORT)
     beside = [finding for rows in of_indexes for row in rows for finding in _index_findings(row)]
@@ -145,11 +147,6 @@ def checks(views: Views, *, with_indexes: bool) -> Checks:
         check_totals(report),
         beside if with_indexes else None,
         [*_unread(logs), *views.tasks(_diverged, replicated(logs))],
-        [
-            SegmentTimes(*(row[name] for name in _TIME_COLUMNS))
-            for rows in of_indexes
-            for row in rows
-        ],
     )
 
 
@@ -204,6 +201,7 @@ def _add(report: dict[str, Any], row: Mapping[str, Any]) -> None:
         report.setdefault("first_fault_offset", offset)
     if row["verdict"] == VALID and row["batches"]:
         first, last = row["base_offset"], row["last_offset"]
+        report |= united_times(report, row)
         report["base_offset"] = min(report.get("base_offset", first), first)
         report["last_offset"] = max(report.get("last_offset", last), last)
 

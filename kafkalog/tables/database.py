@@ -165,7 +165,9 @@ def _names(views: Iterable[View]) -> frozenset[str]:
 
 
 _PLANS, _TIMED = _names(PLAN_VIEWS), _names(SPLIT_VIEWS)
-_ISOLATED = _names(ISOLATED_VIEWS) | {"consumer_lag", "lag_history"}
+_ISOLATED = _names(ISOLATED_VIEWS) | {
+    *("commit_history", "consumer_lag", "group_resume", "lag_history")
+}
 # Tables about internal topics, whatever topics are chosen.
 _INTERNAL = _names((*RECORD_VIEWS, *METADATA_VIEWS)) - {RECORDS}
 _ISOLATION, _TIMES = ("isolationLevel", "kafka.isolation.level"), TIME_OPTIONS

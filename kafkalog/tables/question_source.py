@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.tables.filters import Filter
 from kafkalog.tables.view_source import bytes_of
-from kafkalog.views.engine import LocalViews
+from kafkalog.views.engine import LocalViews, RowsInMemory
 from kafkalog.views.options.options import Isolation, Mode, ReadOptions
 from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
 from kafkalog.views.options.view_columns import chosen_columns
@@ -145,18 +146,78 @@ def _connectors(asked: _Asked) -> Connectors:
     return connectors(asked.views, ConnectorsRequest(None if is_all else asked.logs))
 
 
+def _ksql_statements(asked: _Asked) -> pa.Table:
+    from kafkalog.questions.topics.ksql_statements import ksql_statements
+
+    return ksql_statements(asked.views, asked.logs).rows.table
+
+
+def _mirrors(kind: str, asked: _Asked) -> pa.Table:
+    from kafkalog.questions.topics.mirrors import mirrors
+
+    return mirrors(asked.views, asked.logs).rows[kind].table
+
+
+def _streams_positions(asked: _Asked) -> pa.Table:
+    from kafkalog.questions.topics.streams_positions import streams_positions
+
+    return streams_positions(asked.views).rows.table
+
+
+def _commit_history(asked: _Asked) -> pa.Table:
+    from kafkalog.questions.positions.commit_history import CommitHistoryRequest, commit_history
+
+    request = CommitHistoryRequest(frozenset(), asked.now_ms, asked.as_of_ms, asked.is_committed)
+    return commit_history(asked.views, request).rows.table
+
+
+def _kept_positions(asked: _Asked) -> pa.Table:
+    from kafkalog.questions.positions.kept_positions import PositionsRequest, positions
+
+    return positions(asked.views, PositionsRequest((), asked.now_ms)).rows.table
+
+
+def _group_resume(asked: _Asked) -> pa.Table:
+    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.positions.group_resume import (
+        OffsetReset,
+        ResumeRequest,
+        commits_to_resume,
+        group_resume,
+        leaders_of_commits,
+    )
+
+    refuse_without_commits(asked.views.log_dirs, asked.views.logs)
+    settings = LagSettings.at(asked.now_ms, None, chosen=asked.chosen_names())
+    commits = commits_to_resume(ConsumerLag(asked.views, settings).rows.commits_alone())
+    leaders = leaders_of_commits(asked.views, commits)
+    request = ResumeRequest(OffsetReset(), asked.now_ms, leaders, asked.is_committed)
+    rows = group_resume(asked.views, commits, request)
+    named = [{**row, "group_id": row["group"]} for row in rows]
+    return RowsInMemory.of("group_resume", named).table
+
+
 _QUESTIONS: Mapping[str, Callable[[_Asked], pa.Table]] = {
     "checksum_report": _checksum_report,
+    "commit_history": _commit_history,
     "compaction_findings": _compaction_findings,
     "connector_offsets": lambda asked: _connectors(asked).offsets.table,
     "connector_tasks": lambda asked: _connectors(asked).tasks.table,
     "connectors": lambda asked: _connectors(asked).connectors.table,
     "consumer_lag": _consumer_lag,
     "group_generations": _group_generations,
+    "group_resume": _group_resume,
     "heavy_keys": _heavy_keys,
+    "kept_positions": _kept_positions,
     "key_usage": _key_usage,
+    "ksql_statements": _ksql_statements,
     "lag_history": _lag_history,
+    "mirror_checkpoints": partial(_mirrors, "checkpoint"),
+    "mirror_heartbeats": partial(_mirrors, "heartbeat"),
+    "mirror_offset_syncs": partial(_mirrors, "offset-sync"),
     "schema_ids": _schema_ids,
+    "streams_positions": _streams_positions,
     "transaction_report": _transaction_report,
 }
 QUESTION_TABLES = tuple(_QUESTIONS)

@@ -146,10 +146,12 @@ def scan(
     """Return a view of Kafka's log directories, or the table of a question, to be read as Arrow
     without Spark and Java.
 
-    `view` is a view of `kafkalog.read`, or a table of a question: checksum_report,
+    `view` is a view of `kafkalog.read`, or a table of a question: checksum_report, commit_history,
     compaction_findings, connectors, connector_tasks, connector_offsets, consumer_lag,
-    group_generations, heavy_keys, key_usage, lag_history, schema_ids or transaction_report. The
-    other arguments are those of `kafkalog.read`; `processes`
+    group_generations, group_resume, heavy_keys, kept_positions, key_usage, ksql_statements,
+    lag_history, mirror_checkpoints, mirror_heartbeats, mirror_offset_syncs, schema_ids,
+    streams_positions or transaction_report. The other arguments are those of `kafkalog.read`;
+    `processes`
     is how many processes read, all cores without it. With a `value_format` view records has columns
     value_decoded and value_error: "string", "json", whose fields are those of `value_schema` or,
     without it, of a sample, "avro" with a `value_schema`, "confluent-avro" and "confluent-json",

@@ -58,8 +58,10 @@ OWN = {
     },
     "connect": set[str](),
     "keys": set[str](),
+    "ksql": {"--all"},
     "ls": {"--deep", "--quick", "--sample-size", "--savings", "--sort", "--unread"},
     "metadata": {"--commands", "--diff", "--show-secrets"},
+    "mirror": set[str](),
     "positions": {"--connect-topic"},
     "migrate-offsets": {
         *("--allow-active-groups", "--allow-rewind", "--allow-unknown-cluster"),
@@ -93,6 +95,7 @@ OWN = {
     "retention": {"--set"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
     "schemas": set[str](),
+    "streams": set[str](),
     "serve": {
         *("--advertised-listener", "--deep", "--deleted", "--groups", "--insecure", "--listen"),
         *("--max-connections", "--max-request-bytes", "--metrics", "--ready-file"),

@@ -10,7 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
-from kafkalog.format.batch_header import COMPRESSION_BITS, BatchHeader
+from kafkalog.format.batch_header import (
+    COMPRESSION_BITS,
+    DELETE_HORIZON_BIT,
+    LOG_APPEND_TIME_BIT,
+    NO_VALUE,
+    BatchHeader,
+)
 
 (
     POSITION,
@@ -56,6 +62,23 @@ def first_offsets(batches: LongArray) -> LongArray:
         is_wrapper(batches), batches[:, EXPECTED_OFFSET], batches[:, BASE_OFFSET]
     )
     return first
+
+
+def least_timestamp(batches: LongArray) -> int | None:
+    """Return the least base timestamp that a producer gave sound batches; None without any: with
+    LogAppendTime no record has the base timestamp, with a delete horizon it is none."""
+    attributes, times = batches[:, ATTRIBUTES], batches[:, BASE_TIMESTAMP]
+    has_horizon = (batches[:, MAGIC] == 2) & (attributes & DELETE_HORIZON_BIT != 0)
+    by_producer = times[
+        ~has_horizon & (times != NO_VALUE) & (attributes & LOG_APPEND_TIME_BIT == 0)
+    ]
+    return int(by_producer.min()) if len(by_producer) else None
+
+
+def latest_timestamp(batches: LongArray) -> int | None:
+    """Return the largest timestamp of batches by their headers, None without any."""
+    latest = int(batches[:, MAX_TIMESTAMP].max()) if len(batches) else NO_VALUE
+    return None if latest == NO_VALUE else latest
 
 
 def set_header(row: LongArray, header: BatchHeader) -> None:

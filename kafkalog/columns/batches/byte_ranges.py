@@ -7,8 +7,9 @@ the log had come, is a row of length 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.reading.log_bounds import RecordedEnd
 from kafkalog.words import counted
 
+LEAST_TIME, LARGEST_TIME = "least_timestamp_ms", "max_timestamp_ms"
 VALID, FAULTY, TRAILING = "valid", "faulty", "trailing"
 _TAILS = (Fault.TRUNCATED, Fault.ZEROS, Fault.GARBAGE)
 
@@ -63,7 +65,7 @@ class ByteRanges:
                 yield from self._settled_tail(FAULTY)
                 self._extend_run(table[start:index])
             if index < len(table):
-                yield from self._odd(table[index].tolist())
+                yield from self._odd(table[index : index + 1])
             start = index + 1
 
     def last_rows(self) -> Iterator[ByteRange]:
@@ -96,13 +98,16 @@ class ByteRanges:
         for name, value in added.items():
             self._run[name] += value  # type: ignore[operator]
         self._run["last_offset"] = int(batches[-1, column.LAST_OFFSET])
+        self._run |= united_times(self._run, _times(batches))
 
-    def _odd(self, row: list[int]) -> Iterator[ByteRange]:
+    def _odd(self, batch: LongArray) -> Iterator[ByteRange]:
+        row = batch[0].tolist()
         yield from self._settled_run()
         if row[column.FAULT] == 0:
             yield from self._settled_tail(FAULTY)
             self._next_offset = row[column.LAST_OFFSET] + 1
-            yield _byte_range(remark(row), VALID, records=row[column.RECORDS_COUNT], batches=1)
+            sound = _byte_range(remark(row), VALID, records=row[column.RECORDS_COUNT], batches=1)
+            yield sound | _times(batch)
             return
         ends_file = row[column.POSITION] + row[column.SIZE] == self._segment.file_size
         # Without a batch, or a name with an offset, nothing shows that it is the end of a log.
@@ -144,6 +149,22 @@ def missing_end_rows(
     missing = missing_end(next_offset, file_size, recorded)
     if missing is not None:
         yield _byte_range(missing, VALID, records=0, batches=0)
+
+
+def united_times(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, int | None]:
+    """Return the least and the largest time of two ranges; None where neither has any."""
+    found: dict[str, int | None] = {}
+    for name, chosen in ((LEAST_TIME, min), (LARGEST_TIME, max)):
+        times = [each[name] for each in (one, other) if each.get(name) is not None]
+        found[name] = chosen(times, default=None)
+    return found
+
+
+def _times(batches: LongArray) -> ByteRange:
+    return {
+        LEAST_TIME: column.least_timestamp(batches),
+        LARGEST_TIME: column.latest_timestamp(batches),
+    }
 
 
 def _byte_range(fault: FaultyRange, verdict: str, *, records: int, batches: int) -> ByteRange:

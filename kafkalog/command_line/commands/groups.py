@@ -249,17 +249,15 @@ def _write_resume(
     table_format: str,
 ) -> None:
     """Write where consumers of groups continue."""
-    from kafkalog.command_line.groups.resume_table import commits_to_resume, write_resume
-    from kafkalog.questions.positions.group_resume import ResumeRequest
-    from kafkalog.views.local_views import cluster_metadata
+    from kafkalog.command_line.groups.resume_table import write_resume
+    from kafkalog.questions.positions.group_resume import (
+        ResumeRequest,
+        commits_to_resume,
+        leaders_of_commits,
+    )
 
-    metadata = cluster_metadata(views.log_dirs, views.logs, None)
     commits = commits_to_resume(found)
-    leaders = {
-        (topic, partition): broker
-        for topic in {each.topic for each in commits}
-        for partition, broker in metadata.leaders_of(topic).items()
-    }
+    leaders = leaders_of_commits(views, commits)
     request = ResumeRequest(reset, question.now_ms, leaders, question.read_committed)
     write_resume(views, lag, commits, request, table_format)
 

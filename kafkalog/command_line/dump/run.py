@@ -20,9 +20,9 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.dump.dump_lines import BATCH_CSV, DumpedFile
 from kafkalog.inspection.dump.dump_log import DumpOptions, LogDump, Piece
+from kafkalog.inspection.dump.dump_messages import is_decoded
 from kafkalog.inspection.dump.dump_records import RECORD_CSV, RECORD_CSV_WITHOUT_PAYLOADS
 from kafkalog.inspection.dump.text_lines import LineFormat
-from kafkalog.messages.clients.mirror_records import is_mirrors
 from kafkalog.storage.files.output_files import given_file, is_written_directly
 from kafkalog.storage.files.unreadable_input import note_deleted
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -176,7 +176,7 @@ def log_dump(
         segment,
         DumpedFile(read.path, read.topic, read.partition),
         replace(dump_options(request), judge=None if is_growing else _judge(request, item)),
-        decoded_topic=read.topic if _is_decoded(read.topic) else None,
+        decoded_topic=read.topic if is_decoded(read.topic or "") else None,
         resume_position=resume_position,
         is_growing=is_growing,
     )
@@ -193,17 +193,6 @@ def _judge(request: DumpRequest, item: LogItem) -> VisibilityJudge | None:
     logs = find_partitions([directory], strict=False)
     found = next((log for log in logs if log.path == directory and log.is_live), None)
     return None if found is None else VisibilityJudge(found)
-
-
-def _is_decoded(topic: str | None) -> bool:
-    if topic is None:
-        return False
-    # All of brokers' topics begin so; the messages of the others need not be read from a file.
-    if not topic.startswith("__"):
-        return is_mirrors(topic)
-    from kafkalog.messages.catalog import topic_families
-
-    return topic in topic_families()
 
 
 def dump_options(request: DumpRequest) -> DumpOptions:

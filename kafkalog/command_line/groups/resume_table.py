@@ -12,8 +12,6 @@ from kafkalog.command_line.terminal import has_chosen_columns, print_text, write
 from kafkalog.words import counted, given_duration_ms
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.questions.positions.group_resume import CommitToResume, OffsetReset, ResumeRequest
     from kafkalog.views.engine import LocalViews
@@ -107,21 +105,3 @@ def _shown_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if known is row or any(known[name] != row[name] for name in answers):
             shown.append(row)
     return shown
-
-
-def commits_to_resume(rows: pa.Table) -> list[CommitToResume]:
-    """Return commits, and the partitions that members have without one, of rows of
-    `LagRows.commits_alone`."""
-    from kafkalog.questions.positions.group_resume import CommitToResume
-
-    columns = ("group_id", "topic", "partition", "committed_offset", "leader_epoch")
-    order = [(name, "ascending") for name in columns[:3]]
-    found = rows.select([*columns, "commit_status", "has_open_commit"]).sort_by(order)
-    return [
-        CommitToResume(
-            *(row["group_id"], row["topic"], row["partition"], row["committed_offset"]),
-            *(row["leader_epoch"], row["commit_status"]),
-            has_open_commit=bool(row["has_open_commit"]),
-        )
-        for row in found.to_pylist()
-    ]

@@ -6,6 +6,7 @@ Most logs have neither: what reads them is imported where there is one.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,12 @@ from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.secret_configs import CONNECT_KEYS, without_connect_secrets
 from kafkalog.inspection.dump.text_kernels import IS_JSON, IS_NULL, IS_TEXT, ByteColumn
 from kafkalog.inspection.dump.text_lines import LineFormat, escaped, of_pieces, spread
+from kafkalog.messages.clients.ksql_commands import (
+    ksql_service,
+    read_ksql_command,
+    without_ksql_secrets,
+)
+from kafkalog.messages.clients.mirror_records import mirror_kind, read_mirror_record
 from kafkalog.words import printable_json
 
 _TOMBSTONE = "<DELETE>"
@@ -71,26 +78,51 @@ def message_columns(
     return keys, values
 
 
-def mirror_columns(
-    topic: str, payloads: tuple[ByteColumn, ByteColumn], text_format: LineFormat
-) -> tuple[ByteColumn, ByteColumn]:
-    """Return keys and values of a topic of MirrorMaker as JSON, not escaped yet; what has another
-    form stays as it is."""
-    from kafkalog.messages.clients.mirror_records import read_mirror_record
+def is_decoded(topic: str) -> bool:
+    """Return whether records of a topic are shown decoded: those of brokers, of MirrorMaker, and
+    the commands of ksqlDB."""
+    # All of brokers' topics begin so; the messages of the others need not be read from a file.
+    if not topic.startswith("__"):
+        return mirror_kind(topic) is not None or ksql_service(topic) is not None
+    from kafkalog.messages.catalog import topic_families
 
+    return topic in topic_families()
+
+
+def client_columns(
+    topic: str,
+    payloads: tuple[ByteColumn, ByteColumn],
+    text_format: LineFormat,
+    *,
+    show_secrets: bool,
+) -> tuple[ByteColumn, ByteColumn]:
+    """Return keys and values of a topic of MirrorMaker or ksqlDB as JSON, not escaped yet; what has
+    another form stays as it is."""
     state = IS_JSON if text_format is LineFormat.JSON else IS_TEXT
     shown: list[tuple[tuple[bytes | None, int], tuple[bytes | None, int]]] = []
     for row in range(len(payloads[0].states)):
         key, value = (_bytes_at(payload, row) for payload in payloads)
-        found = read_mirror_record(topic, key, value)
-        if found is None:
+        texts = _client_texts(topic, key, value, show_secrets=show_secrets)
+        if texts is None:
             shown.append(((key, IS_TEXT), (value, IS_TEXT)))
             continue
-        texts = [None if each is None else json.dumps(each, ensure_ascii=False) for each in found]
         of_key, of_value = (_encoded(text, text_format) for text in texts)
         shown.append(((of_key, state), (of_value, state)))
     keys, values = (of_pieces(side) for side in zip(*shown, strict=True))
     return keys, values
+
+
+def _client_texts(
+    topic: str, key: bytes | None, value: bytes | None, *, show_secrets: bool
+) -> Sequence[str | None] | None:
+    if mirror_kind(topic) is not None:
+        found = read_mirror_record(topic, key, value)
+        if found is None:
+            return None
+        return [None if each is None else json.dumps(each, ensure_ascii=False) for each in found]
+    if key is None or value is None or read_ksql_command(key, value) is None:
+        return None
+    return key.decode(), (value if show_secrets else without_ksql_secrets(value)).decode()
 
 
 def values_without_secrets(keys: pa.Array, key: ByteColumn, value: ByteColumn) -> ByteColumn:

@@ -16,9 +16,9 @@ from kafkalog.columns.records.record_metadata import IS_CONTROL, MESSAGE_CRC
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.dump.dump_lines import TIMESTAMP_TYPES, DumpedFile, numbers_of, with_fields
 from kafkalog.inspection.dump.dump_messages import (
+    client_columns,
     control_texts,
     message_columns,
-    mirror_columns,
     values_without_secrets,
 )
 from kafkalog.inspection.dump.text_kernels import ByteColumn
@@ -140,7 +140,7 @@ class RecordLines:
         self, topic: str, payloads: tuple[ByteColumn, ByteColumn]
     ) -> tuple[ByteColumn, ByteColumn]:
         if not topic.startswith("__"):
-            return mirror_columns(topic, payloads, self._format)
+            return client_columns(topic, payloads, self._format, show_secrets=self._show_secrets)
         return message_columns(topic, payloads, self._format, show_secrets=self._show_secrets)
 
 

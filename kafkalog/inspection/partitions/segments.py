@@ -22,13 +22,7 @@ from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import (
-    COMPRESSION_BITS,
-    CONTROL_BIT,
-    DELETE_HORIZON_BIT,
-    LOG_APPEND_TIME_BIT,
-    NO_VALUE,
-)
+from kafkalog.format.batch_header import COMPRESSION_BITS, CONTROL_BIT, DELETE_HORIZON_BIT, NO_VALUE
 from kafkalog.format.faults import Severity
 from kafkalog.format.side_files.leader_epochs import CarriedEpoch, with_carried
 from kafkalog.format.side_files.partition_metadata import read_topic_id
@@ -296,10 +290,8 @@ class HeaderAccount:
         has_time = ~has_horizon & (times != NO_VALUE)
         if has_time.any() and self._first_ms is None:
             self._first_ms = int(times[has_time][0])
-        # With LogAppendTime no record has the base timestamp.
-        by_producer = times[has_time & (attributes & LOG_APPEND_TIME_BIT == 0)]
-        if len(by_producer):
-            least = int(by_producer.min())
+        least = column.least_timestamp(sound)
+        if least is not None:
             self._least_ms = least if self._least_ms is None else min(self._least_ms, least)
 
     def _note_epochs(self, epochs: LongArray) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafkalog.format.secret_configs import without_connect_secrets
+from kafkalog.messages.clients.mirror_records import OFFSET_SYNC, mirror_kind
 
 _KEY = re.compile(
     r"(?P<kind>connector|commit|target-state|status-connector)-(?P<name>.+)"
@@ -26,7 +27,7 @@ _LARGEST_VALUE = 8 * 1024 * 1024
 STARTED, FAILED, RUNNING = "STARTED", "FAILED", "RUNNING"
 
 
-class ConnectRecord(NamedTuple):
+class TopicRecord(NamedTuple):
     """The last record of a key in a topic."""
 
     topic: str
@@ -66,7 +67,7 @@ class Connector:
 class SourceOffset(NamedTuple):
     """What a source connector calls an offset, of what it calls a partition, both as JSON."""
 
-    record: ConnectRecord
+    record: TopicRecord
     connector: str
     source_partition: str
     source_offset: str
@@ -93,11 +94,11 @@ def topic_stem(topic: str) -> str:
 
 def could_be_connects(topic: str) -> bool:
     """Return whether a topic has the usual name of a topic of Connect's workers."""
-    is_mirrors = topic.startswith("mm2-offset-syncs")
-    return _WORDS.search(topic) is not None and not topic.startswith("__") and not is_mirrors
+    is_other = topic.startswith("__") or mirror_kind(topic) == OFFSET_SYNC
+    return _WORDS.search(topic) is not None and not is_other
 
 
-def connect_state(records: Iterable[ConnectRecord]) -> ConnectState:
+def connect_state(records: Iterable[TopicRecord]) -> ConnectState:
     """Return the state by the last record of each key."""
     state = ConnectState()
     for record in records:
@@ -109,7 +110,7 @@ def connect_state(records: Iterable[ConnectRecord]) -> ConnectState:
     return state
 
 
-def _take(state: ConnectState, record: ConnectRecord) -> bool:
+def _take(state: ConnectState, record: TopicRecord) -> bool:
     """Take a record, and return whether it is of Connect's form."""
     if record.key == b"session-key":
         return True
@@ -135,7 +136,7 @@ def _take(state: ConnectState, record: ConnectRecord) -> bool:
 
 
 def _take_connector(
-    connector: Connector, kind: str, value: Mapping[str, Any], record: ConnectRecord
+    connector: Connector, kind: str, value: Mapping[str, Any], record: TopicRecord
 ) -> None:
     if kind == "connector":
         connector.config, connector.changed_ms = _properties(value), record.timestamp_ms
@@ -148,7 +149,7 @@ def _take_connector(
         connector.status = value
 
 
-def _take_offset(state: ConnectState, record: ConnectRecord, key: str) -> bool:
+def _take_offset(state: ConnectState, record: TopicRecord, key: str) -> bool:
     place = _json(key.encode())
     if not isinstance(place, list) or len(place) != 2 or not isinstance(place[0], str):
         return False

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 Values = dict[str, Any]
+OFFSET_SYNC, CHECKPOINT, HEARTBEAT = "offset-sync", "checkpoint", "heartbeat"
 
 _NUMBERS = {
     "int16": struct.Struct(">h"),
@@ -19,13 +20,17 @@ _NUMBERS = {
 }
 _STRING = "string"
 # The fields of key and value, by what the names of topics are; a version precedes some values.
-_KINDS: Sequence[tuple[re.Pattern[str], Sequence[tuple[str, str]], Sequence[tuple[str, str]]]] = (
+_KINDS: Sequence[
+    tuple[str, re.Pattern[str], Sequence[tuple[str, str]], Sequence[tuple[str, str]]]
+] = (
     (
+        OFFSET_SYNC,
         re.compile(r"mm2-offset-syncs(\..*)?"),
         (("topic", _STRING), ("partition", "int32")),
         (("upstreamOffset", "int64"), ("offset", "int64")),
     ),
     (
+        CHECKPOINT,
         re.compile(r".*\.checkpoints\.internal"),
         (("group", _STRING), ("topic", _STRING), ("partition", "int32")),
         (
@@ -34,6 +39,7 @@ _KINDS: Sequence[tuple[re.Pattern[str], Sequence[tuple[str, str]], Sequence[tupl
         ),
     ),
     (
+        HEARTBEAT,
         re.compile(r"(.*\.)?heartbeats"),
         (("sourceClusterAlias", _STRING), ("targetClusterAlias", _STRING)),
         (("version", "int16"), ("timestamp", "int64")),
@@ -41,9 +47,10 @@ _KINDS: Sequence[tuple[re.Pattern[str], Sequence[tuple[str, str]], Sequence[tupl
 )
 
 
-def is_mirrors(topic: str) -> bool:
-    """Return whether MirrorMaker names its topics so."""
-    return any(pattern.fullmatch(topic) for pattern, _, _ in _KINDS)
+def mirror_kind(topic: str) -> str | None:
+    """Return what MirrorMaker keeps in topics with such a name: OFFSET_SYNC, CHECKPOINT or
+    HEARTBEAT; None for other names."""
+    return next((kind for kind, pattern, _, _ in _KINDS if pattern.fullmatch(topic)), None)
 
 
 def read_mirror_record(
@@ -51,7 +58,7 @@ def read_mirror_record(
 ) -> tuple[Values, Values | None] | None:
     """Return the fields of key and value, None as the value of a tombstone; None as a whole where
     the bytes have another form: any topic can have such a name."""
-    for pattern, of_key, of_value in _KINDS:
+    for _, pattern, of_key, of_value in _KINDS:
         if pattern.fullmatch(topic) and key is not None:
             try:
                 values = None if value is None else _read(of_value, value)

@@ -27,8 +27,10 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.recovery.truncation import ReplicaLog, resumed_offset
 from kafkalog.views.engine import Views
+from kafkalog.views.local_views import cluster_metadata
 from kafkalog.words import counted, duration_text
 
+TABLE = "group_resume"
 COLUMNS = (
     *("group", "topic", "partition", "resumes_at", "reason", "current_offset", "records_again"),
     *("records_skipped", "to_read", "leader", "leads_now", "log_start_offset", "log_end_offset"),
@@ -97,6 +99,34 @@ class ResumeRequest:
 class _Resume(NamedTuple):
     offset: int | None
     reason: Reason
+
+
+def commits_to_resume(rows: pa.Table) -> list[CommitToResume]:
+    """Return commits, and the partitions that members have without one, of rows of
+    `LagRows.commits_alone`."""
+    columns = ("group_id", "topic", "partition", "committed_offset", "leader_epoch")
+    order = [(name, "ascending") for name in columns[:3]]
+    found = rows.select([*columns, "commit_status", "has_open_commit"]).sort_by(order)
+    return [
+        CommitToResume(
+            *(row["group_id"], row["topic"], row["partition"], row["committed_offset"]),
+            *(row["leader_epoch"], row["commit_status"]),
+            has_open_commit=bool(row["has_open_commit"]),
+        )
+        for row in found.to_pylist()
+    ]
+
+
+def leaders_of_commits(
+    views: Views, commits: Iterable[CommitToResume]
+) -> dict[GroupPartition, int]:
+    """Return who leads the partitions now, by the cluster's metadata in the input."""
+    metadata = cluster_metadata(views.log_dirs, views.logs, None)
+    return {
+        (topic, partition): broker
+        for topic in {each.topic for each in commits}
+        for partition, broker in metadata.leaders_of(topic).items()
+    }
 
 
 def group_resume(

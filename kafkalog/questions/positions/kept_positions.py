@@ -138,16 +138,10 @@ def _is_keeper(path: str) -> bool:
 
 def positions(views: Views, request: PositionsRequest) -> Positions:
     """Return the positions against the logs. Raises StatePositionError for a checkpoint or a commit
-    that cannot be read, LogDirError where there is no position at all."""
+    that cannot be read."""
     logs = best_logs(views.logs)
     kept = _kept_in_directories(request, sorted({log.topic or "" for log in logs}))
     _take_topics(kept, views, logs, request.connect_topics)
-    if not kept.positions:
-        raise LogDirError(
-            f"{', '.join([*request.keepers, *views.log_dirs])}: no position in a topic there: give "
-            "a Spark checkpoint, a Delta or Iceberg table, or log directories with the topics of "
-            f"Connect or MirrorMaker{''.join(f'; {line}' for line in kept.lines)}"
-        )
     by_log: dict[tuple[str, int], list[KeptPosition]] = defaultdict(list)
     for position in in_order(kept.positions):
         by_log[position.topic, position.partition].append(position)
@@ -157,6 +151,16 @@ def positions(views: Views, request: PositionsRequest) -> Positions:
     rows = [row for found in views.tasks(run, sorted(by_log.items())) for row in found]
     rows.sort(key=lambda row: (row["keeper"], row["kept_in"], row["name"] or ""))
     return Positions(RowsInMemory.of(TABLE, rows), kept.lines)
+
+
+def refuse_without_positions(found: Positions, places: Sequence[str]) -> None:
+    """Raise LogDirError where no position was found in these places."""
+    if found.rows.is_empty:
+        raise LogDirError(
+            f"{', '.join(places)}: no position in a topic there: give a Spark checkpoint, a Delta "
+            "or Iceberg table, or log directories with the topics of Connect or MirrorMaker"
+            f"{''.join(f'; {line}' for line in found.lines)}"
+        )
 
 
 def _kept_in_directories(request: PositionsRequest, topics: Sequence[str]) -> _Kept:

@@ -9,32 +9,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
-from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.messages.clients.connect_records import (
     RUNNING,
     Connector,
-    ConnectRecord,
     SourceOffset,
     connect_state,
     could_be_connects,
     failures,
     topic_stem,
 )
+from kafkalog.questions.topics.last_records import last_records, topics_of
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.engine import AskedView, Batches, Rows, RowsInMemory, Views
+from kafkalog.views.engine import Rows, RowsInMemory, Views
 from kafkalog.words import counted
 
 TABLE, TASKS, OFFSETS = "connectors", "connector_tasks", "connector_offsets"
 _MOST_LINES = 10
-_COLUMNS = ("topic", "partition", "offset", "timestampMs", "key", "value")
-_FOUND = pa.schema(
-    [
-        *(("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())),
-        *(("timestampMs", pa.int64()), ("key", pa.binary()), ("value", pa.binary())),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +79,10 @@ def connectors(views: Views, request: ConnectorsRequest) -> Connectors:
     given = views.logs if request.logs is None else request.logs
     logs = [
         log
-        for log in best_logs(given)
+        for log in given
         if log.topic is not None and (request.logs is not None or could_be_connects(log.topic))
     ]
-    (found,) = views.rows(AskedView("records", _COLUMNS, _last_of_keys, _FOUND, logs=logs))
-    last: dict[tuple[str, int, bytes], ConnectRecord] = {}
-    for row in found:
-        record = ConnectRecord(*(row[name] for name in _COLUMNS))
-        _keep(last, record)
-    state = connect_state(sorted(last.values()))
+    state = connect_state(last_records(views, logs))
     every = [state.connectors[place] for place in sorted(state.connectors)]
     failed = [
         f"failed: {each.name}{'' if task is None else f' task {task}'}: {why}"
@@ -111,30 +96,9 @@ def connectors(views: Views, request: ConnectorsRequest) -> Connectors:
         RowsInMemory.of(TASKS, tasks),
         RowsInMemory.of(OFFSETS, [_offset_row(each) for each in state.offsets]),
         failed,
-        sorted({log.topic for log in logs if log.topic is not None}),
+        topics_of(logs),
         state.others,
     )
-
-
-def _keep(last: dict[tuple[str, int, bytes], ConnectRecord], record: ConnectRecord) -> None:
-    place = record.topic, record.partition, record.key
-    if place not in last or last[place].offset < record.offset:
-        last[place] = record
-
-
-def _last_of_keys(batches: Batches) -> Batches:
-    """Yield the last record of each key that a task reads."""
-    last: dict[tuple[str, int, bytes], ConnectRecord] = {}
-    for batch in batches:
-        for row in batch.to_pylist():
-            if row["key"] is not None:
-                _keep(last, ConnectRecord(*(row[name] for name in _COLUMNS)))
-    columns = [
-        pa.array(values, each.type)
-        for each, values in zip(_FOUND, zip(*last.values(), strict=True), strict=True)
-    ]
-    if last:
-        yield pa.RecordBatch.from_arrays(columns, schema=_FOUND)
 
 
 def _row(connector: Connector, offsets: Sequence[SourceOffset]) -> dict[str, Any]:

@@ -45,13 +45,19 @@ def test_nothing_is_wrong_with_what_brokers_have_left(unpacked: Unpacked, name: 
     assert out.endswith("; indexes sound\n")
 
 
+def without_times(notes: str) -> str:
+    """Return notes without those about times, which the records of the fixtures have (F1248)."""
+    lines = notes.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("wrong times: "))
+
+
 def test_of_tiered_storage_the_logs_are_checked(unpacked: Unpacked) -> None:
     # F558
     store = unpacked("tiered43.tiered") / "kafka-tiered-storage"
     code, out, err = run(store)
     assert (code, "sound" in out, "in tiered storage are not checked" in err) == (0, True, True)
     code, out, err = run(store, "--no-indexes")
-    assert (code, err) == (0, "")
+    assert (code, without_times(err)) == (0, "")
     assert out.startswith("sound: checked 10 segments of 3 partitions")
 
 
@@ -190,11 +196,11 @@ def test_partitions_that_only_checkpoints_know_are_named(tmp_path: Path) -> None
     code, _, err = run(log_dir, "--no-indexes")
     assert code == 0
     names = ", ".join(f"{topic}-{partition}" for topic, partition in absent[:5])
-    assert err == (
+    assert without_times(err) == (
         f"missing: {len(absent)} partitions that the checkpoints of {log_dir} name: {names} and "
         f"{len(absent) - 5} more\n"
     )
-    assert run(log_dir, "--no-indexes", "--topic", "shop.codec-zstd")[2] == ""
+    assert without_times(run(log_dir, "--no-indexes", "--topic", "shop.codec-zstd")[2]) == ""
 
 
 def test_of_a_requested_topic_its_own_partitions_are_missed(tmp_path: Path) -> None:
@@ -203,8 +209,8 @@ def test_of_a_requested_topic_its_own_partitions_are_missed(tmp_path: Path) -> N
     shutil.rmtree(copy / "shop.multi-3-part-0-1")
     said = f"missing: 1 partition that the checkpoints of {copy} name: shop.multi-3-part-0-1\n"
     asked = (copy, "--no-indexes", "--topic", "shop.multi-3-part-0")
-    assert run(*asked)[2] == said
-    assert run(*asked, "--partition", "2")[2] == ""
+    assert without_times(run(*asked)[2]) == said
+    assert without_times(run(*asked, "--partition", "2")[2]) == ""
 
 
 def test_a_log_directory_without_any_partition_left_is_not_passed_over(tmp_path: Path) -> None:

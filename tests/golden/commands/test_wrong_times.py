@@ -11,12 +11,12 @@ from tests.support.golden.fixture_sets import consumed
 from tests.support.repository import Unpack
 
 
-@pytest.mark.parametrize("command", ["ls", "check"])
+@pytest.mark.parametrize("command", ["ls", "check", "check --no-indexes"])
 def test_topics_with_times_that_a_consumer_received_are_named(
     unpacked: Unpack, command: str
 ) -> None:
     logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
-    given = [command, str(logs), "--processes", "1", "--topic"]
+    given = [*command.split(), str(logs), "--processes", "1", "--topic"]
     for topic in ("shop.idem", "shop.share"):
         received = consumed(golden, topic, "read_uncommitted")
         times = [row["timestamp"] for row in received]

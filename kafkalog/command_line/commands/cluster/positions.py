@@ -71,7 +71,11 @@ def positions(
     processes: int | None,
 ) -> ExitCode:
     """Compare positions that Spark, tables, Connect and MirrorMaker keep with the logs."""
-    from kafkalog.questions.positions.kept_positions import PositionsRequest, divided_paths
+    from kafkalog.questions.positions.kept_positions import (
+        PositionsRequest,
+        divided_paths,
+        refuse_without_positions,
+    )
     from kafkalog.questions.positions.kept_positions import positions as answer
 
     table_format = output.table_format
@@ -84,6 +88,7 @@ def positions(
     request = PositionsRequest(keepers, now_ms, connect_topics, of_catalog)
     with views_with_progress(log_dirs, logs, processes) as views:
         found = answer(views, request)
+    refuse_without_positions(found, [*keepers, *log_dirs])
     write_answer(columns, found.rows, table_format, show=show, texts=_TEXTS)
     write_words(found.words(), table_format)
     save_tables(place, {_TABLE: found.rows})

@@ -70,6 +70,8 @@ def test_sound_batches_in_a_row_are_one_row() -> None:
         "base_offset": 0,
         "last_offset": 8,
         "expected_offset": 0,
+        "least_timestamp_ms": 1000,
+        "max_timestamp_ms": 1008,
     }
 
 
