@@ -12,11 +12,11 @@ from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.terminal import print_note, print_text, progress_bar, write_table
 from kafkalog.exit_codes import stopped_by_exceptions
 from kafkalog.inspection.metadata.current_topics import find_logs
-from kafkalog.lake.dead_letters import dead_letters_line, other_tables, refuse_dead_letters
 from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, decoding_requests
 from kafkalog.lake.decoding.local_decoding import LocalDecoding
 from kafkalog.lake.export_plan import ExportPlan, no_columns, plan_export, starting_offsets
 from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
+from kafkalog.lake.formats.dead_letters import dead_letters_line, other_tables, refuse_dead_letters
 from kafkalog.lake.formats.targets import TablePlace, table_target
 from kafkalog.lake.layout import RECORDS
 from kafkalog.lake.table_options import TableRequest

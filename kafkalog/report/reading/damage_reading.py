@@ -15,7 +15,7 @@ from kafkalog.views.engine import Views
 _LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
 _RANKS = {"error": 0, "warning": 1}
 _SUMS = ("bytes", "ranges", "errors", "faulty_bytes", "trailing_bytes")
-# What a page has room for of files that are no segment, and of replicas that differ.
+# What a page has room for: files other than segments, and replicas that differ.
 LISTED_OTHERS = 20
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from kafkalog.lake.dead_letters import dead_letters_line, other_tables, refuse_dead_letters
 from kafkalog.lake.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
 from kafkalog.lake.export_plan import ExportPlan, ExportTable, no_columns, plan_export
+from kafkalog.lake.formats.dead_letters import dead_letters_line, other_tables, refuse_dead_letters
 from kafkalog.lake.formats.targets import DELTA, ICEBERG, TablePlace, table_target
 from kafkalog.lake.layout import RECORDS, TableLayout
 from kafkalog.lake.manifest_rows import TABLE as MANIFEST
