@@ -92,7 +92,7 @@ def doubled_partitions(found: Sequence[PartitionLog]) -> Iterator[DoubledPartiti
         image = images.get(first.log_dir.cluster_id)
         assigned = None
         if image is not None and first.log_dir.broker_id is not None:
-            assignments = Assignments.of(image, first.log_dir.broker_id, ())
+            assignments = Assignments.of(image, first.log_dir.broker_id)
             assigned = assignments.place(first.topic or "", first.partition or 0)
         ids = [_directory_id(log) for log in logs]
         taken = [log for log, own in zip(logs, ids, strict=True) if own and own == assigned]
