@@ -112,7 +112,7 @@ class NodeAnswer:
             "metadata_release": release.metadata_release,
             "least_kafka_version": release.least_version,
             "is_downgrade": release.is_downgrade,
-            "assumed": list(start.assumed),
+            "assumed": [*start.assumed, *start.unknown],
         }
 
     def directory_rows(self) -> Iterator[Row]:
@@ -145,6 +145,11 @@ class NodeAnswers:
     def has_findings(self) -> bool:
         """Whether a node does not start, or does not use a directory."""
         return any(not each.start.broker_starts or _offline(each) for each in self.nodes)
+
+    @property
+    def knows_metadata(self) -> bool:
+        """Whether the metadata of each node says what becomes of its partitions."""
+        return all(each.start.knows_metadata for each in self.nodes)
 
     def lines(self) -> Iterator[str]:
         """Yield the sentences about the nodes, and below each the reasons with the lines to
@@ -318,6 +323,7 @@ def _with_fate(
             "set_aside_reason": fate.reason,
             "has_leader": fate.has_leader,
             "leader_reason": fate.leader_reason,
+            "begins_empty": fate.begins_empty,
         }
         if fate.is_set_aside:
             added["topic"] = _directory_topic(row)
@@ -375,6 +381,7 @@ def _unplanned_rows(answer: NodeAnswer, fates: Mapping[str, ReplicaFate]) -> Ite
                 "set_aside_reason": fate.reason,
                 "has_leader": fate.has_leader,
                 "leader_reason": fate.leader_reason,
+                "begins_empty": fate.begins_empty,
             }
 
 
@@ -417,6 +424,7 @@ def _absent_rows(answer: NodeAnswer, logs: Sequence[PartitionLog]) -> Iterator[R
             "set_aside_reason": each.fate.reason,
             "has_leader": each.fate.has_leader,
             "leader_reason": each.fate.leader_reason,
+            "begins_empty": each.fate.begins_empty and each.future is None,
         }
 
 
@@ -439,6 +447,8 @@ def _sentence(answer: NodeAnswer) -> str:
     words = f"{node} starts with Kafka {answer.kafka_version}"
     if offline:
         words += f", WITHOUT {first_names(offline, _MOST_NAMES)}"
+    if not start.knows_metadata:
+        words += "; what becomes of its partitions is NOT KNOWN:"
     return words
 
 

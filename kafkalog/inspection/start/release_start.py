@@ -39,6 +39,7 @@ from kafkalog.storage.partition_log import PartitionLog
 
 # Kafka's quorum goes by no such record, and passes over it.
 _HARMLESS = ("FeatureLevelRecord",)
+_FIRST_WITHOUT_ZOOKEEPER = 4
 _VOTERS, _LISTENERS = "controller.quorum.voters", "controller.listener.names"
 _ELSEWHERE = "copy the directory of another controller, or see kafkalog quorum rebuild --help"
 
@@ -63,7 +64,7 @@ def release_start(
     """Return what a version refuses of a node without ZooKeeper. Raises OptionError for a version
     that is not known."""
     if not node.is_of_kraft:
-        return ReleaseStart(version)
+        return ReleaseStart(version, [*_without_zookeeper(node, version)])
     release = known_release(version)
     found = [*_of_properties(node, release)]
     if image is None:
@@ -88,6 +89,20 @@ def release_start(
         None if level is None else _least(levels, seen),
         None if made_by is None else not is_at_least(release, made_by),
     )
+
+
+def _without_zookeeper(node: NodeFiles, version: str) -> Iterator[Reason]:
+    """Yield that the version no longer has ZooKeeper. Rule: docs/format.md F1192."""
+    if node.is_unknown or int(version.split(".")[0]) < _FIRST_WITHOUT_ZOOKEEPER:
+        return
+    server = node.server
+    file = server.path if server is not None else node.directories[0].meta_path
+    detail = (
+        "the node is of a cluster with ZooKeeper, which Kafka 4.0 and later do not have: a broker "
+        "ends without process.roles"
+    )
+    line = "start it with Kafka 3.9, and migrate the cluster to KRaft before 4.0"
+    yield Reason(file, detail, line, "")
 
 
 def _replay_reasons(image: MetadataImage, seen: SeenRecords, place: str) -> Iterator[Reason]:
