@@ -166,7 +166,10 @@ class NodeAnswers:
                     if (reason.file, reason.what_to_do) not in shown:
                         yield f"  offline: {_reason_line(reason).strip()}"
             for notice in each.start.notices:
-                yield f"  {notice.reason}\n    {notice.what_to_do}"
+                place = (
+                    f"{notice.file}: " if notice.file and notice.file not in notice.reason else ""
+                )
+                yield f"  {place}{notice.reason}\n    {notice.what_to_do}"
             yield from self._retention_lines(each)
             deleted = [path for it in each.start.directories for path in it.deleted_directories]
             if deleted:
@@ -447,6 +450,8 @@ def _sentence(answer: NodeAnswer) -> str:
     words = f"{node} starts with Kafka {answer.kafka_version}"
     if offline:
         words += f", WITHOUT {first_names(offline, _MOST_NAMES)}"
+    if start.plugins:
+        words += f", IF its class path has {first_names(start.plugins, _MOST_NAMES)}"
     if not start.knows_metadata:
         words += "; what becomes of its partitions is NOT KNOWN:"
     return words

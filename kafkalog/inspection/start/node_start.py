@@ -35,7 +35,12 @@ from kafkalog.inspection.start.directory_names import files_in_the_way, refused_
 from kafkalog.inspection.start.meta_properties import assigned_id, meta_reasons, written_meta
 from kafkalog.inspection.start.node_directories import NodeDirectory, NodeFiles
 from kafkalog.inspection.start.partition_fates import AbsentPartition, LoadedReplicas
-from kafkalog.inspection.start.permissions import BrokerUser, most_frequent_owner, refused_files
+from kafkalog.inspection.start.permissions import (
+    BrokerUser,
+    full_notice,
+    most_frequent_owner,
+    refused_files,
+)
 from kafkalog.inspection.start.reasons import Reason, move_away
 from kafkalog.storage.names import CLUSTER_METADATA, broker_partition_name
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
@@ -68,8 +73,8 @@ class DirectoryStart:
 class NodeStart:
     """A node at its start: `reasons` are all of why it does not start, `fates` what becomes of
     partitions by the paths of their directories, `absent` those that have no directory. `assumed`
-    is what no file says, `notices` why partitions are set aside or have no leader although the node
-    starts."""
+    is what no file says, `plugins` the classes that have to be on the class path, `notices` why
+    partitions are set aside or have no leader although the node starts."""
 
     files: NodeFiles
     directories: Sequence[DirectoryStart]
@@ -81,6 +86,7 @@ class NodeStart:
     notices: list[Reason] = field(default_factory=list)
     loaded: LoadedReplicas | None = None
     starting: StartingBroker | None = None
+    plugins: Sequence[str] = ()
     # That the metadata was not found: what becomes of the partitions is not known.
     unknown: Sequence[str] = ()
 
@@ -162,9 +168,13 @@ def judged_node(
         if each.meta_error is None
         for reason in ignored_checkpoints(each)
     ]
+    refused = {reason.file for reason in found}
+    full = (full_notice(each, user) for each in node.directories if user is not None)
+    notices += [each for each in full if each is not None and each.file not in refused]
     start = NodeStart(
         *(node, directories, reasons, image),
-        assumed=node.assumed,
+        assumed=[*node.assumed, *_plugin_words(node)],
+        plugins=_plugins(node),
         unknown=() if unknown is None else (unknown.reason,),
         notices=notices if unknown is None else [unknown, *notices],
         loaded=loaded,
@@ -315,6 +325,21 @@ def _plugin_reasons(node: NodeFiles) -> Iterator[Reason]:
         )
         line = "add remote.log.storage.manager.class.path, or put the jar into libs/ of Kafka"
         yield Reason(path, detail, line, "")
+
+
+def _plugins(node: NodeFiles) -> list[str]:
+    found = {} if node.server is None else node.server.plugins
+    return sorted({name for names in found.values() for name in names})
+
+
+def _plugin_words(node: NodeFiles) -> Iterator[str]:
+    """Yield the classes that are not judged. Rule: docs/format.md F1195."""
+    found = {} if node.server is None else node.server.plugins
+    for setting, names in sorted(found.items()):
+        yield (
+            f"{setting} is {', '.join(names)}: it is not Kafka's, and whether it is on the class "
+            "path is NOT JUDGED; without it the process ends"
+        )
 
 
 def _plan_reasons(rows: Iterable[Row], known: Sequence[Reason]) -> Iterator[Reason]:

@@ -24,6 +24,7 @@ from kafkalog.coordination.metadata.releases import (
     METADATA_VERSION,
     is_at_least,
     known_release,
+    metadata_version_name,
     read_releases,
     release_of,
 )
@@ -41,6 +42,9 @@ from kafkalog.storage.partition_log import PartitionLog
 _HARMLESS = ("FeatureLevelRecord",)
 _FIRST_WITHOUT_ZOOKEEPER = 4
 _VOTERS, _LISTENERS = "controller.quorum.voters", "controller.listener.names"
+# Records of registrations, and the first levels that hold directories, and cordoned ones.
+_REGISTRATION = 0
+_FIRST_WITH_DIRECTORIES, _FIRST_WITH_CORDONED = 17, 30
 _ELSEWHERE = "copy the directory of another controller, or see kafkalog quorum rebuild --help"
 
 
@@ -78,6 +82,7 @@ def release_start(
         if each.effect is Effect.ENDS
     ]
     found += _replay_reasons(image, seen, place)
+    found += _lowered_reasons(image, seen, place)
     levels = {row["feature"]: row["level"] for row in image.rows("feature")}
     level = levels.get(METADATA_VERSION)
     made_by = None if level is None else release_of(level)
@@ -119,6 +124,24 @@ def _replay_reasons(image: MetadataImage, seen: SeenRecords, place: str) -> Iter
             return
 
 
+def _lowered_reasons(image: MetadataImage, seen: SeenRecords, place: str) -> Iterator[Reason]:
+    """Yield what brokers have registered that the level of the metadata cannot hold: each start
+    ends while it writes the state down. Rule: docs/format.md F1194."""
+    feature = image.tables["feature"].get((METADATA_VERSION,))
+    if feature is None:
+        return
+    level, (version, _) = feature["level"], seen.versions.get(_REGISTRATION, (0, None))
+    has_directories = any(row["log_dirs"] for row in image.rows("broker"))
+    if has_directories and (
+        level < _FIRST_WITH_DIRECTORIES or (version > 3 and level < _FIRST_WITH_CORDONED)
+    ):
+        detail = (
+            f"{METADATA_VERSION} was lowered to {level} ({metadata_version_name(level)}), which "
+            "cannot hold the log directories that brokers have registered: a broker ends"
+        )
+        yield Reason(place, detail, _ELSEWHERE, place)
+
+
 def _of_properties(node: NodeFiles, release: str) -> Iterator[Reason]:
     if node.server is not None:
         for each in property_refusals(node.server.values, release):
@@ -133,6 +156,8 @@ def _quorum_refusals(server: ServerProperties) -> Iterator[tuple[str, str, str]]
     why, and what to do. Rule: docs/format.md F1187."""
     if not server.roles:
         return
+    if not server.log_dirs:
+        yield "log.dirs", "it names no directory", "name the log directories in server.properties"
     if not server.voters and not server.bootstrap_controllers:
         detail = "neither this nor controller.quorum.bootstrap.servers names a controller"
         yield _VOTERS, detail, f"set {_VOTERS} in server.properties"

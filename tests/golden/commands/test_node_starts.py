@@ -1,5 +1,5 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
-start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1192."""
+start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1195."""
 
 import json
 import os
@@ -161,7 +161,7 @@ _DAMAGES: dict[str, ReadDamage] = {**READ_DAMAGES, **LEADER_DAMAGES}
 def test_a_node_becomes_what_brokers_made_of_such_files(
     damage: str, cases: dict[str, StartupCase], tmp_path: Path
 ) -> None:
-    # F960 to F973 and F1180 to F1191, as brokers of 4.4.0 did.
+    # F960 to F973, F1180 to F1191 and F1194, as brokers of 4.4.0 did.
     expected, case = _DAMAGES[damage], cases["00-control"]
     folder = case.made_in(tmp_path)
     expected.make(folder)
@@ -222,7 +222,7 @@ def test_nodes_that_are_given_together_start_together(
 def test_partitions_without_a_directory_begin_empty(
     cases: dict[str, StartupCase], tmp_path: Path
 ) -> None:
-    # F970: also where no checkpoint names them. A broker of 4.4.0 made them anew.
+    # F970: also where no checkpoint names them. A broker of 4.4.0 made them again.
     case = cases["00-control"]
     folder = case.made_in(tmp_path)
     for path in folder.glob("d2/*"):
@@ -263,3 +263,21 @@ def test_a_version_without_zookeeper_does_not_start_on_its_directories(tmp_path:
 
     assert starts("3.9.2")
     assert not starts("4.0.1")
+
+
+def test_a_class_that_is_not_kafkas_is_not_judged(
+    cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F1195: a broker of 4.4.0 ended without the class on its class path.
+    case = cases["00-control"]
+    folder = case.made_in(tmp_path)
+    with (folder / "server.properties").open("a") as file:
+        file.write("authorizer.class.name=com.example.Missing\n")
+        file.write("metric.reporters=org.apache.kafka.common.metrics.JmxReporter\n")
+    _, (node,) = answers(case, folder, "node")
+    (assumed,) = node["assumed"]
+    assert assumed.startswith("authorizer.class.name is com.example.Missing")
+    given = ["recover", folder / "d1", folder / "d2", "--as-of", STARTED_AT]
+    given += ["--server-properties", folder / "server.properties"]
+    lines = CliRunner().invoke(kafkalog, list(map(str, given))).stdout.splitlines()
+    assert lines[0].endswith(", IF its class path has com.example.Missing")
