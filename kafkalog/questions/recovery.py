@@ -176,6 +176,7 @@ class RecoveryTotals(RowTotals):
     without_leader: int = 0
     elected_unclean: int = 0
     emptied: int = 0
+    uncleanable: int = 0
     refused_groups: int = 0
     deleted_early: int = 0
     stops: list[str] = field(default_factory=list)
@@ -191,6 +192,7 @@ class RecoveryTotals(RowTotals):
         self.add_values(row, "missing_offsets", "remaining_faults", "padded_time_indexes")
         self.set_aside += bool(row.get("is_set_aside"))
         self.without_leader += row.get("has_leader") is False
+        self.uncleanable += bool(row.get("cleaning_stops_at"))
         self.emptied += bool(row.get("begins_empty"))
         self.elected_unclean += bool(row.get("has_leader") and row.get("leader_reason"))
         self.refused_groups += (row.get("coordinator_error") or {}).get("groups") or 0
@@ -213,6 +215,7 @@ class RecoveryTotals(RowTotals):
                 ("NO LEADER", self.without_leader, "partition"),
                 ("UNCLEAN ELECTION", self.elected_unclean, "partition"),
                 ("NO COORDINATOR", self.refused_groups, "group"),
+                ("CLEANED NO MORE", self.uncleanable, "partition"),
                 ("DELETED SOON by a wrong time index", self.deleted_early, "record"),
             )
             if count

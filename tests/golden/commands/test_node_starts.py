@@ -1,5 +1,5 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
-start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1195."""
+start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1196."""
 
 import json
 import os
@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from tests.support.broker.node_starts.cleaner_damages import CLEANER_DAMAGES
 from tests.support.broker.node_starts.leader_damages import LEADER_DAMAGES, OTHER_ID
 from tests.support.broker.node_starts.read_damages import READ_DAMAGES, ReadDamage
 from tests.support.golden.startup_cases import (
@@ -281,3 +282,16 @@ def test_a_class_that_is_not_kafkas_is_not_judged(
     given += ["--server-properties", folder / "server.properties"]
     lines = CliRunner().invoke(kafkalog, list(map(str, given))).stdout.splitlines()
     assert lines[0].endswith(", IF its class path has com.example.Missing")
+
+
+@pytest.mark.parametrize("damage", CLEANER_DAMAGES)
+def test_the_plan_says_where_cleaning_stops_for_good(
+    damage: str, cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F1196, as brokers of 4.4.0 did.
+    case = cases["00-control"]
+    folder = case.made_in(tmp_path)
+    CLEANER_DAMAGES[damage].make(folder)
+    _, rows = answers(case, folder, "partition")
+    (row,) = (row for row in rows if name_of(row) == "orders-0")
+    assert (row["cleaning_stops_at"] is not None) == CLEANER_DAMAGES[damage].stops
