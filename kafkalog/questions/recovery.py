@@ -179,6 +179,7 @@ class RecoveryTotals(RowTotals):
     uncleanable: int = 0
     refused_groups: int = 0
     deleted_early: int = 0
+    is_shortened: bool = False
     stops: list[str] = field(default_factory=list)
     findings: int = 0
 
@@ -199,6 +200,7 @@ class RecoveryTotals(RowTotals):
         soon = row.get("deleted_soon")
         if soon and not soon["is_expected"]:
             self.deleted_early += soon["records"]
+        self.is_shortened |= bool(soon)
         if row.get("consumers_stop_at") is not None:
             self.stops.append(f"{row['topic']}-{row['partition']}@{row['consumers_stop_at']}")
         self.findings += is_finding(row)
@@ -244,7 +246,8 @@ class RecoveryTotals(RowTotals):
                 "their .index and .timeindex first, and the broker recreates them"
             )
         if not self.findings and not ended:
-            parts.append("nothing is lost" if knows_metadata else "the logs lose nothing")
+            words = "nothing is lost" if knows_metadata else "the logs lose nothing"
+            parts.append(words + (" but what retention deletes" if self.is_shortened else ""))
         if not knows_metadata:
             parts.append("whether partitions are set aside is NOT KNOWN")
         return "; ".join(parts)
