@@ -5,7 +5,7 @@ left out. Rules: docs/restore.md.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -256,17 +256,11 @@ def _wanted(
             for each in numbers
             if (topic_id, each) in sources.copies
         ]
-    known = {key[0]: row["topic"] for each in sources.images for key, row in _topics(each)}
     others = {key[0]: copies[0].log.topic or "" for key, copies in sources.copies.items()}
     for topic_id, topic in others.items():
         if topic_id in topics:
             continue
-        is_known = topic_id in known
-        is_deleted = not any(each.log.is_live for each in sources.copies_of(topic_id))
-        why = "not in the metadata that was given"
-        if is_known or is_deleted:
-            why = "deleted before the moment" if is_deleted else "created after the moment"
-        left_out.append(LeftOut(topic, topic_id, why, is_chosen=is_known or is_deleted))
+        left_out.append(_of_another_time(sources, topic, topic_id, request.as_of_ms))
     left_out += [
         LeftOut(log.path, None, "no file says of which topic the directory is")
         for log in sources.unidentified
@@ -275,14 +269,28 @@ def _wanted(
     return tasks, empty, left_out
 
 
+def _of_another_time(sources: Sources, topic: str, topic_id: str, as_of_ms: int) -> LeftOut:
+    """Return a topic that has copies and is not in the metadata of the moment."""
+    known = [
+        copy.walk.last_ms
+        for copy, image in zip(sources.metadata, sources.images, strict=True)
+        if (topic_id,) in image.tables["topic"]
+    ]
+    is_deleted = not any(each.log.is_live for each in sources.copies_of(topic_id))
+    if min(known, default=as_of_ms + 1) <= as_of_ms:
+        return LeftOut(topic, topic_id, "deleted before the moment", is_chosen=True)
+    if known:
+        return LeftOut(topic, topic_id, "created after the moment", is_chosen=True)
+    if is_deleted:
+        reason = "deleted before the moment, or created and deleted after it"
+        return LeftOut(topic, topic_id, reason, is_chosen=True)
+    return LeftOut(topic, topic_id, "not in the metadata that was given")
+
+
 def cleanup_policy(image: MetadataImage, topic: str) -> str:
     """Return the cleanup.policy of a topic, as far as its configs say."""
     row = image.tables["config"].get(("topic", topic, "cleanup.policy"))
     return "delete" if row is None else str(row["value"])
-
-
-def _topics(image: MetadataImage) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
-    yield from image.tables["topic"].items()
 
 
 def _records(
