@@ -357,7 +357,7 @@ def test_nothing_else_is_in_the_directory(restored: Restored) -> None:
 
 
 def test_metadata_is_that_of_the_moment(restored: Restored, ledgers: Ledgers) -> None:
-    """F1036 to F1040, F1047 and F1061."""
+    """F1036 to F1040, F1047, F1061 and F1310."""
     image = restored.image()
     topics = {row["topic"] for row in image.tables["topic"].values()}
     names: set[str] = set()
@@ -380,6 +380,7 @@ def test_metadata_is_that_of_the_moment(restored: Restored, ledgers: Ledgers) ->
             epochs[key] = max(epochs[key], partition["leader_epoch"])
     for key, partition in image.tables["partition"].items():
         assert partition["replicas"] == partition["isr"] == [1]
+        assert (partition["leader"], partition["last_known_elr"]) == (-1, [1])
         assert partition["leader_epoch"] > epochs[key]
         assert not partition["adding_replicas"]
         assert not partition["eligible_leader_replicas"]
