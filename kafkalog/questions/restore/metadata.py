@@ -30,7 +30,7 @@ _UNSEEN_BLOCKS = 1000
 _BATCH_RECORDS = 500
 _WITH_DIRECTORIES = 17
 _NO_LEADER = -1
-_RETENTION = ("retention.ms", "retention.bytes")
+RETENTION = ("retention.ms", "retention.bytes")
 MIN_IN_SYNC = "min.insync.replicas"
 _TIER = ("remote.storage.enable", "remote.log.copy.disable", "remote.log.delete.on.disable")
 _OF_TIER = (*_TIER, "local.retention.ms", "local.retention.bytes")
@@ -51,18 +51,26 @@ class ChangedConfig:
     @property
     def undo(self) -> str:
         """The command that sets it back."""
-        entity = f"--entity-type {self.resource}s --entity-name {self.name or '<default>'}"
-        if self.resource == "broker" and not self.name:
-            entity = "--entity-type brokers --entity-default"
-        if self.before is None:
-            change = f"--delete-config {self.config}"
-        else:
-            value = f"[{self.before}]" if "," in self.before else self.before
-            change = f"--add-config {self.config}={value}"
-        command = f"kafka-configs.sh --bootstrap-server HOST:PORT --alter {entity} {change}"
+        command = self._command(self.before)
         # Retention would delete the objects of the old cluster.
         is_of_tier = self.config in _OF_TIER
         return f"{command}  # never with the old cluster's store" if is_of_tier else command
+
+    @property
+    def command(self) -> str:
+        """The command that makes the change."""
+        return self._command(self.after)
+
+    def _command(self, wanted: str | None) -> str:
+        entity = f"--entity-type {self.resource}s --entity-name {self.name or '<default>'}"
+        if self.resource == "broker" and not self.name:
+            entity = "--entity-type brokers --entity-default"
+        if wanted is None:
+            change = f"--delete-config {self.config}"
+        else:
+            value = f"[{wanted}]" if "," in wanted else wanted
+            change = f"--add-config {self.config}={value}"
+        return f"kafka-configs.sh --bootstrap-server HOST:PORT --alter {entity} {change}"
 
 
 def _is_of_old_hosts(resource: str, name: str, config: str) -> bool:
@@ -196,7 +204,7 @@ class RestoredMetadata:
             policy = configs.get(("topic", topic, "cleanup.policy"), {}).get("value", "delete")
             if topic_id in self.left_out or topic in INTERNAL_TOPICS or "delete" not in policy:
                 continue
-            for config in () if self.keeps_retention else _RETENTION:
+            for config in () if self.keeps_retention else RETENTION:
                 before = configs.get(("topic", topic, config), {}).get("value")
                 if before != "-1":
                     yield ChangedConfig("topic", topic, config, before, "-1")
