@@ -88,7 +88,7 @@ OWN = {
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
     "report": {"--show-keys"},
     "restore": {
-        *("--check", "--create-missing", "--keep-cluster-id", "--keep-retention"),
+        *("--check", "--create-missing", "--into", "--keep-cluster-id", "--keep-retention"),
         *("--latest-topics", "--link", "--manifest", "--nodes", "--replication"),
         *("--offset-gap", "--reuse-offsets", "--strict", "--verify"),
     },

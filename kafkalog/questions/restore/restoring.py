@@ -25,6 +25,7 @@ from kafkalog.questions.restore.groups import (
     restored_groups,
     restored_share_states,
 )
+from kafkalog.questions.restore.metadata import ChangedConfig
 from kafkalog.questions.restore.nodes import (
     SERVER_PROPERTIES,
     Node,
@@ -62,13 +63,27 @@ class Restored:
         nothing = Suppressed()
         return [pair for pair in sorted(self.suppressed.items()) if pair[1] != nothing]
 
+    @property
+    def configs(self) -> Sequence[ChangedConfig]:
+        """The configs that are changed or, in a cluster that exists, are to be changed first."""
+        into = self.plan.request.into
+        if into is None:
+            return self.plan.metadata.configs
+        return into.retention(sorted({each.topic for each in self.plan.plans}))
+
     def add(self, node: Node, part: WrittenPartition) -> None:
         """Take note of what was written on a node."""
         if part.is_whole:
             self.written.setdefault(node.node_id, []).append(part)
         # Each node that a partition is on leaves out the same.
-        if self.plan.leader_of(part.topic, part.partition) is node:
+        if self._counted(part) is node:
             self.suppressed.setdefault(part.topic, Suppressed()).add(part.suppressed)
+
+    def _counted(self, part: WrittenPartition) -> Node:
+        into = self.plan.request.into
+        if into is None:
+            return self.plan.leader_of(part.topic, part.partition)
+        return into.nodes_of(part.topic, part.partition)[0]
 
 
 def restored(plan: RestorePlan) -> Restored:
@@ -108,13 +123,15 @@ def write_restored(
     """Write all files below an empty directory that no reader sees yet. `on_done` is called with
     the number of bytes that were copied. Raises OSError."""
     plan = found.plan
-    for node in plan.request.nodes:
+    for node in plan.nodes:
         os.makedirs(os.path.join(target, node.log_directory))
     tasks = [*_write_tasks(plan, target)]
     results = views.tasks(write_partition, [task for _, task in tasks])
     for (node, _), written in zip(tasks, results, strict=True):
         found.add(node, written)
         on_done(written.bytes)
+    if plan.request.into is not None:
+        return
     _write_coordinators(found, target)
     for node in plan.request.nodes:
         log_directory = os.path.join(target, node.log_directory)
@@ -129,15 +146,18 @@ def write_restored(
 def _write_tasks(plan: RestorePlan, target: str) -> Iterator[tuple[Node, WriteTask]]:
     """Make the directories of partitions, and yield what is to be written into each."""
     request = plan.request
+    into = request.into
     for each in plan.plans:
-        for node in plan.nodes_of(each.topic_id, each.partition):
+        for node in plan.places_of(each):
             log_directory = os.path.join(target, node.log_directory)
             os.mkdir(os.path.join(log_directory, each.name))
+            written = each if into is None else into.adopted(each)
             task = WriteTask(
-                *(each, plan.endings.get(each.key, []), log_directory, request.as_of_ms),
+                *(written, plan.endings.get(each.key, []), log_directory, request.as_of_ms),
                 links=request.links,
                 next_offset=0 if request.reuses_offsets else each.old_end + request.offset_gap,
                 suppression=request.suppression,
+                highest_epoch=None if into is None else into.leader_epoch(*each.key),
             )
             yield from ((node, part) for part in task.parts())
 
@@ -208,7 +228,7 @@ def judged(found: Restored, target: str, processes: int) -> Recovery:
     LogDirError where it would not start, or would lose anything."""
     request = found.plan.request
     result = None
-    for node in request.nodes:
+    for node in found.plan.nodes:
         path = os.path.join(target, node.log_directory)
         views = LocalViews([path], find_partitions([path]), processes)
         result = recovery_plan(views, RecoveryRequest("unclean", 4096, request.now_ms))
@@ -219,6 +239,8 @@ def judged(found: Restored, target: str, processes: int) -> Recovery:
                 f"the directory that was written is not sound, and is not kept: "
                 f"{result.totals.words()}"
             )
+        if request.into is not None:
+            continue
         started = NodeRequest()
         judged_node = FoundNodes.of([path], views.logs, started)
         nodes = node_answers(judged_node, views.logs, started, [*result.plan])
