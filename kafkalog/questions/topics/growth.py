@@ -100,7 +100,7 @@ def growth(views: Views, request: GrowthRequest) -> Growth:
     return Growth(
         [*_rows(totals, ("topic",), by_producer, peak)],
         [*_rows(totals, ("topic", "partition"), by_producer)],
-        [*_rows(totals, ("topic", "producer_id", "producer_epoch"), by_producer)],
+        [*_rows(totals, ("topic", "producer_id"), by_producer)],
         [*_words(every.filter(is_named).to_pylist())],
     )
 
@@ -246,8 +246,12 @@ def _row(named: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any
     is_known = records is not None and batches > 0
     last = max(rows, key=lambda row: row["last_timestamp_ms"])
     has_producer = last["producer_id"] != _NO_PRODUCER
-    if "producer_id" in named and not has_producer:
-        named = {**named, "producer_id": None, "producer_epoch": None}
+    if "producer_id" in named:
+        named = {
+            **named,
+            "producer_id": named["producer_id"] if has_producer else None,
+            "producer_epoch": last["producer_epoch"] if has_producer else None,
+        }
     return {
         **named,
         "partitions": len({row["partition"] for row in rows}),

@@ -48,6 +48,18 @@ def test_a_real_producer_has_the_transactional_id_of_its_coordinator(
     assert ids[1032] == "shop.tid-pendoff"
 
 
+def test_a_producer_whose_transactions_have_epochs_of_their_own_is_one_row(
+    unpacked: Callable[[str], Path],
+) -> None:
+    # F1162: producers of Kafka 4.4 that have committed many transactions.
+    log_dir = next(unpacked("kafka44.logs").rglob("meta.properties")).parent
+    found = rows(log_dir, "--by", "producer", "--topic", "shop.tx")
+    ids = [row["producer_id"] for row in found]
+    assert len(set(ids)) == len(ids)
+    (after,) = [row for row in found if row["transactional_id"] == "shop.tid-after"]
+    assert after["producer_epoch"] == 6
+
+
 ALWAYS = ("--from-time", "1970-01-01T00:00:00Z")
 
 
