@@ -110,10 +110,11 @@ OWN = {
 }
 OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
+    "client-topics": set[str](),
     "commit-history": set[str](),
     "consumer-lag": {"--max-lag", "--offsets-retention", "--why"},
     "ingest-topics": _INGEST,
-    "connectors": set[str](),
+    "group-resume": {"--auto-offset-reset"},
     "key-usage": set[str](),
     "lag-history": OWN["lag-history"],
     "migrate-offsets": OWN["migrate-offsets"],
