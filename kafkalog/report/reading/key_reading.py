@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import binaries
+from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.keys.key_hashes import SECRET_BYTES, hash_keys, secret_words
 from kafkalog.report.contents import KeysSection, Row, as_rows
 from kafkalog.report.reading.batch_reading import shown_topics
@@ -24,6 +25,8 @@ _TOP_KEYS = 10
 _SHOWN_CHARACTERS = 48
 # Enough for the characters that are shown of a key, and for whether it has more.
 _SAMPLE_BYTES = 4 * (_SHOWN_CHARACTERS + 2)
+# Hashes of 2 MiB: samples of keys wait with them.
+_MOST_WAITING = 256 * 1024
 _NUMBERS = ("records", "keyed", "tombstones")
 _SCHEMA = pa.schema(
     [
@@ -76,29 +79,65 @@ class KeyCounting:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Yield a row per topic."""
-        found: dict[str | None, TopicKeys] = defaultdict(TopicKeys)
+        found: dict[str | None, _Counting] = defaultdict(self._counting)
         for batch in batches:
             topics = shown_topics(batch.column(0), self.topics)
-            for topic in pc.unique(topics):
-                is_of = topics.is_null() if not topic.is_valid else pc.equal(topics, topic)
-                keys, values = (batch.column(name).filter(is_of) for name in ("key", "value"))
-                found[topic.as_py()].add(self._counted(keys, values))
+            distinct = pc.unique(topics)
+            for topic in distinct:
+                own = batch
+                if len(distinct) > 1:
+                    is_of = topics.is_null() if not topic.is_valid else pc.equal(topics, topic)
+                    own = batch.filter(is_of)
+                found[topic.as_py()].count(own.column("key"), own.column("value"))
         if found:
-            rows = [_as_row(topic, keys) for topic, keys in found.items()]
+            rows = [_as_row(topic, counting.result()) for topic, counting in found.items()]
             yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
-    def _counted(self, keys: pa.Array, values: pa.Array) -> TopicKeys:
-        is_keyed = keys.is_valid()
-        tombstones = pc.and_(is_keyed, values.is_null())
-        keyed = keys.filter(is_keyed)
+    def _counting(self) -> _Counting:
+        return _Counting(secret_words(self.secret), has_samples=self.has_samples)
+
+
+class _Counting:
+    """Counts the keys of a topic in a task. Hashes wait until they are many: each sketch that is
+    merged costs as much as some ten thousand of them."""
+
+    def __init__(self, secret: LongArray, *, has_samples: bool) -> None:
+        self._secret = secret
+        self._has_samples = has_samples
+        self._found = TopicKeys()
+        self._waiting: list[LongArray] = []
+        self._samples: list[bytes] = []
+
+    def count(self, keys: pa.Array, values: pa.Array) -> None:
+        """Count the keys of some records."""
+        found, keyed = self._found, keys
+        if keys.null_count:
+            keyed = keys.drop_null()
+        found.records += len(keys)
+        found.keyed += len(keyed)
+        if values.null_count:
+            tombstones = pc.and_(keys.is_valid(), values.is_null())
+            found.tombstones += pc.sum(tombstones).as_py() or 0
         hashes = np.zeros((len(keyed), 2), np.int64)
         data, ends, _ = binaries(keyed)
-        hash_keys(data, ends, secret_words(self.secret), hashes)
-        samples = None
-        if self.has_samples:
-            samples = pc.binary_slice(keyed, 0, _SAMPLE_BYTES).to_pylist()
-        sketch = sketch_of(hashes[:, 0].copy().view(np.uint64), samples)
-        return TopicKeys(len(keys), len(keyed), pc.sum(tombstones).as_py() or 0, sketch)
+        hash_keys(data, ends, self._secret, hashes)
+        self._waiting.append(hashes[:, 0].copy())
+        if self._has_samples:
+            self._samples += pc.binary_slice(keyed, 0, _SAMPLE_BYTES).to_pylist()
+        if sum(map(len, self._waiting)) >= _MOST_WAITING:
+            self._merge()
+
+    def result(self) -> TopicKeys:
+        """Return what was counted."""
+        self._merge()
+        return self._found
+
+    def _merge(self) -> None:
+        if self._waiting:
+            hashes = np.concatenate(self._waiting).view(np.uint64)
+            samples = self._samples if self._has_samples else None
+            self._found.sketch.merge(sketch_of(hashes, samples))
+            self._waiting, self._samples = [], []
 
 
 def _as_row(topic: str | None, keys: TopicKeys) -> dict[str, object]:
