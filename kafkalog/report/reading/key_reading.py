@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import secrets
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from kafkalog.columns.keys.key_hashes import SECRET_BYTES, hash_keys, secret_wor
 from kafkalog.report.contents import KeysSection, Row, as_rows
 from kafkalog.report.reading.batch_reading import shown_topics
 from kafkalog.report.reading.key_sketch import KeySketch, sketch_of
-from kafkalog.views.engine import Batches, Views, rows_of_view
+from kafkalog.views.engine import AskedView, Rows
 
 _COLUMNS = ("topic", "key", "value")
 _TOP_KEYS = 10
@@ -38,15 +39,20 @@ _SCHEMA = pa.schema(
 )
 
 
-def read_keys(views: Views, topics: Sequence[str | None], *, are_shown: bool) -> KeysSection:
-    """Return a row per topic, None for those that are not among `topics`: records; keyed, those
-    with a key; tombstones, those of them without a value; distinct_keys, estimated; and top_keys,
-    (item, count) of the most frequent ones: a hash with a secret that is forgotten, or with
-    `are_shown` the key."""
-    count = KeyCounting(topics, secrets.token_bytes(SECRET_BYTES), has_samples=are_shown)
+def asked_keys(topics: Sequence[str | None], *, are_shown: bool) -> AskedView:
+    """Return the view that counts the keys of ordinary topics, those that are not among `topics` as
+    one; hashed with a secret that is forgotten, and with samples if they `are_shown`."""
+    secret = secrets.token_bytes(SECRET_BYTES)
+    fold = partial(KeyCounting, topics, secret, has_samples=are_shown)
+    return AskedView("records", _COLUMNS, None, _SCHEMA, {"subscribe": None}, fold=fold)
+
+
+def keys_section(counted: Rows, *, are_shown: bool) -> KeysSection:
+    """Return a row per topic, None for those that are not shown: records; keyed, those with a key;
+    tombstones, those of them without a value; distinct_keys, estimated; and top_keys, (item, count)
+    of the most frequent ones: a hash, or with `are_shown` the key."""
     found: dict[str | None, TopicKeys] = defaultdict(TopicKeys)
-    ordinary = {"subscribe": None}
-    for row in as_rows(rows_of_view(views, "records", _COLUMNS, count, _SCHEMA, ordinary)):
+    for row in as_rows(counted):
         found[row.topic].add(_of_row(row))
     shown = sorted(found, key=lambda topic: (-found[topic].records, topic or ""))
     return KeysSection([_row(topic, found[topic], are_shown) for topic in shown], are_shown)
@@ -69,32 +75,32 @@ class TopicKeys:
         self.sketch.merge(other.sketch)
 
 
-@dataclass(frozen=True, slots=True)
 class KeyCounting:
     """Counts the keys in a task's records."""
 
-    topics: Sequence[str | None]
-    secret: bytes
-    has_samples: bool
+    def __init__(self, topics: Sequence[str | None], secret: bytes, *, has_samples: bool) -> None:
+        self._topics = topics
+        counting = partial(_Counting, secret_words(secret), has_samples=has_samples)
+        self._found: dict[str | None, _Counting] = defaultdict(counting)
 
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield a row per topic."""
-        found: dict[str | None, _Counting] = defaultdict(self._counting)
-        for batch in batches:
-            topics = shown_topics(batch.column(0), self.topics)
-            distinct = pc.unique(topics)
-            for topic in distinct:
-                own = batch
-                if len(distinct) > 1:
-                    is_of = topics.is_null() if not topic.is_valid else pc.equal(topics, topic)
-                    own = batch.filter(is_of)
-                found[topic.as_py()].count(own.column("key"), own.column("value"))
-        if found:
-            rows = [_as_row(topic, counting.result()) for topic, counting in found.items()]
-            yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+    def add(self, batch: pa.RecordBatch) -> Sequence[pa.RecordBatch]:
+        """Count the keys of some records."""
+        topics = shown_topics(batch.column(0), self._topics)
+        distinct = pc.unique(topics)
+        for topic in distinct:
+            own = batch
+            if len(distinct) > 1:
+                is_of = topics.is_null() if not topic.is_valid else pc.equal(topics, topic)
+                own = batch.filter(is_of)
+            self._found[topic.as_py()].count(own.column("key"), own.column("value"))
+        return ()
 
-    def _counting(self) -> _Counting:
-        return _Counting(secret_words(self.secret), has_samples=self.has_samples)
+    def end(self) -> Sequence[pa.RecordBatch]:
+        """Return a row per topic."""
+        if not self._found:
+            return ()
+        rows = [_as_row(topic, counting.result()) for topic, counting in self._found.items()]
+        return [pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)]
 
 
 class _Counting:
