@@ -11,8 +11,8 @@ from typing import NamedTuple
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.metadata.assigned_partitions import cluster_images
+from kafkalog.inspection.metadata.assigned_replicas import Assignments
 from kafkalog.inspection.metadata.copies import directory_id_of
-from kafkalog.inspection.start.assigned_replicas import Assignments
 from kafkalog.storage.partition_log import PartitionLog
 
 
