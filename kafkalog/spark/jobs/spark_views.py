@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
@@ -52,6 +52,10 @@ class SparkViews:
     log_dirs: Sequence[str]
     logs: Sequence[PartitionLog]
     options: Options = field(default_factory=dict)
+
+    def over(self, log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> SparkViews:
+        """Return views of other logs, in the same session."""
+        return replace(self, log_dirs=log_dirs, logs=logs)
 
     def rows(self, *asked: AskedView) -> list[KeptRows]:
         """Return the rows of each view: few are in the driver, many in Spark's memory."""
