@@ -1,5 +1,7 @@
-"""Write a cluster that boots, as of one moment, from copies of brokers' disks: partitions in
-parallel, into a directory that all executors see."""
+"""Write a cluster that boots, as of one moment, from copies of brokers' disks.
+
+Partitions are written in parallel, into a directory that all executors share.
+"""
 
 from __future__ import annotations
 
