@@ -238,7 +238,7 @@ def jobs_page() -> str:
     for job in JOBS:
         tables = ", ".join(f"[`{name}`](tables.md#{name})" for name in job_tables(job))
         lines.append(
-            f"| [`{_dashed(job)}`](#{_dashed(job)}) | {tables or 'none: it writes a page'} |"
+            f"| [`{_dashed(job)}`](#{_dashed(job)}) | {tables or 'none: it writes files'} |"
         )
     for job in JOBS:
         lines += ["", f"## {_dashed(job)}", "", "```", job_help(job).rstrip(), "```"]

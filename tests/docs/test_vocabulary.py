@@ -125,6 +125,7 @@ OWN_OF_JOBS = {
     "reconstruct-state": {*_DECODING, *("--full-refresh", "--keep-tombstones", "--stop-at")},
     "report": OWN["report"],
     "report-transactions": {"--max-transaction-timeout"},
+    "restore": OWN["restore"] - {"--check", "--manifest", "--verify"},
     "salvage": OWN["salvage"],
     "schema-ids": set[str](),
     "validate-checksums": set[str](),

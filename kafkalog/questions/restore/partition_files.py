@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from uuid import uuid4
 
 import numpy as np
 
@@ -49,6 +50,8 @@ from kafkalog.storage.writing.log_writer import BatchInMemory
 
 # As large as brokers make a segment.
 _PART_BYTES = 1024**3
+# How a directory ends that one run of a task writes into.
+ATTEMPT = ".attempt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,9 @@ def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
     """Write segments of a partition into its directory, after the last ones also what else is in
     it, and yield what was written. Raises OSError."""
     plan = task.plan
-    directory = os.path.join(task.target, plan.name)
+    # A task can run twice: its files get their place when they are whole.
+    directory = os.path.join(task.target, f"{plan.name}.{uuid4().hex}{ATTEMPT}")
+    os.mkdir(directory)
     copies = PieceCopies(task.suppression)
     for number, segment in enumerate(plan.segments):
         is_last = task.is_last and number == len(plan.segments) - 1
@@ -123,11 +128,16 @@ def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
     size = sum(each.size for each in plan.segments)
     start = plan.segments[-1].base_offset if plan.segments else plan.start
     cleaned = plan.log.log_dir.cleaner_checkpoints.get(plan.key)
+    end = _write_end(directory, task) if task.is_last else start
+    for name in os.listdir(directory):
+        whole = os.path.join(task.target, plan.name, name)
+        os.replace(os.path.join(directory, name), whole)
+    os.rmdir(directory)
     yield WrittenPartition(
         plan.topic,
         plan.partition,
         plan.start,
-        _write_end(directory, task) if task.is_last else start,
+        end,
         start,
         None if cleaned is None or plan.is_united else min(cleaned, plan.cut),
         size,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,7 +34,12 @@ from kafkalog.questions.restore.nodes import (
     server_properties,
     write_checkpoints,
 )
-from kafkalog.questions.restore.partition_files import WriteTask, WrittenPartition, write_partition
+from kafkalog.questions.restore.partition_files import (
+    ATTEMPT,
+    WriteTask,
+    WrittenPartition,
+    write_partition,
+)
 from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.transactions import state_values
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -41,7 +47,7 @@ from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACT
 from kafkalog.storage.partition_log import PARTITION_METADATA
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
-from kafkalog.views.engine import LocalViews, Views
+from kafkalog.views.engine import Views
 
 MANIFEST = "manifest.json"
 _BATCH_BYTES = 256 * 1024
@@ -130,6 +136,7 @@ def write_restored(
     for (node, _), written in zip(tasks, results, strict=True):
         found.add(node, written)
         on_done(written.bytes)
+    _remove_attempts(plan, target)
     if plan.request.into is not None:
         return
     _write_coordinators(found, target)
@@ -141,6 +148,15 @@ def write_restored(
         path = os.path.join(target, node.directory, SERVER_PROPERTIES)
         with open(path, "x", encoding="utf-8") as file:
             file.write(text)
+
+
+def _remove_attempts(plan: RestorePlan, target: str) -> None:
+    """Remove what tasks have left that failed and ran again."""
+    for node in plan.nodes:
+        log_directory = os.path.join(target, node.log_directory)
+        for name in os.listdir(log_directory):
+            if name.endswith(ATTEMPT):
+                shutil.rmtree(os.path.join(log_directory, name))
 
 
 def _write_tasks(plan: RestorePlan, target: str) -> Iterator[tuple[Node, WriteTask]]:
@@ -223,15 +239,17 @@ def _batches(entries: Sequence[Entry], start: int, epoch: int, now_ms: int) -> I
         yield write_batch(waiting, fields)
 
 
-def judged(found: Restored, target: str, processes: int) -> Recovery:
+def judged(views: Views, found: Restored, target: str) -> Recovery:
     """Return what a broker would do at its start with each log directory that was written. Raises
     LogDirError where it would not start, or would lose anything."""
     request = found.plan.request
     result = None
     for node in found.plan.nodes:
         path = os.path.join(target, node.log_directory)
-        views = LocalViews([path], find_partitions([path]), processes)
-        result = recovery_plan(views, RecoveryRequest("unclean", 4096, request.now_ms))
+        logs = find_partitions([path])
+        result = recovery_plan(
+            views.over([path], logs), RecoveryRequest("unclean", 4096, request.now_ms)
+        )
         # Where damage is left out, a hole in the offsets is what is meant to be.
         damaged = {each.key for each in found.plan.plans if each.lost or each.missing}
         if any(_is_refused(row, damaged) for row in result.findings):
@@ -242,8 +260,8 @@ def judged(found: Restored, target: str, processes: int) -> Recovery:
         if request.into is not None:
             continue
         started = NodeRequest()
-        judged_node = FoundNodes.of([path], views.logs, started)
-        nodes = node_answers(judged_node, views.logs, started, [*result.plan])
+        judged_node = FoundNodes.of([path], logs, started)
+        nodes = node_answers(judged_node, logs, started, [*result.plan])
         if nodes.has_findings:
             raise LogDirError(
                 f"the node that was written does not start, and is not kept: "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from kafkalog.errors import LogDirError, OptionError
@@ -32,6 +32,16 @@ from kafkalog.views.options.restore_options import NodePlace, RestoreOptions
 _DEFAULT_PLACE = ("127.0.0.1", 9092, 9093)
 # A bar for a number of bytes, with a label.
 Bar = Callable[[int, str], AbstractContextManager[Any]]
+
+
+class _Unseen:
+    def update(self, size: int) -> None:
+        """Show nothing."""
+
+
+def no_bar(_size: int, _label: str) -> AbstractContextManager[_Unseen]:
+    """Return what shows nothing."""
+    return nullcontext(_Unseen())
 
 
 def restore_request(given: RestoreOptions, sources: Sources, now_ms: int) -> RestoreRequest:
@@ -99,7 +109,7 @@ def refuse_target(target: str, sources: Sources) -> None:
 
 
 def planned(
-    views: Views, sources: Sources, given: RestoreOptions, now_ms: int, bar: Bar
+    views: Views, sources: Sources, given: RestoreOptions, now_ms: int, bar: Bar = no_bar
 ) -> Restored:
     """Return what would be written. Raises LogDirError for a result that would not be exact, where
     --strict is given, with all reasons, and what planning raises."""
@@ -116,14 +126,14 @@ def planned(
     return found
 
 
-def written(views: Views, found: Restored, target: str, bar: Bar) -> dict[str, Any]:
+def written(views: Views, found: Restored, target: str, bar: Bar = no_bar) -> dict[str, Any]:
     """Write the directory, judge it, and let it appear; return its manifest. Raises OSError, and
     LogDirError for a directory that exists or is not sound."""
     size = found.plan.bytes_to_write
     with whole_directory(target, os.fsync) as scratch:
         with bar(size, "writing") as moved:
             write_restored(views, found, scratch, moved.update)
-        judged(found, scratch, views.cores)
+        judged(views, found, scratch)
         with bar(size, "checksums") as moved:
             facts = file_facts(views, scratch, moved.update)
         manifest = manifest_of(found, facts)
