@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.metadata.assigned_partitions import cluster_images
-from kafkalog.inspection.start.doubled_partitions import DoubledPartition, doubled_partitions
+from kafkalog.inspection.metadata.doubled_partitions import DoubledPartition, doubled_partitions
 from kafkalog.storage.files.unreadable_input import note_missing
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.same_partitions import refuse_doubles
