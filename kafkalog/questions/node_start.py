@@ -19,7 +19,7 @@ from kafkalog.coordination.metadata.release_refusals import Effect, property_ref
 from kafkalog.coordination.metadata.releases import known_release, newest_release, read_releases
 from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
 from kafkalog.inspection.metadata.assigned_partitions import cluster_images
-from kafkalog.inspection.metadata.assigned_replicas import ReplicaFate
+from kafkalog.inspection.start.assigned_replicas import ReplicaFate
 from kafkalog.inspection.start.node_directories import NodeFiles, nodes_of
 from kafkalog.inspection.start.node_start import NodeStart, judged_node
 from kafkalog.inspection.start.permissions import BrokerUser

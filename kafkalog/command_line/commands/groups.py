@@ -37,14 +37,16 @@ _SAVED = {
     _HISTORY: "commit_history",
     _RESUME: "group_resume",
 }
+# Tables of groups that commit to Kafka alone.
+_OF_KAFKA = (_WHY, _HISTORY, _RESUME)
 
 _EPILOG = f"""\
 {PATHS_MEANING}
 Give the log directories of all brokers: some have the commits, others the topics. LAG is the lag
 of kafka-consumer-groups, which includes markers and gaps; TO-READ is the number of records left to
 read. A group lags in a partition since the time of the first record, by offset, that it has not yet
-read; a group lags since the earliest of these times. Commits of old consumers to ZooKeeper are not
-included: kafkalog job consumer-lag --zookeeper reads both.
+read; a group lags since the earliest of these times. Groups of old consumers that commit to
+ZooKeeper are included with --zookeeper.
 
 \b
 Examples:
@@ -58,6 +60,7 @@ Examples:
   kafkalog groups /var/lib/kafka/data --as-of 2026-11-17T12:00:00Z --lagging
   kafkalog groups /var/lib/kafka/data --state --format json
   kafkalog groups /var/lib/kafka/data --output-dir /tmp/lag
+  kafkalog groups /var/lib/kafka/data --zookeeper /var/lib/zookeeper
 """
 
 
@@ -108,6 +111,7 @@ Examples:
     is_flag=True,
     help="Show since when a partition lags, the parts of its lag, and the status of its commit.",
 )
+@shared.zookeeper_options("Data directories of ZooKeeper's servers, for groups that commit there")
 @shared.as_of_option("Show the state at a past time")
 @shared.isolation_level_option("The isolation level of the consumers.", Isolation.READ_UNCOMMITTED)
 @shared.offsets_retention_option
@@ -122,6 +126,8 @@ def groups(
     groups: Sequence[str],
     all_groups: bool,
     verbose: bool,
+    zookeeper: Sequence[str],
+    chroot: str | None,
     as_of: int | None,
     isolation_level: str,
     offsets_retention: int,
@@ -133,12 +139,13 @@ def groups(
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
     from kafkalog.questions.groups.group_parts import refuse_without_commits
     from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, optional_zookeeper
     from kafkalog.storage.names import CONSUMER_OFFSETS
 
     given = {_WHY: why, _HISTORY: history}
     table, groups = _chosen_table(table, given, groups, all_groups=all_groups, verbose=verbose)
     _refuse_output(output, table)
-    _refuse_reset(table, as_of)
+    _refuse_combined(table, as_of, zookeeper)
     is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
     if table == _HISTORY:
         from kafkalog.command_line.groups.history_table import HistoryInput, write_history
@@ -151,9 +158,11 @@ def groups(
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
     logs = logs_of_topics(paths)
-    refuse_without_commits(paths, logs)
+    old = optional_zookeeper(zookeeper, chroot)
+    if old is None:
+        refuse_without_commits(paths, logs)
     saved = _SAVED.get(table, "")
-    place = output.tables_of_logs((saved,), paths, logs)
+    place = output.tables_of_logs((saved,), paths, logs, () if old is None else old.paths)
     now_ms = time.time_ns() // 1_000_000
     settings = LagSettings.at(
         *(now_ms, as_of),
@@ -163,20 +172,18 @@ def groups(
     )
     commits = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     with views_with_progress(paths, logs, processes, selected=commits) as views:
-        lag = ConsumerLag(views, settings, with_groups=True)
+        ids = {log.log_dir.cluster_id for log in logs}
+        cluster = None if old is None else ZookeeperCluster(old, ids)
+        lag = ConsumerLag(views, settings, cluster, with_groups=True)
         found = _read(lag, table)
     group_notes.note_reach(lag, as_of, now_ms)
     if not lag.groups:
         group_notes.note_nothing_known(lag, logs, as_of)
     requested = _requested(lag, groups)
-    if not groups:
+    if not groups and old is None:
         group_notes.note_zookeeper(logs)
-    if table == _LIST:
-        group_tables.write_names(lag, requested, output.table_format)
-    elif table == _STATE:
-        group_tables.write_states(lag, requested, output.table_format)
-    elif table == _MEMBERS:
-        group_tables.write_members(lag, requested, output.table_format, verbose=verbose)
+    if table in (_LIST, _STATE, _MEMBERS):
+        group_tables.write_groups(lag, requested, table, output.table_format, verbose=verbose)
     elif table == _RESUME:
         found = _write_resume(views, lag, found, settings.question, reset, output.table_format)
     else:
@@ -255,9 +262,12 @@ def _write_resume(
     return resume.rows.table
 
 
-def _refuse_reset(table: str, as_of: int | None) -> None:
+def _refuse_combined(table: str, as_of: int | None, zookeeper: Sequence[str]) -> None:
     """Raise ConflictingOptionsError for --resume at a past time, of which logs do not say how they
-    would start, and for --auto-offset-reset without --resume."""
+    would start, for tables without groups in ZooKeeper, and for --auto-offset-reset without
+    --resume."""
+    if zookeeper and table in _OF_KAFKA:
+        raise ConflictingOptionsError("--zookeeper", f"--{table}")
     if table == _RESUME and as_of is not None:
         raise ConflictingOptionsError("--as-of", "--resume")
     source = click.get_current_context().get_parameter_source("reset")

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.inspection.metadata.assigned_partitions import cluster_images
-from kafkalog.inspection.metadata.assigned_replicas import Assignments
+from kafkalog.inspection.metadata.assigned_partitions import assigned_directory, cluster_images
 from kafkalog.inspection.metadata.copies import directory_id_of
 from kafkalog.storage.partition_log import PartitionLog
 
@@ -65,8 +64,9 @@ def doubled_partitions(found: Sequence[PartitionLog]) -> Iterator[DoubledPartiti
         image = images.get(first.log_dir.cluster_id)
         assigned = None
         if image is not None and first.log_dir.broker_id is not None:
-            assignments = Assignments.of(image, first.log_dir.broker_id)
-            assigned = assignments.place(first.topic or "", first.partition or 0)
+            topic_id = image.id_of_topic(first.topic or "")
+            of_topic = topic_id, first.partition or 0
+            assigned = assigned_directory(image, of_topic, first.log_dir.broker_id)
         ids = [_directory_id(log) for log in logs]
         taken = [log for log, own in zip(logs, ids, strict=True) if own and own == assigned]
         yield DoubledPartition(tuple(logs), taken[0] if len(taken) == 1 else None)

@@ -16,14 +16,14 @@ from typing import Any
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.format.side_files.quorum_state import QUORUM_STATE
-from kafkalog.inspection.metadata.assigned_replicas import (
+from kafkalog.inspection.metadata.metadata_start import MISNAMED, bootstrap_damage
+from kafkalog.inspection.start.assigned_replicas import (
     OFFLINE,
     WAITS,
     Assignments,
     ReplicaFate,
     assigned_elsewhere,
 )
-from kafkalog.inspection.metadata.metadata_start import MISNAMED, bootstrap_damage
 from kafkalog.inspection.start.directory_files import (
     ignored_checkpoints,
     refused_checkpoints,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
 
-from kafkalog.inspection.metadata.assigned_replicas import WITHOUT_ID, Assignments, ReplicaFate
+from kafkalog.inspection.start.assigned_replicas import WITHOUT_ID, Assignments, ReplicaFate
 from kafkalog.inspection.start.meta_properties import assigned_id
 from kafkalog.inspection.start.node_directories import NodeDirectory, NodeFiles
 from kafkalog.inspection.start.reasons import Reason, move_away
