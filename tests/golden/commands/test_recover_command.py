@@ -112,7 +112,7 @@ def test_a_padded_time_index_is_no_loss_at_the_start_but_soon_after(
     code, rows = plans(log_dir, "--shutdown", shutdown)
     assert (code, rows["orders"]["padded_time_indexes"]) == (padded, padded)
     _, out, _ = run(log_dir, "--shutdown", shutdown)
-    assert ("TAKEN FOR 1970: 1 segment" in out, "nothing is lost" in out) == (
+    assert ("TAKEN FOR 1970: 1 segment" in out, "the logs lose nothing" in out) == (
         bool(padded),
         not padded,
     )
