@@ -12,8 +12,8 @@ from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.messages.record_writer import write_record_value
 from kafkalog.messages.schema import Values
 from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, complete_from
-from kafkalog.questions.restore.partition_files import Ending
-from kafkalog.questions.restore.partition_plans import OpenTransaction, PartitionPlan
+from kafkalog.questions.restore.partitions.partition_files import Ending
+from kafkalog.questions.restore.partitions.partition_plans import OpenTransaction, PartitionPlan
 from kafkalog.storage.names import TRANSACTION_STATE
 
 (

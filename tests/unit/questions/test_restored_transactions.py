@@ -9,7 +9,11 @@ import pytest
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.messages.record_writer import write_record_key, write_record_value
 from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, complete_from
-from kafkalog.questions.restore.partition_plans import Marker, OpenTransaction, PartitionPlan
+from kafkalog.questions.restore.partitions.partition_plans import (
+    Marker,
+    OpenTransaction,
+    PartitionPlan,
+)
 from kafkalog.questions.restore.transactions import (
     COMPLETE_COMMIT,
     EMPTY,
