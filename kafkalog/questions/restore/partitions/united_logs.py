@@ -74,7 +74,8 @@ def united_plan(
         plan.last_ms = max(plan.last_ms, int(kept[:, _MS].max()))
         segments.add(kept)
     plan.segments = segments.ended()
-    plan.is_cleaned_beyond = not any(each.stopped_before(plan.cut) for each in cleaners)
+    is_cut = plan.cut < plan.old_end
+    plan.is_cleaned_beyond = is_cut and not any(each.stopped_before(plan.cut) for each in cleaners)
     plan.epochs = epochs_of(plan)
     plan.bytes = sum(each.size for each in plan.segments)
     return plan
