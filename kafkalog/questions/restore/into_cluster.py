@@ -15,7 +15,7 @@ from kafkalog.inspection.metadata.copies import best_copy, metadata_copies
 from kafkalog.inspection.metadata.replay import image_at
 from kafkalog.questions.restore.metadata import RETENTION, ChangedConfig
 from kafkalog.questions.restore.nodes import Node
-from kafkalog.questions.restore.partition_plans import PartitionPlan
+from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan
 
 _CLEANUP, _TIERED = "cleanup.policy", "remote.storage.enable"
 

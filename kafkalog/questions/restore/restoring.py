@@ -18,7 +18,6 @@ from kafkalog.format.records import Record
 from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.questions.node_start import FoundNodes, NodeRequest, node_answers
 from kafkalog.questions.recovery import Recovery, RecoveryRequest, recovery_plan
-from kafkalog.questions.restore.copied_bytes import Suppressed
 from kafkalog.questions.restore.groups import (
     Entry,
     GroupSettings,
@@ -34,7 +33,8 @@ from kafkalog.questions.restore.nodes import (
     server_properties,
     write_checkpoints,
 )
-from kafkalog.questions.restore.partition_files import (
+from kafkalog.questions.restore.partitions.copied_bytes import Suppressed
+from kafkalog.questions.restore.partitions.partition_files import (
     ATTEMPT,
     WriteTask,
     WrittenPartition,

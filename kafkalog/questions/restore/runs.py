@@ -11,8 +11,9 @@ from typing import Any
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.inspection.metadata.new_directory import new_random_id
+from kafkalog.questions.restore.inexact import not_exact
 from kafkalog.questions.restore.into_cluster import IntoCluster
-from kafkalog.questions.restore.manifest import file_facts, manifest_of, not_exact
+from kafkalog.questions.restore.manifest import file_facts, manifest_of
 from kafkalog.questions.restore.nodes import Node
 from kafkalog.questions.restore.planning import RestoreRequest, plan_restore
 from kafkalog.questions.restore.restoring import (

@@ -275,7 +275,8 @@ def test_links_keep_the_bytes_of_whole_segments(inputs: list[Path], tmp_path: Pa
 def test_the_disks_of_one_node_are_not_cut_unless_a_time_is_given(
     unpacked: Unpacked, tmp_path: Path
 ) -> None:
-    """F1042: the topics of this broker have records of times to come."""
+    """F1042: the topics of this broker have records of times to come. F1217: where nothing is cut
+    the cleaner has seen nothing that is not there."""
     target = tmp_path / "restored"
     log_dir = unpacked("kafka44.logs") / "log-dirs"
     result = restore([log_dir], "--to", str(target))
@@ -285,6 +286,7 @@ def test_the_disks_of_one_node_are_not_cut_unless_a_time_is_given(
     before, after = logs_of([log_dir]), logs_of([target / "data"])
     for row in manifest["partitions"]:
         assert row["cut_offset"] == row["old_end_offset"]
+        assert not row["is_cleaned_beyond"]
         if not row["is_united"]:
             key = row["topic"], row["partition"]
             assert list(records(before[key])) == list(records(after[key]))
