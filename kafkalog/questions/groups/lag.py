@@ -117,9 +117,14 @@ class ConsumerLag:
         return self.rows.summary.totals
 
     @property
+    def question(self) -> LagQuestion:
+        """The time that the rows are about, and the rest that is asked."""
+        return self._settings.question
+
+    @property
     def at_ms(self) -> int:
         """The time that the rows are about."""
-        return self._settings.question.at_ms
+        return self.question.at_ms
 
     @cached_property
     def groups(self) -> dict[GroupKey, Group]:
