@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from kafkalog.inspection.partitions.wrong_times import SegmentTimes
 from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
 from kafkalog.storage.log_dir.other_entries import unread_entries
 from kafkalog.storage.names import segment_file_name
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog, SoundFile
 from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED
 from kafkalog.views.engine import AskedView, Rows, Views
 from kafkalog.views.planning.directory_reads import directory_reads
@@ -37,6 +37,7 @@ REPORT, FAULTS = "checksum_report", "faults"
 _CHECKED = pa.schema([(name, pa.struct(list(arrow_schema(name)))) for name in (REPORT, FAULTS)])
 _INDEX_COLUMNS = ("directory", "file", "index_findings")
 _TIME_COLUMNS = ("topic", "file", "least_timestamp_ms", "max_timestamp_ms")
+_SOUND = "sound"
 _UNREAD, _DIVERGED = "unreadable", "diverged"
 # Logs that a broker has taken out of use need no files beside them.
 _ON_THEIR_WAY_OUT = (DELETED, CLEANED)
@@ -187,6 +188,26 @@ def checked(views: Views, found: Rows, beside: Sequence[CheckFinding] | None) ->
     return Checks(report, found.of_table(FAULTS), check_totals(report), beside, others)
 
 
+def with_sound_files(logs: Sequence[PartitionLog], report: Rows) -> list[PartitionLog]:
+    """Return the logs with what rows of table REPORT say of files without any finding."""
+    sound = {
+        row["file"]: SoundFile(*(row[name] for name in ("bytes", *SoundFile._fields[1:])))
+        for row in report
+        if row["verdict"] == _SOUND and row["batches"] and row["valid_bytes"] == row["bytes"]
+    }
+    return [
+        replace(
+            log,
+            sound_files={
+                segment.path: sound[segment.path]
+                for segment in log.segments
+                if segment.path in sound
+            },
+        )
+        for log in logs
+    ]
+
+
 def check_totals(reports: Iterable[Mapping[str, Any]]) -> CheckTotals:
     """Return what rows of table REPORT come to."""
     totals = CheckTotals()
@@ -233,7 +254,7 @@ def _add(report: dict[str, Any], row: Mapping[str, Any]) -> None:
 
 def _ended(report: dict[str, Any]) -> TableRow:
     has_remarks = report["warnings"] + report["remarks"]
-    verdict = "damaged" if report["faults"] else "remarks" if has_remarks else "sound"
+    verdict = "damaged" if report["faults"] else "remarks" if has_remarks else _SOUND
     return {**report, "verdict": verdict}
 
 

@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeVar, cast
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.records.segment_reader import load_kernels
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.options.options import view_options
@@ -270,6 +271,9 @@ class LocalViews:
         together, alone = shared_plan(planned, sharing)
         parts: list[_Part] = [(None, group) for group in together]
         parts += [(number, group) for number, groups in enumerate(alone) for group in groups]
+
+        if self.processes > 1 and len(parts) > 1:
+            load_kernels()
 
         def read(part: _Part) -> Iterator[tuple[int, pa.RecordBatch]]:
             number, reads = part

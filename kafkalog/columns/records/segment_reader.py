@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.batches import batch_table as column
@@ -14,17 +15,28 @@ from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches, SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.segment_walk import may_begin_at
-from kafkalog.columns.batches.window import Window
+from kafkalog.columns.batches.window import MemoryWindow, Window
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.batch_columns import CHECKSUM_COLUMNS, DEEP_COLUMNS, BatchColumns
 from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.columns.records.sound_batches import checked_chunks
 from kafkalog.columns.transactions.transaction_outcomes import TransactionOutcomes
 from kafkalog.format.faults import Fault
+from kafkalog.format.record_batch import write_batch
+from kafkalog.format.records import Record
 from kafkalog.storage.reading.log_bounds import RecordedEnd
 
 Constants = Mapping[str, str | int | None]
 OnFault = Callable[[FaultyRange], None]
+
+
+@cache
+def load_kernels() -> None:
+    """Load the machine code that nearly every read of a segment calls, so that forks have it."""
+    batch = write_batch([Record(0, 0, 0, None, b"")])
+    window = MemoryWindow(np.frombuffer(bytearray(batch), dtype=np.uint8))
+    for _ in SegmentBatchRows(window, SegmentOptions(0), ("fault",), {}).rows():
+        pass
 
 
 class SegmentRecords:

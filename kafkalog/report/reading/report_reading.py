@@ -68,7 +68,7 @@ def read_report(views: Views, request: ReportRequest) -> Report:
     # One walk over each segment has all three.
     found = views.rows(asked_checks(), asked_sums(sums), asked_keys(topics, are_shown=are_shown))
     of_checks, of_batches, of_keys = found
-    batches = batches_section(spread, of_batches)
+    batches, checks = batches_section(spread, of_batches), checked(views, of_checks, None)
     return Report(
         __version__,
         at,
@@ -76,13 +76,11 @@ def read_report(views: Views, request: ReportRequest) -> Report:
         storage,
         batches,
         keys_section(of_keys, are_shown=are_shown),
-        damage_section(
-            checked(views, of_checks, None), cells=CELLS, partitions=PARTITIONS, ranges=RANGES
-        ),
+        damage_section(checks, cells=CELLS, partitions=PARTITIONS, ranges=RANGES),
         read_groups(views, batches.latest_ms, at),
         read_transactions(views, topics, at, most=HOLDERS),
         read_retention(views, topics, at_ms=at_ms, config=request.config, most=TOPICS),
         read_cluster(views, request.logs),
-        read_start(views, at_ms=at_ms, config=request.config, most=HOLDERS),
+        read_start(views, checks, at_ms=at_ms, config=request.config, most=HOLDERS),
         request.absent,
     )
