@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 import time
 
+import click
+
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options.lag_options import LagRequest, lag_options
 
@@ -21,7 +23,13 @@ _SHOWN = (
 
 @job_command("consumer-lag", "/var/lib/kafka/data --output-dir /tmp/lag")
 @lag_options
-def main(job: JobSettings, request: LagRequest) -> ExitCode:
+@click.option(
+    "--why",
+    is_flag=True,
+    help="Write table group_reasons too: why each group does not read on, since when, and what to "
+    "do.",
+)
+def main(job: JobSettings, request: LagRequest, why: bool) -> ExitCode:
     """Show the lag of every consumer group in records and in time, what it is made of, who has the
     partition, and which commits are stale. Findings are records that groups lost to deletion or to
     damage, and lag above --max-lag."""
@@ -53,7 +61,7 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
         if job.show and lag.totals.partitions:
             shown = [tuple(row.values()) for row in lag.most_behind]
             local_rows(spark, shown, _SHOWN).show(job.show, truncate=False)
-        if request.why:
+        if why:
             from kafkalog.questions.why import TABLE as REASONS
             from kafkalog.questions.why import group_reasons
 

@@ -48,7 +48,7 @@ OWN = {
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
     "groups": {
         *("--describe", "--lagging", "--list", "--members", "--offsets-retention", "--state"),
-        *("--auto-offset-reset", "--history", "--resume", "--verbose", "--why"),
+        *("--auto-offset-reset", "--history", "--max-lag", "--resume", "--verbose", "--why"),
     },
     "job": {"--spark-submit"},
     "lag-history": {
