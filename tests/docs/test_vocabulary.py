@@ -82,7 +82,7 @@ OWN = {
     },
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "sql": {"--schema-registry", "--schemas-topic", "--value-format", "--value-schema"},
-    "state": {"--keep-tombstones", "--stop-at"},
+    "state": {*_DECODING, "--keep-tombstones", "--stop-at"},
     "status": {"--deep", "--stop-at"},
     "tier": set[str](),
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
