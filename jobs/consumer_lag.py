@@ -34,9 +34,9 @@ def main(job: JobSettings, request: LagRequest, why: bool) -> ExitCode:
     partition, and which commits are stale. Findings are records that groups lost to deletion or to
     damage, and lag above --max-lag."""
     from kafkalog.inspection.lag.lag_table import TABLE
-    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.group_parts import cluster_of_groups
     from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
-    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, readable_zookeeper
+    from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
@@ -44,15 +44,10 @@ def main(job: JobSettings, request: LagRequest, why: bool) -> ExitCode:
     from kafkalog.spark.tables import local_rows
 
     settings = LagSettings.of(request, time.time_ns() // 1_000_000)
-    given = readable_zookeeper(
-        request.zookeeper, job.mode, request.chroot, output_dir=job.output_dir
-    )
+    old = readable_zookeeper(request.zookeeper, job.mode, request.chroot, output_dir=job.output_dir)
     paths, logs = announced_logs(job)
-    inputs = [*paths, *(given.inputs if given else ())]
-    if given is None:
-        refuse_without_commits(job.paths, logs)
-    ids = {log.log_dir.cluster_id for log in logs}
-    zookeeper = None if given is None else ZookeeperCluster(given, ids)
+    inputs = [*paths, *(old.inputs if old else ())]
+    zookeeper = cluster_of_groups(old, job.paths, logs)
     with job_session("kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=True) as spark:
         views = SparkViews(spark, paths, logs, {"mode": job.mode})
         lag = ConsumerLag(views, settings, zookeeper, show=job.show)

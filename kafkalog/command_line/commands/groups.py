@@ -150,9 +150,9 @@ def groups(
 ) -> ExitCode:
     """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
-    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.group_parts import cluster_of_groups
     from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
-    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, optional_zookeeper
+    from kafkalog.questions.zookeeper.zookeeper_cluster import optional_zookeeper
     from kafkalog.storage.names import CONSUMER_OFFSETS
 
     given = {_WHY: why, _HISTORY: history}
@@ -173,16 +173,13 @@ def groups(
     click.get_current_context().call_on_close(gc.enable)
     logs = logs_of_topics(paths)
     old = optional_zookeeper(request.zookeeper, request.chroot)
-    if old is None:
-        refuse_without_commits(paths, logs)
+    zookeeper = cluster_of_groups(old, paths, logs)
     saved = _REASONS if table == _WHY else _TABLE
     place = output.tables_of_logs((saved,), paths, logs, () if old is None else old.paths)
     settings = LagSettings.of(request, time.time_ns() // 1_000_000)
     commits = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     with views_with_progress(paths, logs, processes, selected=commits) as views:
-        ids = {log.log_dir.cluster_id for log in logs}
-        cluster = None if old is None else ZookeeperCluster(old, ids)
-        lag = ConsumerLag(views, settings, cluster, with_groups=True)
+        lag = ConsumerLag(views, settings, zookeeper, with_groups=True)
         found = _read(lag, table)
     group_notes.note_reach(lag, request.as_of, settings.question.now_ms)
     if not lag.groups:
