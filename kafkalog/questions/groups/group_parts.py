@@ -26,7 +26,7 @@ from kafkalog.views.planning.group_reads import group_reads
 from kafkalog.views.reading.group_reading import GroupsRead, read_groups
 
 if TYPE_CHECKING:
-    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, ZookeeperInput
 
 # Where the other groups of clusters with old consumers are.
 IN_ZOOKEEPER = "groups that commit to ZooKeeper are in its files: kafkalog groups --zookeeper DIR"
@@ -128,6 +128,19 @@ def refuse_without_commits(log_dirs: Sequence[str], logs: Sequence[PartitionLog]
             f"{', '.join(log_dirs)}: there is no partition of {CONSUMER_OFFSETS}, to which "
             f"consumer groups commit: give the log directories of all brokers ({IN_ZOOKEEPER})"
         )
+
+
+def cluster_of_groups(
+    old: ZookeeperInput | None, log_dirs: Sequence[str], logs: Sequence[PartitionLog]
+) -> ZookeeperCluster | None:
+    """Return the cluster whose groups commit to ZooKeeper, None without its files. Raises
+    LogDirError where no log has commits either, and as ZookeeperCluster does."""
+    if old is None:
+        refuse_without_commits(log_dirs, logs)
+        return None
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
+
+    return ZookeeperCluster(old, {log.log_dir.cluster_id for log in logs})
 
 
 def known_names(views: Views, zookeeper: ZookeeperCluster | None) -> list[dict[str, Any]]:

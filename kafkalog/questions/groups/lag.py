@@ -194,6 +194,11 @@ class ConsumerLag:
         ]
 
     @property
+    def in_topics(self) -> str:
+        """What a claim about lag ends with where it is of some topics."""
+        return "" if self._settings.chosen.is_topic is None else " in these topics"
+
+    @property
     def findings(self) -> list[str]:
         """The findings, in words."""
         return lag_findings(self.totals, self.reaches, self._settings.max_lag)
