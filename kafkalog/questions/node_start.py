@@ -166,6 +166,8 @@ class NodeAnswers:
                     if (reason.file, reason.what_to_do) not in shown:
                         yield f"  offline: {_reason_line(reason).strip()}"
             for notice in each.start.notices:
+                if (notice.file, notice.what_to_do) in shown:
+                    continue
                 place = (
                     f"{notice.file}: " if notice.file and notice.file not in notice.reason else ""
                 )

@@ -178,8 +178,10 @@ class RecoveryTotals(RowTotals):
     without_leader: int = 0
     elected_unclean: int = 0
     emptied: int = 0
+    uncleanable: int = 0
     refused_groups: int = 0
     deleted_early: int = 0
+    is_shortened: bool = False
     stops: list[str] = field(default_factory=list)
     findings: int = 0
 
@@ -193,12 +195,14 @@ class RecoveryTotals(RowTotals):
         self.add_values(row, "missing_offsets", "remaining_faults", "padded_time_indexes")
         self.set_aside += bool(row.get("is_set_aside"))
         self.without_leader += row.get("has_leader") is False
+        self.uncleanable += bool(row.get("cleaning_stops_at"))
         self.emptied += bool(row.get("begins_empty"))
         self.elected_unclean += bool(row.get("has_leader") and row.get("leader_reason"))
         self.refused_groups += (row.get("coordinator_error") or {}).get("groups") or 0
         soon = row.get("deleted_soon")
         if soon and not soon["is_expected"]:
             self.deleted_early += soon["records"]
+        self.is_shortened |= bool(soon)
         if row.get("consumers_stop_at") is not None:
             self.stops.append(f"{row['topic']}-{row['partition']}@{row['consumers_stop_at']}")
         self.findings += is_finding(row)
@@ -215,6 +219,7 @@ class RecoveryTotals(RowTotals):
                 ("NO LEADER", self.without_leader, "partition"),
                 ("UNCLEAN ELECTION", self.elected_unclean, "partition"),
                 ("NO COORDINATOR", self.refused_groups, "group"),
+                ("CLEANED NO MORE", self.uncleanable, "partition"),
                 ("DELETED SOON by a wrong time index", self.deleted_early, "record"),
             )
             if count
@@ -243,7 +248,8 @@ class RecoveryTotals(RowTotals):
                 "their .index and .timeindex first, and the broker recreates them"
             )
         if not self.findings and not ended:
-            parts.append("nothing is lost" if knows_metadata else "the logs lose nothing")
+            words = "nothing is lost" if knows_metadata else "the logs lose nothing"
+            parts.append(words + (" but what retention deletes" if self.is_shortened else ""))
         if not knows_metadata:
             parts.append("whether partitions are set aside is NOT KNOWN")
         return "; ".join(parts)

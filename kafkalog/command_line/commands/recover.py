@@ -36,6 +36,7 @@ _NOTABLE: dict[str, Callable[[Any], bool]] = {
     "has_leader": lambda leads: leads is False,
     "deleted_soon": lambda soon: soon is not None and not soon["is_expected"],
     "coordinator_error": bool,
+    "cleaning_stops_at": bool,
 }
 _TEXT_COLUMNS = {
     "log_dir_starts": ("log_dir", "directory_id", "is_online", "has_metadata", "reason", "file"),

@@ -16,7 +16,7 @@ from typing import Any
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.format.side_files.quorum_state import QUORUM_STATE
-from kafkalog.inspection.metadata.metadata_start import MISNAMED, bootstrap_damage
+from kafkalog.inspection.metadata.metadata_start import MISNAMED, MOVABLE, bootstrap_damage
 from kafkalog.inspection.start.assigned_replicas import (
     OFFLINE,
     WAITS,
@@ -374,9 +374,10 @@ def _mending_line(row: Row, folder: str, log_dir: str) -> str:
 
 def _movable(detail: str, folder: str) -> list[str]:
     """Return the files at the beginning of a reason that can be moved away, and nothing is lost:
-    those of names that a broker does not take, and those that it makes again."""
+    those of names that a broker does not take, a snapshot that it does without, and those that it
+    makes again."""
     names = detail.split(": ")[0].split(", ")
-    is_name = REFUSED_NAME in detail or MISNAMED in detail
+    is_name = any(each in detail for each in (REFUSED_NAME, MISNAMED, MOVABLE))
     paths = [os.path.join(folder, name) for name in names]
     if not (is_name or names[0] in _DISPENSABLE) or not all(map(os.path.isfile, paths)):
         return []

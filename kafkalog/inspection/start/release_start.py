@@ -153,9 +153,13 @@ def _of_properties(node: NodeFiles, release: str) -> Iterator[Reason]:
 
 def _quorum_refusals(server: ServerProperties) -> Iterator[tuple[str, str, str]]:
     """Yield what a node without ZooKeeper refuses of settings that depend on each other: a setting,
-    why, and what to do. Rule: docs/format.md F1187."""
+    why, and what to do. Rules: docs/format.md F1187 and F1197."""
     if not server.roles:
         return
+    for names in server.spellings.values():
+        if len(names) > 1:
+            detail = f"{' and '.join(names)} are one directory, and a broker takes them for two"
+            yield "log.dirs", detail, f"write {names[0]} in all settings of server.properties"
     if not server.log_dirs:
         yield "log.dirs", "it names no directory", "name the log directories in server.properties"
     if not server.voters and not server.bootstrap_controllers:

@@ -65,6 +65,16 @@ class ServerProperties:
         return self._absolute(named) if named else next(iter(self.log_dirs), "")
 
     @property
+    def spellings(self) -> dict[str, list[str]]:
+        """How the settings write each log directory, by its path without links."""
+        named = _words(self.values.get("log.dirs", self.values.get("log.dir", _DEFAULT_LOG_DIR)))
+        found: dict[str, list[str]] = {}
+        for each in dict.fromkeys([*named, self.values.get("metadata.log.dir", "").strip()]):
+            if each:
+                found.setdefault(os.path.realpath(self._absolute(each)), []).append(each)
+        return found
+
+    @property
     def voters(self) -> frozenset[int]:
         """The ids in `controller.quorum.voters`."""
         found = map(_VOTER.match, self.values.get("controller.quorum.voters", "").split(","))

@@ -1,5 +1,5 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
-start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1195."""
+start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1197."""
 
 import json
 import os
@@ -13,8 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from tests.support.broker.node_starts.cleaner_damages import CLEANER_DAMAGES
 from tests.support.broker.node_starts.leader_damages import LEADER_DAMAGES, OTHER_ID
 from tests.support.broker.node_starts.read_damages import READ_DAMAGES, ReadDamage
+from tests.support.broker.node_starts.typed_lines import MENDED, partitions, recovered, type_lines
 from tests.support.golden.startup_cases import (
     OTHER_USER,
     STARTED_AT,
@@ -161,7 +163,7 @@ _DAMAGES: dict[str, ReadDamage] = {**READ_DAMAGES, **LEADER_DAMAGES}
 def test_a_node_becomes_what_brokers_made_of_such_files(
     damage: str, cases: dict[str, StartupCase], tmp_path: Path
 ) -> None:
-    # F960 to F973, F1180 to F1191 and F1194, as brokers of 4.4.0 did.
+    # F960 to F973, F1180 to F1191, F1194 and F1197, as brokers of 4.4.0 did.
     expected, case = _DAMAGES[damage], cases["00-control"]
     folder = case.made_in(tmp_path)
     expected.make(folder)
@@ -281,3 +283,35 @@ def test_a_class_that_is_not_kafkas_is_not_judged(
     given += ["--server-properties", folder / "server.properties"]
     lines = CliRunner().invoke(kafkalog, list(map(str, given))).stdout.splitlines()
     assert lines[0].endswith(", IF its class path has com.example.Missing")
+
+
+@pytest.mark.parametrize("damage", CLEANER_DAMAGES)
+def test_the_plan_says_where_cleaning_stops_for_good(
+    damage: str, cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F1196, as brokers of 4.4.0 did.
+    case = cases["00-control"]
+    folder = case.made_in(tmp_path)
+    CLEANER_DAMAGES[damage].make(folder)
+    _, rows = answers(case, folder, "partition")
+    (row,) = (row for row in rows if name_of(row) == "orders-0")
+    assert (row["cleaning_stops_at"] is not None) == CLEANER_DAMAGES[damage].stops
+
+
+@pytest.mark.parametrize("case", MENDED, indirect=True)
+def test_the_lines_to_type_mend_what_is_named(case: StartupCase, tmp_path: Path) -> None:
+    # F960 to F973: a broker of 4.4.0 started after these lines, with all partitions.
+    folder = case.made_in(tmp_path)
+    assert type_lines(folder) == 1
+    assert recovered(folder).startswith("Node 1 starts with Kafka 4.4.0\n")
+    rows = partitions(folder)
+    assert not [row for row in rows if row["is_set_aside"] or row["has_leader"] is False]
+
+
+@pytest.mark.parametrize("case", ["25-node-id-config"], indirect=True)
+def test_a_wrong_node_id_is_changed_in_the_settings(case: StartupCase, tmp_path: Path) -> None:
+    # F962: the directories agree, so the setting is wrong: formatting them would be of no use.
+    folder = case.made_in(tmp_path)
+    settings = folder / "server.properties"
+    assert f"set node.id=1 in {settings}" in recovered(folder)
+    assert "kafka-storage.sh" not in recovered(folder)

@@ -244,6 +244,15 @@ READ_DAMAGES: dict[str, ReadDamage] = {
         changed("server.properties", "num.partitions=1", "log.retention.ms=abc")
     ),
     "properties-other-voter": _ends(changed("server.properties", "voters=1@", "voters=2@")),
+    "properties-log-dir-twice": ReadDamage(
+        changed("server.properties", "log.dirs=d1,d2", "log.dirs=d1,d2,d1")
+    ),
+    "properties-log-dir-in-two-ways": _ends(
+        changed("server.properties", "log.dirs=d1,d2", "log.dirs=d1,d2,d2/")
+    ),
+    "properties-metadata-dir-in-two-ways": _ends(
+        changed("server.properties", "num.partitions=1", "metadata.log.dir=d1/")
+    ),
     "properties-without-log-dirs": _ends(
         changed("server.properties", "log.dirs=d1,d2", "log.dirs=")
     ),
