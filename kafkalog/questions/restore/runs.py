@@ -130,8 +130,8 @@ def planned(
 
 
 def _hashed_inputs(views: Views, found: Restored, bar: Bar) -> dict[str, Any]:
-    """Return size and CRC-32C of the input files, by input, where they are asked for; null for one
-    that is in a store."""
+    """Return size and CRC-32C of the input files, by input, if this is requested; null for an
+    input in a store."""
     if not found.plan.request.hashes_inputs:
         return {}
     sources = found.plan.sources

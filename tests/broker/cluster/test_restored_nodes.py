@@ -1,5 +1,5 @@
 """What real brokers do with nodes that `kafkalog restore` has written: replicas on several of them,
-and groups whose members were gone for long. F1038, F1055 and F1310 of docs/restore.md."""
+and groups without members for long. F1038, F1055 and F1310 of docs/restore.md."""
 
 import time
 from collections.abc import Callable
