@@ -146,13 +146,14 @@ def written(views: Views, found: Restored, target: str, bar: Bar = no_bar) -> di
     """Write the directory, judge it, and let it appear; return its manifest. Raises OSError, and
     LogDirError for a directory that exists or is not sound."""
     size = found.plan.bytes_to_write
+    hashed = _hashed_inputs(views, found, bar)
     with whole_directory(target, os.fsync) as scratch:
         with bar(size, "writing") as moved:
             write_restored(views, found, scratch, moved.update)
         judged(views, found, scratch)
         with bar(size, "checksums") as moved:
             facts = file_facts(views, scratch, moved.update)
-        manifest = {**manifest_of(found, facts), **_hashed_inputs(views, found, bar)}
+        manifest = {**manifest_of(found, facts), **hashed}
         write_manifest(manifest, scratch)
         # Thousands of small files: at once is faster than one after the other.
         os.sync()
