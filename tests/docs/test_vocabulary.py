@@ -88,9 +88,9 @@ OWN = {
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
     "report": {"--show-keys"},
     "restore": {
-        *("--check", "--create-missing", "--into", "--keep-cluster-id", "--keep-retention"),
-        *("--latest-topics", "--link", "--manifest", "--nodes", "--replication"),
-        *("--offset-gap", "--reuse-offsets", "--strict", "--verify"),
+        *("--check", "--create-missing", "--hash-inputs", "--into", "--keep-cluster-id"),
+        *("--keep-retention", "--latest-topics", "--link", "--manifest", "--nodes"),
+        *("--offset-gap", "--replication", "--reuse-offsets", "--strict", "--verify"),
     },
     "retention": {"--set"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},

@@ -63,6 +63,7 @@ class RestoreRequest:
     now_ms: int
     replication: int = 1
     links: bool = False
+    hashes_inputs: bool = False
     creates_missing: bool = False
     reuses_offsets: bool = False
     offset_gap: int = UNSEEN_OFFSETS

@@ -1,5 +1,6 @@
 """What real brokers do with nodes that `kafkalog restore` has written: replicas on several of them,
-and groups without members for long. F1038, F1055 and F1310 of docs/restore.md."""
+groups without members for long, logs without erased persons. F1038, F1055, F1200 and F1310 of
+docs/restore.md."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +15,15 @@ from confluent_kafka.admin import AdminClient
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from tests.support.broker.cluster.committed_offsets import committed
-from tests.support.broker.cluster.restored_cluster import PARTITIONS, WAIT_SECONDS, restore
+from tests.support.broker.cluster.restored_cluster import (
+    MARGIN_MS,
+    PARTITIONS,
+    WAIT_SECONDS,
+    consumed,
+    ledger,
+    produced,
+    restore,
+)
 from tests.support.broker.cluster.restored_node import RestoredNode
 from tests.support.free_ports import free_ports
 from tests.support.golden.restored_copies import AS_OF, AS_OF_MS
@@ -69,6 +78,28 @@ def test_replicas_on_three_nodes_come_in_sync(disks: list[str], tmp_path: Path) 
     finally:
         for node in nodes:
             node.stop()
+
+
+def test_a_broker_serves_all_but_the_records_of_erased_persons(
+    disks: list[str], unpacked: Unpacked, tmp_path: Path
+) -> None:
+    """F1200."""
+    (tmp_path / "erased").write_text('{"key": "e58"}\n{"value-path": "$.user", "value": "u16"}\n')
+    restore(disks, tmp_path / "restored", "--suppress", str(tmp_path / "erased"))
+    with RestoredNode(tmp_path / "restored", tmp_path / "node") as node:
+        found = consumed(node, "read_uncommitted", "events")
+        rows = [
+            row
+            for row in ledger(unpacked("restore44.golden"), "events")
+            if row["ack"] * 1000 < AS_OF_MS - MARGIN_MS
+        ]
+        erased = [row for row in rows if row["key"] == "e58" or '"user": "u16"' in row["value"]]
+        assert erased
+        for row in rows:
+            value = found.get(("events", row["partition"], row["offset"]))
+            assert value == (None if row in erased else row["value"].encode())
+        assert produced(node, "new", "events")
+        assert node.warnings == []
 
 
 def commits(manifest: dict[str, list[dict[str, object]]]) -> dict[object, dict[object, object]]:

@@ -303,3 +303,24 @@ def test_what_only_the_tier_has_is_said(unpacked: Unpacked, tmp_path: Path) -> N
     manifest = json.loads((target / "manifest.json").read_text())
     removed = {row["config"] for row in manifest["configs"] if row["after"] is None}
     assert "remote.storage.enable" in removed
+
+
+def test_the_manifest_has_the_input_s_hashes_if_asked_for(
+    inputs: list[Path], tmp_path: Path
+) -> None:
+    """F1207."""
+    target = tmp_path / "new"
+    given = ["--as-of", AS_OF, "--topic", "plain", "--to", str(target), "--hash-inputs"]
+    assert restore(inputs, *given).exit_code in (ExitCode.DONE, ExitCode.FINDINGS)
+    found = json.loads((target / "manifest.json").read_text())["input_files"]
+    assert [*found] == [str(path) for path in inputs]
+    for path in inputs:
+        files = found[str(path)]
+        sizes = {
+            str(each.relative_to(path)): each.stat().st_size
+            for each in path.rglob("*")
+            if each.is_file()
+        }
+        assert {name: facts["bytes"] for name, facts in files.items()} == sizes
+    # RFC 3720 calls it CRC32C; this is its value of no bytes.
+    assert found[str(inputs[0])]["empty-0/00000000000000000000.log"]["crc32c"] == "00000000"
