@@ -35,8 +35,8 @@ _KEYS = {
 }
 _SUMS = ("batches", "records", "bytes", "measured_bytes", "uncompressed_bytes")
 _TOTALS = pa.schema([*_KEYS.items(), *((name, pa.int64()) for name in _SUMS)])
-# Sums of so many batches are added up at a time.
-_MOST_TABLES = 64
+# So many batches are added up at a time.
+_MOST_WAITING = 16 * 1024
 
 
 def shown_topics(column: pa.Array, topics: Sequence[str | None]) -> pa.Array:
@@ -161,12 +161,14 @@ class FoldedSums:
     def __init__(self, sums: BatchSums) -> None:
         self._sums = sums
         self._tables: list[pa.Table] = []
+        self._waiting = 0
 
     def add(self, batch: pa.RecordBatch) -> Sequence[pa.RecordBatch]:
         """Add up batches."""
-        self._tables.append(_summed([self._sums.columns(batch)]))
-        if len(self._tables) == _MOST_TABLES:
-            self._tables = [_summed(self._tables)]
+        self._tables.append(self._sums.columns(batch))
+        self._waiting += len(batch)
+        if self._waiting >= _MOST_WAITING:
+            self._tables, self._waiting = [_summed(self._tables)], 0
         return ()
 
     def end(self) -> Sequence[pa.RecordBatch]:

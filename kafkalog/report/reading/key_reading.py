@@ -17,7 +17,6 @@ from kafkalog.columns.arrays import binaries
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.keys.key_hashes import SECRET_BYTES, hash_keys, secret_words
 from kafkalog.report.contents import KeysSection, Row, as_rows
-from kafkalog.report.reading.batch_reading import shown_topics
 from kafkalog.report.reading.key_sketch import KeySketch, sketch_of
 from kafkalog.views.engine import AskedView, Rows
 
@@ -85,14 +84,16 @@ class KeyCounting:
 
     def add(self, batch: pa.RecordBatch) -> Sequence[pa.RecordBatch]:
         """Count the keys of some records."""
-        topics = shown_topics(batch.column(0), self._topics)
+        topics = batch.column("topic")
         distinct = pc.unique(topics)
         for topic in distinct:
             own = batch
             if len(distinct) > 1:
                 is_of = topics.is_null() if not topic.is_valid else pc.equal(topics, topic)
                 own = batch.filter(is_of)
-            self._found[topic.as_py()].count(own.column("key"), own.column("value"))
+            name = topic.as_py()
+            found = self._found[name if name in self._topics else None]
+            found.count(own.column("key"), own.column("value"))
         return ()
 
     def end(self) -> Sequence[pa.RecordBatch]:

@@ -15,6 +15,7 @@ from kafkalog.report.contents import (
     Row,
     as_rows,
 )
+from kafkalog.report.reading import batch_reading
 from kafkalog.report.reading.batch_reading import (
     BatchSums,
     TimeSpread,
@@ -91,7 +92,11 @@ def test_of_a_past_time_no_stretch_has_later_batches() -> None:
     assert sum(by_stretch.values()) == 2
 
 
-def test_batches_are_summed_by_time_and_size_and_none_is_lost() -> None:
+@pytest.mark.parametrize("waiting", [1, 2, 16_384])
+def test_batches_are_summed_by_time_and_size_and_none_is_lost(
+    waiting: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_reading, "_MOST_WAITING", waiting)
     hour = 3_600_000
 
     def batch(topic: str, size: int, hours: float | None, **more: Any) -> dict[str, Any]:
