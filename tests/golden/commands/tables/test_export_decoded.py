@@ -138,4 +138,4 @@ def test_protobuf_is_for_the_job(tmp_path: Path) -> None:
     given = ("--value-format", "protobuf", "--value-schema", schema, "--value-message", "a.B")
     code, said = run(logs, "--output-dir", tmp_path / "lake", *given)
     assert code == 2
-    assert "job ingest-topics" in said
+    assert "jobs ingest-topics" in said
