@@ -13,6 +13,7 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS, SpecificOffsets, TimeRule
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import AS_OF_OFFSET, Decorator
+from kafkalog.views.options.offset_options import limited_by_time
 from kafkalog.views.options.options import ReadOptions, read_options
 from kafkalog.views.options.parameter_types import PartitionOffset
 from kafkalog.views.options.source_options import (
@@ -42,16 +43,13 @@ class StateRequest:
         """Return the options of view `records`. Raises OptionError."""
         if self.as_of is not None and self.as_of_offsets:
             raise ConflictingOptionsError("--as-of", AS_OF_OFFSET)
-        given = source_options(self, inputs, mode)
-        if self.as_of is not None:
-            given["endingTimestamp"] = str(self.as_of)
         rule = TimeRule(now_ms, self.max_future_ms, passes_over=True)
-        options = read_options(given).by_time_rule(rule)
-        if not self.as_of_offsets:
-            return options
-        ends = SpecificOffsets(_by_partition(self.as_of_offsets, options))
-        limited = replace(options.offsets, ending=ends, ending_option=AS_OF_OFFSET)
-        return replace(options, offsets=limited)
+        options = read_options(source_options(self, inputs, mode)).by_time_rule(rule)
+        limits = limited_by_time(options.offsets, "", None, "--as-of", self.as_of)
+        if self.as_of_offsets:
+            ends = SpecificOffsets(_by_partition(self.as_of_offsets, options))
+            limits = replace(limits, ending=ends, ending_option=AS_OF_OFFSET)
+        return replace(options, offsets=limits)
 
 
 def state_options(function: Callable[..., Any]) -> Callable[..., Any]:
