@@ -45,7 +45,6 @@ class MadeViews:
                 if part:
                     yield pa.RecordBatch.from_pylist(part, schema=found)
 
-        reduce = asked.reduce or iter
         tasks = self._tasks.get(asked.name, ())
-        made = [batch for rows in tasks for batch in reduce(batches(rows))]
+        made = [batch for rows in tasks for batch in asked.reduced(batches(rows))]
         return pa.Table.from_batches(made, asked.rows_schema)

@@ -11,7 +11,7 @@ from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.batches.byte_ranges import ByteRange, ByteRanges, SegmentFacts
 from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range
-from kafkalog.columns.batches.segment_batches import SegmentBatches, SegmentHeaders
+from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches, SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.segment_walk import may_begin_at
 from kafkalog.columns.batches.window import Window
@@ -32,7 +32,8 @@ class SegmentRecords:
 
     `constants` are columns with one value for the whole segment, such as the topic. `on_fault` is
     called with every damaged range that may have held requested offsets, and may raise. With
-    `outcomes`, records of aborted transactions are left out.
+    `outcomes`, records of aborted transactions are left out. With a `walk` of the segment that
+    others go along, take `of_chunk` of each chunk, then `end`.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class SegmentRecords:
         *,
         with_control_records: bool = False,
         outcomes: TransactionOutcomes | None = None,
+        walk: SegmentBatches | None = None,
     ) -> None:
         self._records = RecordColumns(
             options,
@@ -52,11 +54,11 @@ class SegmentRecords:
             constants,
             with_control_records=with_control_records,
             outcomes=outcomes,
-            by_headers=options.check_crcs,
+            by_headers=options.check_crcs and walk is None,
         )
         self._on_fault = on_fault
         self._faults = _RequestedFaults(window, options)
-        self._batches = SegmentBatches(window, options)
+        self._batches = SegmentBatches(window, options) if walk is None else walk
 
     @property
     def log_end(self) -> int:
@@ -67,8 +69,16 @@ class SegmentRecords:
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the records, in the order of the file."""
         for chunk in self._batches.chunks():
-            yield from self._records.batches(chunk)
-            self._report(self._faults.of(chunk.table))
+            yield from self.of_chunk(chunk)
+        self.end()
+
+    def of_chunk(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a chunk."""
+        yield from self._records.batches(chunk)
+        self._report(self._faults.of(chunk.table))
+
+    def end(self) -> None:
+        """Call `on_fault` with what only the end of the segment decides."""
         self._report(self._faults.at_end())
 
     def check(self) -> None:
@@ -76,7 +86,7 @@ class SegmentRecords:
         for chunk in self._batches.chunks():
             self._records.check(chunk)
             self._report(self._faults.of(chunk.table))
-        self._report(self._faults.at_end())
+        self.end()
 
     def _report(self, faults: Iterator[FaultyRange]) -> None:
         for fault in faults:

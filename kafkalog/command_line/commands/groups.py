@@ -12,7 +12,6 @@ import click
 
 from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, name_tables
 from kafkalog.command_line.findings_table import exit_code
-from kafkalog.command_line.groups.resume_table import OffsetResetValue
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import print_note, printed_columns
 from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
@@ -20,6 +19,7 @@ from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.lag_options import LagRequest, lag_options
+from kafkalog.views.options.offset_reset import OffsetReset, auto_offset_reset_option
 from kafkalog.views.options.options import Isolation
 from kafkalog.words import name_suggestions
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
     from kafkalog.inspection.lag.lag_table import LagQuestion
     from kafkalog.questions.groups.lag import ConsumerLag
-    from kafkalog.questions.positions.group_resume import OffsetReset
     from kafkalog.views.engine import LocalViews
 
 _DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY, _HISTORY, _RESUME = (
@@ -46,12 +45,18 @@ _ONLY_WITH = {
     "--fail-on-findings": (*_OF_LAG, _WHY),
     "--group-pattern": (*_OF_LAG, *_OF_GROUPS, _RESUME),
     "--max-lag": (*_OF_LAG, _WHY),
-    "--output-dir": (*_OF_LAG, _WHY, _HISTORY),
+    "--output-dir": (*_OF_LAG, _WHY, _HISTORY, _RESUME),
     "--topic": (*_OF_LAG, _RESUME),
     "--topic-pattern": (*_OF_LAG, _RESUME),
     "--zookeeper": (*_OF_LAG, *_OF_GROUPS),
 }
-_TABLE, _REASONS = "consumer_lag", "group_reasons"
+# The table that --output-dir writes, of those that are printed.
+_SAVED = {
+    **dict.fromkeys((_DESCRIBE, _LAGGING), "consumer_lag"),
+    _WHY: "group_reasons",
+    _HISTORY: "commit_history",
+    _RESUME: "group_resume",
+}
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -108,15 +113,7 @@ Examples:
     help="Show where consumers continue that start after the next start of the brokers, with each "
     "replica as the leader: what they get again, and what they skip.",
 )
-@click.option(
-    "--auto-offset-reset",
-    "reset",
-    type=OffsetResetValue(),
-    metavar="RESET",
-    default="latest",
-    show_default=True,
-    help="With --resume: that of the consumers: earliest, latest, none, or by_duration:DURATION.",
-)
+@auto_offset_reset_option("With --resume: that of the consumers")
 @click.option(
     "--history",
     metavar="GROUP",
@@ -174,7 +171,7 @@ def groups(
     logs = logs_of_topics(paths)
     old = optional_zookeeper(request.zookeeper, request.chroot)
     zookeeper = cluster_of_groups(old, paths, logs)
-    saved = _REASONS if table == _WHY else _TABLE
+    saved = _SAVED.get(table, "")
     place = output.tables_of_logs((saved,), paths, logs, () if old is None else old.paths)
     settings = LagSettings.of(request, time.time_ns() // 1_000_000)
     commits = [log for log in logs if log.topic == CONSUMER_OFFSETS]
@@ -190,7 +187,7 @@ def groups(
     if table in (_LIST, _STATE, _MEMBERS):
         group_tables.write_groups(lag, requested, table, output.table_format, verbose=verbose)
     elif table == _RESUME:
-        _write_resume(views, lag, found, settings.question, reset, output.table_format)
+        found = _write_resume(views, lag, found, settings.question, reset, output.table_format)
     else:
         written = _LagTable(table, output.table_format, request.as_of, verbose)
         found = _write_lags(views, lag, requested, found, written)
@@ -235,7 +232,7 @@ def _write_lags(
     table, table_format, as_of, verbose = written
     rows = lag_rows_of(found)
     if table == _WHY:
-        reasons = RowsInMemory.of(_REASONS, why_rows(views, lag, groups, rows))
+        reasons = RowsInMemory.of(_SAVED[_WHY], why_rows(views, lag, groups, rows))
         group_tables.write_why([*reasons], table_format)
         found = reasons.table
     elif table == _LAGGING:
@@ -259,19 +256,15 @@ def _write_resume(
     question: LagQuestion,
     reset: OffsetReset,
     table_format: str,
-) -> None:
-    """Write where consumers of groups continue."""
-    from kafkalog.command_line.groups.resume_table import write_resume
-    from kafkalog.questions.positions.group_resume import (
-        ResumeRequest,
-        commits_to_resume,
-        leaders_of_commits,
-    )
+) -> pa.Table:
+    """Write where consumers of groups continue; return the rows that a job writes of it."""
+    from kafkalog.command_line.groups.group_tables import write_resume
+    from kafkalog.questions.positions.group_resume import ResumeRequest, group_resume
 
-    commits = commits_to_resume(found)
-    leaders = leaders_of_commits(views, commits)
-    request = ResumeRequest(reset, question.now_ms, leaders, question.read_committed)
-    write_resume(views, lag, commits, request, table_format)
+    request = ResumeRequest(reset, question.now_ms, question.read_committed)
+    resume = group_resume(views, found, request)
+    write_resume(lag, resume, table_format)
+    return resume.rows.table
 
 
 def _refuse_combined(table: str, *, verbose: bool) -> None:

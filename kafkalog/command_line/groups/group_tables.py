@@ -12,6 +12,7 @@ from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, RESUMES_AT
 from kafkalog.questions.groups.lag import ConsumerLag
 from kafkalog.questions.groups.lag_row import LagRow
+from kafkalog.questions.positions.group_resume import COLUMNS, GroupResume
 from kafkalog.words import age_text, counted, duration_text, first_names, time_text
 
 _OFFSETS = (
@@ -298,3 +299,19 @@ def write_why(found: Sequence[Mapping[str, Any]], table_format: str) -> None:
     for (group, words), places in partitions.items():
         where = f" in {first_names(places, _MOST_PARTITIONS)}" if places else ""
         print_text(f"{group}{where}: {words}")
+
+
+def write_resume(lag: ConsumerLag, found: GroupResume, table_format: str) -> None:
+    """Write a row per group, partition and replica that could lead; as text those of other replicas
+    only where consumers continue elsewhere, without columns that have no value."""
+    rows = found.found if table_format != "text" else found.telling()
+    names: Sequence[str] = COLUMNS
+    if table_format == "text" and not has_chosen_columns():
+        has_value = {name for row in rows for name in COLUMNS if row[name] is not None}
+        names = [name for name in COLUMNS[:-1] if name in has_value]
+    none = lag.by_what_is_here("no group has a commit or an assigned partition")
+    values = [[row[name] for name in names] for row in rows]
+    write_table(names, values, table_format, without_rows=none)
+    if table_format == "text":
+        for line in found.words():
+            print_text(line)

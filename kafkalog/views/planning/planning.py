@@ -117,10 +117,12 @@ def planned_groups(
     options: ReadOptions,
     found: list[PartitionLog] | None = None,
     committed: CommittedReads = NOT_WALKED,
+    *,
+    divides: bool = True,
 ) -> list[Sequence[Read]]:
     """Return which segments to read, or which partitions, a group for each task; `found` are the
     logs under the paths where they have been listed just now, `committed` what was found out of
-    their transactions.
+    their transactions. Large segments are read in parts if `divides`, by views that can.
 
     Looks at names and checkpoints only; times are looked up in batch headers. The log start holds
     for records only, and an account of bytes is one of whole files.
@@ -130,13 +132,13 @@ def planned_groups(
     with reported_work(PLANNED) as context:
         if found is None:
             found = logs_of_paths(options)
-        groups = _groups(options, found, committed)
+        groups = _groups(options, found, committed, divides=divides)
         context.update(plan_context(found, groups))
     return groups
 
 
 def _groups(
-    options: ReadOptions, found: list[PartitionLog], committed: CommittedReads
+    options: ReadOptions, found: list[PartitionLog], committed: CommittedReads, *, divides: bool
 ) -> list[Sequence[Read]]:
     logs = chosen_logs(options, found)
     _refuse_oldest_layout(options.view, logs)
@@ -157,16 +159,17 @@ def _groups(
         return [*packed(sets, _task_size(options))]
     check_partitions(options.offsets, logs)
     if options.view in RECORD_VIEWS and options.replicas is Replicas.BEST:
-        return _packed(list(_best_reads(logs, options, committed)), options)
+        reads: list[Piece] = list(_best_reads(logs, options, committed))
+        return _packed(reads, options, divides=divides)
     lost = directory_reads(logs) if options.view in _ACCOUNTS else []
     if options.view not in RECORD_VIEWS:
         # Bytes below the log start are there until their segment is deleted.
         logs = [replace(log, log_dir=replace(log.log_dir, log_starts={})) for log in logs]
     _report_missing_high_watermarks(options.offsets.end_rule, logs)
-    reads: list[Piece] = [_log_reads(log, options) for log in logs]
+    reads = [_log_reads(log, options) for log in logs]
     if options.view in _ACCOUNTS:
         reads = [*_of_whole_files(reads)]
-    return [*_packed(reads, options), *packed(lost, _task_size(options))]
+    return [*_packed(reads, options, divides=divides), *packed(lost, _task_size(options))]
 
 
 def _task_size(options: ReadOptions) -> TaskSize:
@@ -206,11 +209,13 @@ def _path(read: SegmentRead) -> str:
     return read.path
 
 
-def _packed(pieces: Sequence[Piece], options: ReadOptions) -> list[Sequence[Read]]:
+def _packed(
+    pieces: Sequence[Piece], options: ReadOptions, *, divides: bool
+) -> list[Sequence[Read]]:
     task = _task_size(options)
     if options.view is View.OFFSET_COMMITS:
         return [*packed(commits_reads(single_reads(pieces)), task)]
-    if options.view not in SPLIT_VIEWS:
+    if options.view not in SPLIT_VIEWS or not divides:
         return [task_reads(group) for group in packed(pieces, task)]
     if options.timestamps is not None:
         pieces = _of_times([*single_reads(pieces)], options.timestamps)

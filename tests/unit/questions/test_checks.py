@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkalog.questions.checks import FAULTS, REPORT, check_totals, checked_segments
+from kafkalog.questions.checks import FAULTS, REPORT, CheckedSegments, check_totals
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.engine import AskedView, LocalViews
 from tests.support.repository import EXAMPLES
@@ -13,7 +13,8 @@ DAMAGED = EXAMPLES / "damaged"
 def test_a_row_for_each_segment_and_each_finding_in_it() -> None:
     """The damage was done by hand: recovery.json of the example describes it."""
     views = LocalViews([str(DAMAGED)], find_partitions([str(DAMAGED)]), processes=1)
-    batches = [*checked_segments(views.batches(AskedView("byte_ranges")))]
+    asked = AskedView("byte_ranges", fold=CheckedSegments)
+    batches = [*asked.reduced(views.batches(AskedView("byte_ranges")))]
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert all((row[REPORT] is None) != (row[FAULTS] is None) for row in rows)
     reports = [row[REPORT] for row in rows if row[REPORT] is not None]
