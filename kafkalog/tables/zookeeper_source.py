@@ -17,7 +17,7 @@ from kafkalog.log_lines import logger
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.files.files import matching_paths
 from kafkalog.tables.filters import Filter
-from kafkalog.views.options.view_columns import chosen_columns
+from kafkalog.views.options.options import chosen_columns
 from kafkalog.views.options.zookeeper.zookeeper_options import (
     ZOOKEEPER_VIEW_TABLES,
     ZookeeperOptions,
