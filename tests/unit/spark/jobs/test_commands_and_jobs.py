@@ -54,7 +54,7 @@ COMMAND_ALONE = {
 def pairs() -> dict[str, str]:
     """The command of each job."""
     text = (ROOT / "docs" / "jobs.md").read_text()
-    found = {}
+    found: dict[str, str] = {}
     for jobs, commands in ROW.findall(text):
         names = (re.findall(r"`([^`]+)`", each) for each in (jobs, commands))
         # A job for several commands has one row.
