@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.coordination.metadata.release_refusals import Effect, property_refusals
 from kafkalog.coordination.metadata.releases import known_release, newest_release, read_releases
 from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
@@ -111,7 +112,7 @@ class NodeAnswer:
             "metadata_release": release.metadata_release,
             "least_kafka_version": release.least_version,
             "is_downgrade": release.is_downgrade,
-            "assumed": list(start.assumed),
+            "assumed": [*start.assumed, *start.unknown],
         }
 
     def directory_rows(self) -> Iterator[Row]:
@@ -145,6 +146,11 @@ class NodeAnswers:
         """Whether a node does not start, or does not use a directory."""
         return any(not each.start.broker_starts or _offline(each) for each in self.nodes)
 
+    @property
+    def knows_metadata(self) -> bool:
+        """Whether the metadata of each node says what becomes of its partitions."""
+        return all(each.start.knows_metadata for each in self.nodes)
+
     def lines(self) -> Iterator[str]:
         """Yield the sentences about the nodes, and below each the reasons with the lines to
         type."""
@@ -160,7 +166,12 @@ class NodeAnswers:
                     if (reason.file, reason.what_to_do) not in shown:
                         yield f"  offline: {_reason_line(reason).strip()}"
             for notice in each.start.notices:
-                yield f"  {notice.reason}\n    {notice.what_to_do}"
+                if (notice.file, notice.what_to_do) in shown:
+                    continue
+                place = (
+                    f"{notice.file}: " if notice.file and notice.file not in notice.reason else ""
+                )
+                yield f"  {place}{notice.reason}\n    {notice.what_to_do}"
             yield from self._retention_lines(each)
             deleted = [path for it in each.start.directories for path in it.deleted_directories]
             if deleted:
@@ -226,6 +237,8 @@ def node_answers(
     and `loads` what coordinators make of theirs. Raises OptionError for a version that is not
     known."""
     answers = [_answer(node, found.images, logs, request, plan) for node in found.nodes]
+    for each in answers:
+        each.start.decide(_starting_with(each, answers))
     fates = {path: fate for each in answers for path, fate in each.start.fates.items()}
     stopped = {load.path: _coordinator_error(load) for load in loads if not load.loads}
     planned = {row["directory"] for row in plan}
@@ -243,6 +256,18 @@ def node_answers(
         )
     )
     return NodeAnswers(answers, rows)
+
+
+def _starting_with(answer: NodeAnswer, answers: Sequence[NodeAnswer]) -> list[StartingBroker]:
+    """Return the other nodes of the cluster that were given and start, too."""
+    return [
+        each.start.starting
+        for each in answers
+        if each is not answer
+        and each.start.broker_starts
+        and each.start.starting is not None
+        and each.start.files.cluster_id == answer.start.files.cluster_id
+    ]
 
 
 def stop_lines(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> Iterator[str]:
@@ -302,6 +327,8 @@ def _with_fate(
             "is_set_aside": fate.is_set_aside,
             "set_aside_reason": fate.reason,
             "has_leader": fate.has_leader,
+            "leader_reason": fate.leader_reason,
+            "begins_empty": fate.begins_empty,
         }
         if fate.is_set_aside:
             added["topic"] = _directory_topic(row)
@@ -358,6 +385,8 @@ def _unplanned_rows(answer: NodeAnswer, fates: Mapping[str, ReplicaFate]) -> Ite
                 "is_set_aside": True,
                 "set_aside_reason": fate.reason,
                 "has_leader": fate.has_leader,
+                "leader_reason": fate.leader_reason,
+                "begins_empty": fate.begins_empty,
             }
 
 
@@ -399,6 +428,8 @@ def _absent_rows(answer: NodeAnswer, logs: Sequence[PartitionLog]) -> Iterator[R
             "is_set_aside": each.fate.is_set_aside,
             "set_aside_reason": each.fate.reason,
             "has_leader": each.fate.has_leader,
+            "leader_reason": each.fate.leader_reason,
+            "begins_empty": each.fate.begins_empty and each.future is None,
         }
 
 
@@ -421,6 +452,10 @@ def _sentence(answer: NodeAnswer) -> str:
     words = f"{node} starts with Kafka {answer.kafka_version}"
     if offline:
         words += f", WITHOUT {first_names(offline, _MOST_NAMES)}"
+    if start.plugins:
+        words += f", IF its class path has {first_names(start.plugins, _MOST_NAMES)}"
+    if not start.knows_metadata:
+        words += "; what becomes of its partitions is NOT KNOWN:"
     return words
 
 

@@ -38,7 +38,12 @@ def _cells(row: Row) -> tuple[str | int | Markup | None, ...]:
         _what(row),
         row.log_end_offset,
         row.lost_records,
-        row.start_error or row.set_aside_reason or row.cut_kind or _of_coordinator(row) or "-",
+        row.start_error
+        or row.set_aside_reason
+        or row.leader_reason
+        or row.cut_kind
+        or _of_coordinator(row)
+        or "-",
     )
 
 
@@ -47,6 +52,8 @@ def _what(row: Row) -> str:
         return "keeps the broker from starting"
     if row.is_set_aside:
         return "is set aside"
+    if row.begins_empty:
+        return "begins empty"
     if row.has_leader is False:
         return "stays without a leader"
     if row.coordinator_error:

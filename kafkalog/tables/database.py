@@ -33,9 +33,9 @@ from kafkalog.views.options.options import (
     RECORD_VIEWS,
     SPLIT_VIEWS,
     View,
+    columns_of_table,
 )
 from kafkalog.views.options.topics import ALL_TOPICS, TOPIC_OPTIONS
-from kafkalog.views.options.view_columns import columns_of_table
 from kafkalog.words import in_a_line
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from kafkalog.storage.files.files import matching_paths
 from kafkalog.storage.files.storage_settings import PREFIX as STORAGE_PREFIX
 from kafkalog.tables.filters import Filter
 from kafkalog.views.options.option_values import OptionValues
-from kafkalog.views.options.view_columns import chosen_columns
+from kafkalog.views.options.options import chosen_columns
 from kafkalog.views.options.zookeeper.zookeeper_options import (
     ZOOKEEPER_VIEW_TABLES,
     ZookeeperOptions,

@@ -1,6 +1,6 @@
 """Whether a node starts, which of its directories it uses, and what becomes of its partitions.
 
-Rules: docs/format.md F960 to F973 and F1180 to F1187.
+Rules: docs/format.md F960 to F973, F1180 to F1187 and F1188 to F1191.
 """
 
 from __future__ import annotations
@@ -8,15 +8,22 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.format.side_files.quorum_state import QUORUM_STATE
-from kafkalog.inspection.metadata.metadata_start import MISNAMED, bootstrap_damage
-from kafkalog.inspection.start.assigned_replicas import Assignments, ReplicaFate
+from kafkalog.inspection.metadata.metadata_start import MISNAMED, MOVABLE, bootstrap_damage
+from kafkalog.inspection.start.assigned_replicas import (
+    OFFLINE,
+    WAITS,
+    Assignments,
+    ReplicaFate,
+    assigned_elsewhere,
+)
 from kafkalog.inspection.start.directory_files import (
     ignored_checkpoints,
     refused_checkpoints,
@@ -28,7 +35,12 @@ from kafkalog.inspection.start.directory_names import files_in_the_way, refused_
 from kafkalog.inspection.start.meta_properties import assigned_id, meta_reasons, written_meta
 from kafkalog.inspection.start.node_directories import NodeDirectory, NodeFiles
 from kafkalog.inspection.start.partition_fates import AbsentPartition, LoadedReplicas
-from kafkalog.inspection.start.permissions import BrokerUser, most_frequent_owner, refused_files
+from kafkalog.inspection.start.permissions import (
+    BrokerUser,
+    full_notice,
+    most_frequent_owner,
+    refused_files,
+)
 from kafkalog.inspection.start.reasons import Reason, move_away
 from kafkalog.storage.names import CLUSTER_METADATA, broker_partition_name
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
@@ -61,8 +73,8 @@ class DirectoryStart:
 class NodeStart:
     """A node at its start: `reasons` are all of why it does not start, `fates` what becomes of
     partitions by the paths of their directories, `absent` those that have no directory. `assumed`
-    is what no file says, `notices` why partitions are set aside or have no leader although the node
-    starts."""
+    is what no file says, `plugins` the classes that have to be on the class path, `notices` why
+    partitions are set aside or have no leader although the node starts."""
 
     files: NodeFiles
     directories: Sequence[DirectoryStart]
@@ -72,10 +84,40 @@ class NodeStart:
     absent: Sequence[AbsentPartition] = ()
     assumed: Sequence[str] = ()
     notices: list[Reason] = field(default_factory=list)
+    loaded: LoadedReplicas | None = None
+    starting: StartingBroker | None = None
+    plugins: Sequence[str] = ()
+    # That the metadata was not found: what becomes of the partitions is not known.
+    unknown: Sequence[str] = ()
 
     @property
     def broker_starts(self) -> bool:
         return not self.reasons
+
+    @property
+    def knows_metadata(self) -> bool:
+        return not self.unknown
+
+    def decide(self, starting_too: Sequence[StartingBroker]) -> None:
+        """Find what becomes of the partitions, where other nodes start too."""
+        loaded = self.loaded
+        if loaded is None:
+            return
+        if loaded.assignments is not None and self.starting is not None:
+            assignments = loaded.assignments.starting(self.starting, starting_too)
+            loaded = replace(loaded, assignments=assignments)
+        offline = [each.directory.path for each in self.directories if not each.is_online]
+        unused = loaded.unused_fates()
+        self.fates, self.absent = {**loaded.fates(offline), **unused}, [*loaded.absent()]
+        image = self.image
+        self.notices += _unused_notices(self.files, unused)
+        others = [*_other_ids(self, image)] if image is not None else []
+        self.notices += [reason for reason, _ in others]
+        told = {path for _, paths in others for path in paths}
+        self.notices += _leader_notices(self, told)
+        self.notices += _empty_notices(self)
+        known = image or MetadataImage()
+        self.notices += _set_aside(self, known, is_known=image is not None)
 
 
 def judged_node(
@@ -85,19 +127,14 @@ def judged_node(
     user: BrokerUser | None,
     more: Sequence[Reason] = (),
 ) -> NodeStart:
-    """Return what becomes of a node. `image` is the cluster's metadata, None where no copy of it
-    was found; `rows` are those of view `recovery_plan` of the node's partitions, and `more` other
-    reasons."""
-    assumed = [*node.assumed]
+    """Return what becomes of a node; `decide` finds what becomes of its partitions. `image` is the
+    cluster's metadata, None where no copy of it was found; `rows` are those of view `recovery_plan`
+    of the node's partitions, and `more` other reasons."""
     found: list[Reason] = []
     if image is None and _begins_without_metadata(node):
         image = MetadataImage()
         found += _bootstrap_reasons(node)
-    elif image is None and node.is_of_kraft:
-        assumed.append(
-            f"{CLUSTER_METADATA} is in a directory that was not given, or on other controllers; "
-            "where it is lost, the broker sets EVERY partition aside: --server-properties decides"
-        )
+    unknown = _without_image(node) if image is None and node.is_of_kraft else None
     paths = [each.path for each in node.directories if each.is_there]
     user = user or most_frequent_owner(paths)
     found += [*meta_reasons(node, image), *more, *_plugin_reasons(node)]
@@ -114,7 +151,8 @@ def judged_node(
             found.append(replace(reason, ends_process=reason.ends_process or ends))
     assignments = None
     if image is not None and node.node_id is not None and node.is_of_kraft:
-        assignments = Assignments.of(image, node.node_id, ())
+        settings = None if node.server is None else node.server.values
+        assignments = Assignments.of(image, node.node_id, settings)
     loaded = LoadedReplicas.of(node, assignments)
     found += [*_plan_reasons(rows, found), *loaded.doubles(rows)]
     main = node.metadata_directory if node.is_of_kraft else None
@@ -124,23 +162,91 @@ def judged_node(
     ]
     reasons = [each for each in found if each.ends_process]
     reasons += _without_directories(directories, main)
-    start = NodeStart(node, directories, reasons, image, assumed=assumed)
-    if assignments is not None:
-        loaded = replace(loaded, assignments=replace(assignments, online=_online_ids(directories)))
-    offline = [each.directory.path for each in directories if not each.is_online]
-    start.notices += [
+    notices = [
         reason
         for each in node.directories
         if each.meta_error is None
         for reason in ignored_checkpoints(each)
     ]
-    unused = loaded.unused_fates()
-    start.fates, start.absent = {**loaded.fates(offline), **unused}, [*loaded.absent()]
-    start.notices += _unused_notices(node, unused)
-    if image is not None:
-        start.notices += _other_ids(start, image)
-    start.notices += _set_aside(start, image or MetadataImage(), is_known=image is not None)
+    refused = {reason.file for reason in found}
+    full = (full_notice(each, user) for each in node.directories if user is not None)
+    notices += [each for each in full if each is not None and each.file not in refused]
+    start = NodeStart(
+        *(node, directories, reasons, image),
+        assumed=[*node.assumed, *_plugin_words(node)],
+        plugins=_plugins(node),
+        unknown=() if unknown is None else (unknown.reason,),
+        notices=notices if unknown is None else [unknown, *notices],
+        loaded=loaded,
+    )
+    if node.node_id is not None:
+        is_clean = image is not None and _stopped_cleanly(directories, image, rows, node.node_id)
+        start.starting = StartingBroker(node.node_id, _online_ids(directories), is_clean)
     return start
+
+
+def _stopped_cleanly(
+    directories: Sequence[DirectoryStart], image: MetadataImage, rows: Sequence[Row], node_id: int
+) -> bool:
+    """Return whether the controller takes the node's stop for a clean one: each directory has the
+    epoch in which it was registered, or is taken to have it."""
+    stops = {row["shutdown"] for row in rows if row["topic"] != CLUSTER_METADATA}
+    broker = image.tables["broker"].get((node_id,))
+    if broker is None or "unclean" in stops:
+        return False
+    epochs = {each.directory.clean_epoch for each in directories if each.directory.is_there}
+    if not all(each.is_online for each in directories):
+        return False
+    is_assumed = epochs == {None} and stops == {"clean"}
+    return is_assumed or epochs == {broker["broker_epoch"]}
+
+
+def _leader_notices(start: NodeStart, told: Collection[str]) -> Iterator[Reason]:
+    """Yield why partitions have no leader, or one that costs records, those of a reason together;
+    but for the directories that are `told`."""
+    groups: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
+    absent = {f"{each.topic}-{each.partition}": each.fate for each in start.absent}
+    here = {
+        os.path.basename(path): fate
+        for path, fate in start.fates.items()
+        if path not in told and not fate.is_set_aside
+    }
+    for name, fate in (*here.items(), *absent.items()):
+        if fate.leader_reason not in (None, OFFLINE):
+            groups[str(fate.leader_reason), bool(fate.has_leader)].append(name)
+    for (why, has_leader), names in groups.items():
+        label = "unclean election" if has_leader else "no leader"
+        detail = f"{label}: {counted(len(names), 'partition')}, {first_names(names, _MOST_NAMES)}"
+        lines = ["start the other brokers first: one that is in sync leads then"]
+        if not has_leader:
+            topic, _, number = names[0].rpartition("-")
+            if WAITS not in why:
+                lines = []
+            lines.append(
+                "kafka-leader-election.sh --bootstrap-server HOST:PORT --election-type unclean "
+                f"--topic {quote(topic)} --partition {number} makes this node the leader without "
+                "them, and what it lacks is LOST"
+            )
+        yield Reason("", f"{detail}: {why}", "; ".join(lines), "", False)
+
+
+def _empty_notices(start: NodeStart) -> Iterator[Reason]:
+    """Yield the partitions that this node leads with an empty log, because their directories are
+    missing, those of a log directory together."""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for each in start.absent:
+        if each.fate.begins_empty and each.future is None and not each.fate.is_set_aside:
+            groups[each.log_dir].append(f"{each.topic}-{each.partition}")
+    for log_dir, names in groups.items():
+        detail = (
+            f"{counted(len(names), 'partition')} that the metadata has in {log_dir} BEGIN EMPTY, "
+            f"for they have no directory: {first_names(names, _MOST_NAMES)}"
+        )
+        line = (
+            "look for the directories before the start, in lost+found, in a backup, on another "
+            "disk; those of topics that were made just before the stop had no records"
+        )
+        yield Reason(log_dir, detail, line, log_dir, False)
 
 
 def _unused_notices(node: NodeFiles, fates: Mapping[str, ReplicaFate]) -> Iterator[Reason]:
@@ -180,6 +286,25 @@ def _begins_without_metadata(node: NodeFiles) -> bool:
     return is_controller and not others and server.bootstrap_controllers <= 1
 
 
+def _without_image(node: NodeFiles) -> Reason:
+    """Return that the node's copy of the metadata was not found, and what follows from it."""
+    count = sum(name.mark is None for each in node.directories for _, name in each.partitions())
+    places = first_names([each.path for each in node.directories], _MOST_NAMES)
+    detail = (
+        f"no {CLUSTER_METADATA}-0 that can be read is in {places}, and each node without ZooKeeper "
+        "has one, in metadata.log.dir or the first of log.dirs"
+    )
+    every = counted(count, "partition")
+    lost = (
+        f"If it is lost: the only controller of a cluster sets all of {every} aside, restore its "
+        "copy from a backup first; any other node copies it from the controllers"
+    )
+    line = f"give that directory too, and --server-properties. {lost}"
+    if node.server is not None:
+        line = f"look for it before the start. {lost}"
+    return Reason("", detail, line, "", False)
+
+
 def _bootstrap_reasons(node: NodeFiles) -> Iterator[Reason]:
     """Yield damage in the file from which a controller without metadata begins."""
     main = node.metadata_directory
@@ -200,6 +325,21 @@ def _plugin_reasons(node: NodeFiles) -> Iterator[Reason]:
         )
         line = "add remote.log.storage.manager.class.path, or put the jar into libs/ of Kafka"
         yield Reason(path, detail, line, "")
+
+
+def _plugins(node: NodeFiles) -> list[str]:
+    found = {} if node.server is None else node.server.plugins
+    return sorted({name for names in found.values() for name in names})
+
+
+def _plugin_words(node: NodeFiles) -> Iterator[str]:
+    """Yield the classes that are not judged. Rule: docs/format.md F1195."""
+    found = {} if node.server is None else node.server.plugins
+    for setting, names in sorted(found.items()):
+        yield (
+            f"{setting} is {', '.join(names)}: it is not Kafka's, and whether it is on the class "
+            "path is NOT JUDGED; without it the process ends"
+        )
 
 
 def _plan_reasons(rows: Iterable[Row], known: Sequence[Reason]) -> Iterator[Reason]:
@@ -234,9 +374,10 @@ def _mending_line(row: Row, folder: str, log_dir: str) -> str:
 
 def _movable(detail: str, folder: str) -> list[str]:
     """Return the files at the beginning of a reason that can be moved away, and nothing is lost:
-    those of names that a broker does not take, and those that it makes again."""
+    those of names that a broker does not take, a snapshot that it does without, and those that it
+    makes again."""
     names = detail.split(": ")[0].split(", ")
-    is_name = REFUSED_NAME in detail or MISNAMED in detail
+    is_name = any(each in detail for each in (REFUSED_NAME, MISNAMED, MOVABLE))
     paths = [os.path.join(folder, name) for name in names]
     if not (is_name or names[0] in _DISPENSABLE) or not all(map(os.path.isfile, paths)):
         return []
@@ -258,25 +399,29 @@ def _without_directories(
             yield Reason(first.file, detail, first.what_to_do, first.directory)
 
 
-def _other_ids(start: NodeStart, image: MetadataImage) -> Iterator[Reason]:
-    """Yield the directories whose partitions the metadata assigns to another directory id."""
+def _other_ids(start: NodeStart, image: MetadataImage) -> Iterator[tuple[Reason, list[str]]]:
+    """Yield the directories whose partitions the metadata assigns to another directory id, and the
+    paths of these."""
     for each in start.directories:
         directory = each.directory
         expected = assigned_id(start.files, directory, image)
-        names = [
-            os.path.basename(path)
-            for path, fate in start.fates.items()
-            if fate.has_leader is False and os.path.dirname(path) == directory.path
-        ]
-        if not each.is_online or not names or expected in (None, directory.directory_id):
+        if not each.is_online or expected in (None, directory.directory_id):
             continue
-        detail = (
-            f"no leader: {counted(len(names), 'partition')} of {directory.path}, "
-            f"{first_names(names, _MOST_NAMES)}: the metadata assigns them to directory.id "
-            f"{expected}, and meta.properties has {directory.directory_id or 'none that counts'}"
-        )
-        line = written_meta(start.files, directory, image)
-        yield Reason(directory.meta_path, detail, line, directory.path, False)
+        why = assigned_elsewhere(str(expected), start.files.node_id)
+        paths = [
+            path
+            for path, fate in start.fates.items()
+            if fate.leader_reason == why and os.path.dirname(path) == directory.path
+        ]
+        if paths:
+            names = first_names([os.path.basename(path) for path in paths], _MOST_NAMES)
+            detail = (
+                f"no leader: {counted(len(paths), 'partition')} of {directory.path}, {names}: "
+                f"the metadata assigns them to directory.id {expected}, and meta.properties has "
+                f"{directory.directory_id or 'none that counts'}"
+            )
+            line = written_meta(start.files, directory, image)
+            yield Reason(directory.meta_path, detail, line, directory.path, False), paths
 
 
 def _set_aside(start: NodeStart, image: MetadataImage, *, is_known: bool) -> Iterator[Reason]:

@@ -66,6 +66,14 @@ class DecodingRequest:
         is_by_data = self.kind.is_confluent and self.schema is None and self.schema_id is None
         return not is_by_data
 
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The columns that decoding adds."""
+        facts = (
+            ("decoded", "error", "schema_id") if self.kind.is_confluent else ("decoded", "error")
+        )
+        return tuple(f"{self.column}_{fact}" for fact in facts)
+
     def argument(self, name: str) -> str:
         """Return the name of one of this column's options."""
         return f"--{self.column}-{name}"

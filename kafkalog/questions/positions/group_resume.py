@@ -21,13 +21,13 @@ from kafkalog.coordination.groups.group_records import GroupPartition
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.replica_facts import live_replicas
 from kafkalog.inspection.logs.time_lookup import time_answer
+from kafkalog.inspection.metadata.cluster_history import cluster_histories
 from kafkalog.inspection.partitions.leader_choices import Replica
 from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.recovery.truncation import ReplicaLog, resumed_offset
 from kafkalog.views.engine import Rows, RowsInMemory, Views
-from kafkalog.views.local_views import cluster_metadata
 from kafkalog.views.options.offset_reset import EARLIEST, LATEST, OffsetReset
 from kafkalog.words import counted
 
@@ -169,11 +169,11 @@ def _commits_to_resume(rows: pa.Table) -> list[CommitToResume]:
 
 def _leaders(views: Views, topics: Iterable[str]) -> dict[GroupPartition, int]:
     """Return who leads the partitions now, by the cluster's metadata in the input."""
-    metadata = cluster_metadata(views.log_dirs, views.logs, None)
     return {
         (topic, partition): broker
+        for history in cluster_histories(views.logs).values()
         for topic in topics
-        for partition, broker in metadata.leaders_of(topic).items()
+        for partition, broker in history.leaders_of(topic).items()
     }
 
 

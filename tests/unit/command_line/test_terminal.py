@@ -385,3 +385,13 @@ def test_times_relative_to_the_present(text: str, expected: str) -> None:
 def test_other_relative_times_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a time"):
         given_time_ms(text, pytest.fail, 10**12)
+
+
+def test_a_table_of_thousands_of_rows_has_each_once(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [[f"topic-{number}", number, None] for number in range(2001)]
+    write_table(["topic", "records", "at_ms"], rows, "text")
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split() == ["TOPIC", "RECORDS", "AT-MS"]
+    assert [line.split() for line in lines] == [
+        [f"topic-{number}", str(number), "-"] for number in range(2001)
+    ]

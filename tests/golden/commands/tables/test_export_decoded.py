@@ -139,7 +139,7 @@ def test_protobuf_is_for_the_job(tmp_path: Path) -> None:
     given = ("--value-format", "protobuf", "--value-schema", schema, "--value-message", "a.B")
     code, said = run(logs, "--output-dir", tmp_path / "lake", *given)
     assert code == 2
-    assert "job ingest-topics" in said
+    assert "jobs ingest-topics" in said
 
 
 def test_a_missing_schema_is_named_with_an_example(tmp_path: Path) -> None:
