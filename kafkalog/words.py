@@ -152,7 +152,7 @@ def time_text(time_ms: int | None) -> str:
         time = _EPOCH + timedelta(milliseconds=time_ms)
     except OverflowError:
         return str(time_ms)
-    return f"{time:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
+    return f"{time.year:04}-{time:%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
 
 
 def given_time_ms(text: str, warn: Callable[[str], object], now_ms: int) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.coordination.metadata.release_refusals import Effect, property_refusals
 from kafkalog.coordination.metadata.releases import known_release, newest_release, read_releases
 from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
@@ -226,6 +227,8 @@ def node_answers(
     and `loads` what coordinators make of theirs. Raises OptionError for a version that is not
     known."""
     answers = [_answer(node, found.images, logs, request, plan) for node in found.nodes]
+    for each in answers:
+        each.start.decide(_starting_with(each, answers))
     fates = {path: fate for each in answers for path, fate in each.start.fates.items()}
     stopped = {load.path: _coordinator_error(load) for load in loads if not load.loads}
     planned = {row["directory"] for row in plan}
@@ -243,6 +246,18 @@ def node_answers(
         )
     )
     return NodeAnswers(answers, rows)
+
+
+def _starting_with(answer: NodeAnswer, answers: Sequence[NodeAnswer]) -> list[StartingBroker]:
+    """Return the other nodes of the cluster that were given and start, too."""
+    return [
+        each.start.starting
+        for each in answers
+        if each is not answer
+        and each.start.broker_starts
+        and each.start.starting is not None
+        and each.start.files.cluster_id == answer.start.files.cluster_id
+    ]
 
 
 def stop_lines(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> Iterator[str]:
@@ -302,6 +317,7 @@ def _with_fate(
             "is_set_aside": fate.is_set_aside,
             "set_aside_reason": fate.reason,
             "has_leader": fate.has_leader,
+            "leader_reason": fate.leader_reason,
         }
         if fate.is_set_aside:
             added["topic"] = _directory_topic(row)
@@ -358,6 +374,7 @@ def _unplanned_rows(answer: NodeAnswer, fates: Mapping[str, ReplicaFate]) -> Ite
                 "is_set_aside": True,
                 "set_aside_reason": fate.reason,
                 "has_leader": fate.has_leader,
+                "leader_reason": fate.leader_reason,
             }
 
 
@@ -399,6 +416,7 @@ def _absent_rows(answer: NodeAnswer, logs: Sequence[PartitionLog]) -> Iterator[R
             "is_set_aside": each.fate.is_set_aside,
             "set_aside_reason": each.fate.reason,
             "has_leader": each.fate.has_leader,
+            "leader_reason": each.fate.leader_reason,
         }
 
 

@@ -153,6 +153,7 @@ def is_finding(row: Mapping[str, Any]) -> bool:
     return bool(
         (row.get("is_set_aside") and row.get("log_end_offset") in (None, 0))
         or row.get("has_leader") is False
+        or row.get("leader_reason")
         or row.get("coordinator_error")
         or (soon and not soon["is_expected"])
     )
@@ -174,6 +175,7 @@ class RecoveryTotals(RowTotals):
     padded_time_indexes: int = 0
     set_aside: int = 0
     without_leader: int = 0
+    elected_unclean: int = 0
     refused_groups: int = 0
     deleted_early: int = 0
     stops: list[str] = field(default_factory=list)
@@ -189,6 +191,7 @@ class RecoveryTotals(RowTotals):
         self.add_values(row, "missing_offsets", "remaining_faults", "padded_time_indexes")
         self.set_aside += bool(row.get("is_set_aside"))
         self.without_leader += row.get("has_leader") is False
+        self.elected_unclean += bool(row.get("has_leader") and row.get("leader_reason"))
         self.refused_groups += (row.get("coordinator_error") or {}).get("groups") or 0
         soon = row.get("deleted_soon")
         if soon and not soon["is_expected"]:
@@ -205,6 +208,8 @@ class RecoveryTotals(RowTotals):
             parts.append(f"SET ASIDE: {counted(self.set_aside, 'partition')}")
         if self.without_leader:
             parts.append(f"NO LEADER: {counted(self.without_leader, 'partition')}")
+        if self.elected_unclean:
+            parts.append(f"UNCLEAN ELECTION: {counted(self.elected_unclean, 'partition')}")
         if self.refused_groups:
             parts.append(f"NO COORDINATOR: {counted(self.refused_groups, 'group')}")
         if self.deleted_early:

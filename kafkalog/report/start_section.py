@@ -38,7 +38,12 @@ def _cells(row: Row) -> tuple[str | int | Markup | None, ...]:
         _what(row),
         row.log_end_offset,
         row.lost_records,
-        row.start_error or row.set_aside_reason or row.cut_kind or _of_coordinator(row) or "-",
+        row.start_error
+        or row.set_aside_reason
+        or row.leader_reason
+        or row.cut_kind
+        or _of_coordinator(row)
+        or "-",
     )
 
 

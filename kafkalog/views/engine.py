@@ -14,7 +14,7 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, cast
@@ -148,6 +148,10 @@ class Views(Protocol):
         """How many tasks run at once."""
         ...
 
+    def over(self, log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> Views:
+        """Return views of other logs, read in the same way."""
+        ...
+
     def rows(self, *asked: AskedView) -> Sequence[Rows]:
         """Return the rows of each view. A view of a topic that no log is of has none."""
         ...
@@ -223,6 +227,10 @@ class LocalViews:
     processes: int
     options: Options = field(default_factory=dict)
     on_done: Callable[[int], None] = lambda size: None
+
+    def over(self, log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> LocalViews:
+        """Return views of other logs, by as many processes."""
+        return replace(self, log_dirs=log_dirs, logs=logs)
 
     def rows(self, *asked: AskedView) -> list[RowsInMemory]:
         """Return the rows of each view, in the order of the logs; those of folds in any."""

@@ -88,7 +88,7 @@ OWN = {
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
     "report": {"--show-keys"},
     "restore": {
-        *("--check", "--create-missing", "--keep-cluster-id", "--keep-retention"),
+        *("--check", "--create-missing", "--into", "--keep-cluster-id", "--keep-retention"),
         *("--latest-topics", "--link", "--manifest", "--nodes", "--replication"),
         *("--offset-gap", "--reuse-offsets", "--strict", "--verify"),
     },
@@ -110,10 +110,11 @@ OWN = {
 }
 OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
+    "client-topics": set[str](),
     "commit-history": set[str](),
     "consumer-lag": {"--max-lag", "--offsets-retention", "--why"},
     "ingest-topics": _INGEST,
-    "connectors": set[str](),
+    "group-resume": {"--auto-offset-reset"},
     "key-usage": set[str](),
     "lag-history": OWN["lag-history"],
     "migrate-offsets": OWN["migrate-offsets"],
@@ -124,6 +125,7 @@ OWN_OF_JOBS = {
     "reconstruct-state": {*_DECODING, *("--full-refresh", "--keep-tombstones", "--stop-at")},
     "report": OWN["report"],
     "report-transactions": {"--max-transaction-timeout"},
+    "restore": OWN["restore"] - {"--check", "--manifest", "--verify"},
     "salvage": OWN["salvage"],
     "schema-ids": set[str](),
     "validate-checksums": set[str](),

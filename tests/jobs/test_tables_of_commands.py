@@ -19,7 +19,7 @@ AS_OF = ("--as-of", "2026-12-01T00:00:00Z")
 QUESTIONS = {
     "check": ("validate_checksums", ()),
     "compaction": ("verify_compaction", AS_OF),
-    "connect": ("connectors", ()),
+    "connect": ("client_topics", ()),
     "groups": ("consumer_lag", AS_OF),
     "keys": ("key_usage", ()),
     "lag-history": ("lag_history", ("--until-time", "2026-12-01T00:00:00Z")),

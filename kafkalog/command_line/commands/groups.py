@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, name_tables
-from kafkalog.command_line.groups.resume_table import OffsetResetValue
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import printed_columns
 from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.offset_reset import OffsetReset, auto_offset_reset_option
 from kafkalog.views.options.options import Isolation
 from kafkalog.words import name_suggestions
 
@@ -25,21 +25,28 @@ if TYPE_CHECKING:
     from kafkalog.coordination.groups.group_records import GroupKey
     from kafkalog.inspection.lag.lag_table import LagQuestion
     from kafkalog.questions.groups.lag import ConsumerLag
-    from kafkalog.questions.positions.group_resume import OffsetReset
     from kafkalog.views.engine import LocalViews
 
 _DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY, _HISTORY, _RESUME = (
     *("describe", "list", "state", "members", "lagging", "why", "history", "resume"),
 )
-_TABLE, _REASONS = "consumer_lag", "group_reasons"
+# The table that --output-dir writes, of those that are printed.
+_SAVED = {
+    **dict.fromkeys((_DESCRIBE, _LAGGING), "consumer_lag"),
+    _WHY: "group_reasons",
+    _HISTORY: "commit_history",
+    _RESUME: "group_resume",
+}
+# Tables of groups that commit to Kafka alone.
+_OF_KAFKA = (_WHY, _HISTORY, _RESUME)
 
 _EPILOG = f"""\
 {PATHS_MEANING}
 Give the log directories of all brokers: some have the commits, others the topics. LAG is the lag
 of kafka-consumer-groups, which includes markers and gaps; TO-READ is the number of records left to
 read. A group lags in a partition since the time of the first record, by offset, that it has not yet
-read; a group lags since the earliest of these times. Commits of old consumers to ZooKeeper are not
-included: kafkalog job consumer-lag --zookeeper reads both.
+read; a group lags since the earliest of these times. Groups of old consumers that commit to
+ZooKeeper are included with --zookeeper.
 
 \b
 Examples:
@@ -53,6 +60,7 @@ Examples:
   kafkalog groups /var/lib/kafka/data --as-of 2026-11-17T12:00:00Z --lagging
   kafkalog groups /var/lib/kafka/data --state --format json
   kafkalog groups /var/lib/kafka/data --output-dir /tmp/lag
+  kafkalog groups /var/lib/kafka/data --zookeeper /var/lib/zookeeper
 """
 
 
@@ -87,15 +95,7 @@ Examples:
     help="Show where consumers continue that start after the next start of the brokers, with each "
     "replica as the leader: what they get again, and what they skip.",
 )
-@click.option(
-    "--auto-offset-reset",
-    "reset",
-    type=OffsetResetValue(),
-    metavar="RESET",
-    default="latest",
-    show_default=True,
-    help="With --resume: that of the consumers: earliest, latest, none, or by_duration:DURATION.",
-)
+@auto_offset_reset_option("With --resume: that of the consumers")
 @click.option(
     "--history",
     metavar="GROUP",
@@ -111,6 +111,7 @@ Examples:
     is_flag=True,
     help="Show since when a partition lags, the parts of its lag, and the status of its commit.",
 )
+@shared.zookeeper_options("Data directories of ZooKeeper's servers, for groups that commit there")
 @shared.as_of_option("Show the state at a past time")
 @shared.isolation_level_option("The isolation level of the consumers.", Isolation.READ_UNCOMMITTED)
 @shared.offsets_retention_option
@@ -125,6 +126,8 @@ def groups(
     groups: Sequence[str],
     all_groups: bool,
     verbose: bool,
+    zookeeper: Sequence[str],
+    chroot: str | None,
     as_of: int | None,
     isolation_level: str,
     offsets_retention: int,
@@ -136,12 +139,13 @@ def groups(
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
     from kafkalog.questions.groups.group_parts import refuse_without_commits
     from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, optional_zookeeper
     from kafkalog.storage.names import CONSUMER_OFFSETS
 
     given = {_WHY: why, _HISTORY: history}
     table, groups = _chosen_table(table, given, groups, all_groups=all_groups, verbose=verbose)
     _refuse_output(output, table)
-    _refuse_reset(table, as_of)
+    _refuse_combined(table, as_of, zookeeper)
     is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
     if table == _HISTORY:
         from kafkalog.command_line.groups.history_table import HistoryInput, write_history
@@ -154,9 +158,11 @@ def groups(
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
     logs = logs_of_topics(paths)
-    refuse_without_commits(paths, logs)
-    saved = _REASONS if table == _WHY else _TABLE
-    place = output.tables_of_logs((saved,), paths, logs)
+    old = optional_zookeeper(zookeeper, chroot)
+    if old is None:
+        refuse_without_commits(paths, logs)
+    saved = _SAVED.get(table, "")
+    place = output.tables_of_logs((saved,), paths, logs, () if old is None else old.paths)
     now_ms = time.time_ns() // 1_000_000
     settings = LagSettings.at(
         *(now_ms, as_of),
@@ -166,22 +172,20 @@ def groups(
     )
     commits = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     with views_with_progress(paths, logs, processes, selected=commits) as views:
-        lag = ConsumerLag(views, settings, with_groups=True)
+        ids = {log.log_dir.cluster_id for log in logs}
+        cluster = None if old is None else ZookeeperCluster(old, ids)
+        lag = ConsumerLag(views, settings, cluster, with_groups=True)
         found = _read(lag, table)
     group_notes.note_reach(lag, as_of, now_ms)
     if not lag.groups:
         group_notes.note_nothing_known(lag, logs, as_of)
     requested = _requested(lag, groups)
-    if not groups:
+    if not groups and old is None:
         group_notes.note_zookeeper(logs)
-    if table == _LIST:
-        group_tables.write_names(lag, requested, output.table_format)
-    elif table == _STATE:
-        group_tables.write_states(lag, requested, output.table_format)
-    elif table == _MEMBERS:
-        group_tables.write_members(lag, requested, output.table_format, verbose=verbose)
+    if table in (_LIST, _STATE, _MEMBERS):
+        group_tables.write_groups(lag, requested, table, output.table_format, verbose=verbose)
     elif table == _RESUME:
-        _write_resume(views, lag, found, settings.question, reset, output.table_format)
+        found = _write_resume(views, lag, found, settings.question, reset, output.table_format)
     else:
         written = _LagTable(table, output.table_format, as_of, verbose)
         found = _write_lags(views, lag, requested, found, written)
@@ -223,7 +227,7 @@ def _write_lags(
     table, table_format, as_of, verbose = written
     rows = lag_rows_of(found)
     if table == _WHY:
-        reasons = RowsInMemory.of(_REASONS, why_rows(views, lag, groups, rows))
+        reasons = RowsInMemory.of(_SAVED[_WHY], why_rows(views, lag, groups, rows))
         group_tables.write_why([*reasons], table_format)
         found = reasons.table
     elif table == _LAGGING:
@@ -247,24 +251,23 @@ def _write_resume(
     question: LagQuestion,
     reset: OffsetReset,
     table_format: str,
-) -> None:
-    """Write where consumers of groups continue."""
-    from kafkalog.command_line.groups.resume_table import write_resume
-    from kafkalog.questions.positions.group_resume import (
-        ResumeRequest,
-        commits_to_resume,
-        leaders_of_commits,
-    )
+) -> pa.Table:
+    """Write where consumers of groups continue; return the rows that a job writes of it."""
+    from kafkalog.command_line.groups.group_tables import write_resume
+    from kafkalog.questions.positions.group_resume import ResumeRequest, group_resume
 
-    commits = commits_to_resume(found)
-    leaders = leaders_of_commits(views, commits)
-    request = ResumeRequest(reset, question.now_ms, leaders, question.read_committed)
-    write_resume(views, lag, commits, request, table_format)
+    request = ResumeRequest(reset, question.now_ms, question.read_committed)
+    resume = group_resume(views, found, request)
+    write_resume(lag, resume, table_format)
+    return resume.rows.table
 
 
-def _refuse_reset(table: str, as_of: int | None) -> None:
+def _refuse_combined(table: str, as_of: int | None, zookeeper: Sequence[str]) -> None:
     """Raise ConflictingOptionsError for --resume at a past time, of which logs do not say how they
-    would start, and for --auto-offset-reset without --resume."""
+    would start, for tables without groups in ZooKeeper, and for --auto-offset-reset without
+    --resume."""
+    if zookeeper and table in _OF_KAFKA:
+        raise ConflictingOptionsError("--zookeeper", f"--{table}")
     if table == _RESUME and as_of is not None:
         raise ConflictingOptionsError("--as-of", "--resume")
     source = click.get_current_context().get_parameter_source("reset")
@@ -296,7 +299,7 @@ def _chosen_table(
 
 def _refuse_output(output: AnswerOutput, table: str) -> None:
     """Raise ConflictingOptionsError for --output-dir with a table that no job writes."""
-    if output.output_dir and table not in (_DESCRIBE, _LAGGING, _WHY, _HISTORY):
+    if output.output_dir and table not in _SAVED:
         raise ConflictingOptionsError("--output-dir", f"--{table}")
 
 

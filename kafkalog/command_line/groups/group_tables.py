@@ -12,6 +12,7 @@ from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, RESUMES_AT
 from kafkalog.questions.groups.lag import ConsumerLag
 from kafkalog.questions.groups.lag_row import LagRow
+from kafkalog.questions.positions.group_resume import COLUMNS, GroupResume
 from kafkalog.words import age_text, counted, duration_text, first_names, time_text
 
 _OFFSETS = (
@@ -88,18 +89,30 @@ def _with_resumed(resumed: Sequence[str]) -> tuple[str, ...]:
     return (*_OFFSETS[:_LAG_END], *resumed, *_OFFSETS[_LAG_END:])
 
 
-def write_names(lag: ConsumerLag, groups: Collection[GroupKey], table_format: str) -> None:
+def write_groups(
+    lag: ConsumerLag, groups: Collection[GroupKey], table: str, table_format: str, *, verbose: bool
+) -> None:
+    """Write the table of an option about groups as a whole: `list`, `state` or `members`."""
+    if table == "list":
+        _write_names(lag, groups, table_format)
+    elif table == "state":
+        _write_states(lag, groups, table_format)
+    else:
+        _write_members(lag, groups, table_format, verbose=verbose)
+
+
+def _write_names(lag: ConsumerLag, groups: Collection[GroupKey], table_format: str) -> None:
     """Write a row per group, of any type."""
     rows = [(key.group_id, group.group_type) for key, group in _in_order(lag, groups)]
     write_table(_NAMES, rows, table_format, without_rows=lag.no_group)
 
 
-def write_states(lag: ConsumerLag, groups: Collection[GroupKey], table_format: str) -> None:
+def _write_states(lag: ConsumerLag, groups: Collection[GroupKey], table_format: str) -> None:
     """Write a row per group."""
     rows = [
         (
             key.group_id,
-            lag.facts.leaders.get((key.cluster_id, key.internal_partition or 0)),
+            _coordinator(lag, key),
             group.assignor,
             group.state,
             group.members,
@@ -110,20 +123,25 @@ def write_states(lag: ConsumerLag, groups: Collection[GroupKey], table_format: s
     write_table(_STATES, rows, table_format, without_rows=lag.no_group)
 
 
+def _coordinator(lag: ConsumerLag, key: GroupKey) -> int | None:
+    """Return the broker that coordinates a group; none does one that commits to ZooKeeper."""
+    if key.internal_partition is None:
+        return None
+    return lag.facts.leaders.get((key.cluster_id, key.internal_partition))
+
+
 def _in_order(lag: ConsumerLag, groups: Collection[GroupKey]) -> Iterable[tuple[GroupKey, Group]]:
-    for key in sorted(groups, key=lambda key: key.group_id):
+    for key in sorted(groups, key=lambda key: (key.group_id, key.internal_partition is None)):
         yield key, lag.groups[key]
 
 
-def write_members(
+def _write_members(
     lag: ConsumerLag, groups: Collection[GroupKey], table_format: str, *, verbose: bool
 ) -> None:
     """A row per member."""
     more = _MORE_MEMBERS if verbose else ()
     topic_names = lag.facts.topic_names()
-    members = sorted(
-        lag.rows.known.members, key=lambda member: (member.group.group_id, member.member_id)
-    )
+    members = sorted(lag.members, key=lambda member: (member.group.group_id, member.member_id))
     rows = [
         (
             member.group.group_id,
@@ -278,3 +296,19 @@ def write_why(found: Sequence[Mapping[str, Any]], table_format: str) -> None:
     for (group, words), places in partitions.items():
         where = f" in {first_names(places, _MOST_PARTITIONS)}" if places else ""
         print_text(f"{group}{where}: {words}")
+
+
+def write_resume(lag: ConsumerLag, found: GroupResume, table_format: str) -> None:
+    """Write a row per group, partition and replica that could lead; as text those of other replicas
+    only where consumers continue elsewhere, without columns that have no value."""
+    rows = found.found if table_format != "text" else found.telling()
+    names: Sequence[str] = COLUMNS
+    if table_format == "text" and not has_chosen_columns():
+        has_value = {name for row in rows for name in COLUMNS if row[name] is not None}
+        names = [name for name in COLUMNS[:-1] if name in has_value]
+    none = lag.by_what_is_here("no group has a commit or an assigned partition")
+    values = [[row[name] for name in names] for row in rows]
+    write_table(names, values, table_format, without_rows=none)
+    if table_format == "text":
+        for line in found.words():
+            print_text(line)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Instead of the id of a replica's directory: it has one, which is not named; it may have none yet.
-MIGRATING, UNASSIGNED = "A" * 22, "A" * 21 + "Q"
+# Instead of the id of a replica's directory: it has one, which is not named; it may have none yet;
+# it has lost the one that it had.
+MIGRATING, UNASSIGNED, LOST = "A" * 22, "A" * 21 + "Q", "A" * 21 + "g"
 CONFIG_RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
 ACL_RESOURCES = {
     1: "any",

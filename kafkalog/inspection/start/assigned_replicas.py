@@ -1,22 +1,29 @@
 """What becomes of each partition in a node's directories by the cluster's metadata.
 
-Rules: docs/format.md F967 to F970.
+Rules: docs/format.md F967 to F970, and F1188 to F1191 about leaders.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kafkalog.coordination.metadata.codes import MIGRATING, UNASSIGNED
 from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.coordination.metadata.leader_election import (
+    ElectionRules,
+    Standing,
+    StartingBroker,
+    standing_after_start,
+)
+from kafkalog.inspection.metadata.assigned_partitions import assigned_directory
 from kafkalog.storage.names import PartitionName
 from kafkalog.storage.partition_log import PARTITION_METADATA
 
-# Where a replica's directory is not known: a broker says where it has it.
-_LOST = "A" * 21 + "g"
-_ANYWHERE = (MIGRATING, UNASSIGNED, _LOST)
+_ELIGIBLE = "eligible.leader.replicas.version"
+UNCLEAN = "unclean.leader.election.enable"
+WAITS = "; the partition waits for "
+OFFLINE = "its log directory goes offline"
 WITHOUT_ID = f"{PARTITION_METADATA} is missing, and without it the topic's id is not known"
 
 
@@ -24,7 +31,8 @@ WITHOUT_ID = f"{PARTITION_METADATA} is missing, and without it the topic's id is
 class ReplicaFate:
     """Whether a partition's directory is set aside, and why; whether the partition has a leader
     once the node runs, None where that is not known; whether it begins empty in its place, the
-    directory that takes the place at once; and the line to type, where there is one of its own."""
+    directory that takes the place at once; the line to type, where there is one of its own; and why
+    there is no leader, or one that costs records."""
 
     is_set_aside: bool = False
     reason: str | None = None
@@ -32,23 +40,54 @@ class ReplicaFate:
     begins_empty: bool = False
     replaced_by: str | None = None
     what_to_do: str | None = None
+    leader_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leadership:
+    """Whether a partition has a leader once nodes have started, and why not, or why it costs
+    records."""
+
+    has_leader: bool
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """The metadata of a cluster as a node finds it, the ids of its topics by name, and the
-    directory ids that the node has online."""
+    """The metadata of a cluster as a node finds it, the ids of its topics by name, the node and the
+    others that start with it, the brokers that run by the metadata, and the settings in
+    server.properties."""
 
     image: MetadataImage
-    node_id: int
-    online: Collection[str]
+    node: StartingBroker
     topic_ids: Mapping[str, str]
+    others: Sequence[StartingBroker] = ()
+    running: Collection[int] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, image: MetadataImage, node_id: int, online: Collection[str]) -> Assignments:
-        """Return the assignments of a node."""
+    def of(
+        cls, image: MetadataImage, node_id: int, settings: Mapping[str, str] | None = None
+    ) -> Assignments:
+        """Return the assignments of a node of which nothing else is known."""
         ids = {row["topic"]: topic_id for (topic_id,), row in image.tables["topic"].items()}
-        return cls(image, node_id, online, ids)
+        running = [
+            broker_id
+            for (broker_id,), broker in image.tables["broker"].items()
+            if broker_id != node_id
+            and not broker["is_fenced"]
+            and not broker["is_in_controlled_shutdown"]
+        ]
+        node = StartingBroker(node_id, ())
+        return cls(image, node, ids, (), running, settings or {})
+
+    def starting(self, node: StartingBroker, others: Sequence[StartingBroker]) -> Assignments:
+        """Return them with what is known of the node and of others that start."""
+        return replace(self, node=node, others=others)
+
+    @property
+    def node_id(self) -> int:
+        return self.node.node_id
 
     def fate(self, topic_id: str | None, name: PartitionName) -> ReplicaFate:
         """Return what becomes of a partition's directory that is in use, by the topic's id in
@@ -57,21 +96,24 @@ class Assignments:
         reason = self.stray_reason(topic_id, name)
         if reason is not None:
             is_here = row is not None and self.node_id in row["replicas"]
-            has_leader = self._has_leader(row) if row is not None else None
+            has_leader = self.leadership(name.topic, row).has_leader if row is not None else None
             return ReplicaFate(True, reason, has_leader, begins_empty=is_here and bool(has_leader))
-        return ReplicaFate(has_leader=None if row is None else self._has_leader(row))
+        if row is None:
+            return ReplicaFate()
+        found = self.leadership(name.topic, row)
+        return ReplicaFate(has_leader=found.has_leader, leader_reason=found.reason)
 
     def assigned_to(self, topic_id: str | None, number: int) -> str | None:
         """Return the id of the directory that a partition of this topic id is assigned to."""
-        row = self._row(topic_id, number)
-        if row is None or self.node_id not in row["replicas"]:
-            return None
-        return str(row["directories"][row["replicas"].index(self.node_id)])
+        return assigned_directory(self.image, (topic_id, number), self.node_id)
 
     def offline_fate(self, name: PartitionName) -> ReplicaFate:
         """Return what becomes of a partition whose directory is offline: others can lead it."""
         row = self._row(self.topic_ids.get(name.topic), name.partition)
-        return ReplicaFate(has_leader=row is not None and self._has_others(row))
+        leader = None if row is None else self._standing(name.topic, row).leader
+        if leader not in (None, self.node_id):
+            return ReplicaFate(has_leader=True)
+        return ReplicaFate(has_leader=False, leader_reason=OFFLINE)
 
     def absent(
         self, present: Collection[tuple[str, int]]
@@ -81,8 +123,12 @@ class Assignments:
             topic = self.image.topic_of("topic", (topic_id,))
             if topic is None or (topic, number) in present or self.node_id not in row["replicas"]:
                 continue
-            has_leader = self._has_leader(row)
-            yield topic, number, ReplicaFate(False, None, has_leader, begins_empty=has_leader)
+            found = self.leadership(topic, row)
+            has_leader = found.has_leader
+            fate = ReplicaFate(
+                has_leader=has_leader, begins_empty=has_leader, leader_reason=found.reason
+            )
+            yield topic, number, fate
 
     def place(self, topic: str, number: int) -> str | None:
         """Return the id of the directory that a partition is assigned to."""
@@ -113,16 +159,64 @@ class Assignments:
             "older than the data"
         )
 
-    def _has_leader(self, row: Mapping[str, Any]) -> bool:
-        """Return whether a replica that can lead is there, with its directory."""
-        if self._has_others(row):
-            return True
-        in_sync = row["isr"] or row["eligible_leader_replicas"]
-        if self.node_id not in row["replicas"] or self.node_id not in in_sync:
-            return False
-        place = row["directories"][row["replicas"].index(self.node_id)]
-        return place in _ANYWHERE or place in self.online
+    def leadership(self, topic: str, row: Mapping[str, Any]) -> Leadership:
+        """Return whether a partition has a leader once the nodes run."""
+        found = self._standing(topic, row)
+        if found.leader is None:
+            return Leadership(False, self._why_leaderless(row, found))
+        entitled = (*row["isr"], *row["eligible_leader_replicas"], *row["last_known_elr"])
+        if found.leader in entitled:
+            return Leadership(True)
+        others = f" that {_brokers(found.may_lead)} has" if found.may_lead else ""
+        return Leadership(
+            True,
+            f"{UNCLEAN} is true, and {_brokers([found.leader])} becomes the leader without being "
+            f"in sync: records{others} are LOST if it has not got them",
+        )
 
-    def _has_others(self, row: Mapping[str, Any]) -> bool:
-        brokers = self.image.tables["broker"]
-        return any(each != self.node_id and (each,) in brokers for each in row["isr"])
+    def _standing(self, topic: str, row: Mapping[str, Any]) -> Standing:
+        level = self.image.tables["feature"].get((_ELIGIBLE,))
+        return standing_after_start(
+            row,
+            [self.node, *self.others],
+            self.running,
+            ElectionRules(
+                level is not None and level["level"] > 0, self._setting(topic, UNCLEAN) == "true"
+            ),
+        )
+
+    def _why_leaderless(self, row: Mapping[str, Any], found: Standing) -> str:
+        """Return why there is no leader."""
+        own = self.node_id
+        if own in found.may_lead:
+            place = row["directories"][row["replicas"].index(own)]
+            return assigned_elsewhere(place, own)
+        if own in (*row["isr"], *row["eligible_leader_replicas"]) and not self.node.stopped_cleanly:
+            why = f"node {own} did not stop cleanly and may lack records"
+        elif not found.may_lead:
+            why = "no replica is in sync by the metadata"
+        elif own in row["isr"]:
+            why = f"node {own} is no longer in sync once it registers"
+        else:
+            why = f"node {own} was not in sync by the metadata"
+        if found.may_lead:
+            return f"{why}{WAITS}{_brokers(found.may_lead)}"
+        return f"{why}, and {UNCLEAN} is false"
+
+    def _setting(self, topic: str, setting: str) -> str:
+        """Return what the controller takes a setting of a topic for, empty where it is not set."""
+        configs = self.image.tables["config"]
+        for kind, name in (("topic", topic), ("broker", str(self.node_id)), ("broker", "")):
+            row = configs.get((kind, name, setting))
+            if row is not None:
+                return str(row["value"]).strip().lower()
+        return self.settings.get(setting, "").strip().lower()
+
+
+def assigned_elsewhere(directory_id: str, node_id: int | None) -> str:
+    """Return why a partition has no leader whose directory has another id."""
+    return f"the metadata assigns it to directory.id {directory_id}, which node {node_id} has not"
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    return ("broker " if len(ids) == 1 else "brokers ") + ", ".join(map(str, ids))

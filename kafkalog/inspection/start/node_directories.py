@@ -9,9 +9,11 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from kafkalog.errors import CorruptDataError
+from kafkalog.format.side_files.log_dir_files import read_clean_shutdown
 from kafkalog.format.side_files.partition_metadata import ENDING_FAULTS, MALFORMED, read_topic_id
 from kafkalog.format.side_files.properties import has_bad_escape, read_properties
 from kafkalog.messages.schema import ZERO_UUID
@@ -23,7 +25,7 @@ from kafkalog.storage.files.files import (
     read_text,
     readable_entries,
 )
-from kafkalog.storage.log_dir.log_dir import META_PROPERTIES
+from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES
 from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.storage.names import CLUSTER_METADATA, PartitionName, broker_partition_name
 from kafkalog.storage.partition_log import PARTITION_METADATA
@@ -68,7 +70,8 @@ class TopicIdFile:
 class NodeDirectory:
     """A log directory: `meta` is what meta.properties says, None without the file, `meta_error`
     why it cannot be read; `folders` and `files` are the entries in it, `topic_ids` the files with
-    topics' ids by the paths of partitions' directories."""
+    topics' ids by the paths of partitions' directories; `clean_epoch` is the epoch of the broker
+    that stopped cleanly, None where no file says so."""
 
     path: str
     is_there: bool = True
@@ -77,6 +80,7 @@ class NodeDirectory:
     folders: Sequence[Entry] = ()
     files: Sequence[Entry] = ()
     topic_ids: Mapping[str, TopicIdFile] = field(default_factory=dict)
+    clean_epoch: int | None = None
 
     @classmethod
     def read(cls, path: str) -> NodeDirectory:
@@ -95,7 +99,7 @@ class NodeDirectory:
         files = [each for each in entries if not each.is_directory]
         found = cls(path, True, meta, error, folders, files)
         ids = {entry.path: TopicIdFile.read(entry.path) for entry, _ in found.partitions()}
-        return replace(found, topic_ids=ids)
+        return replace(found, topic_ids=ids, clean_epoch=_clean_epoch(path))
 
     @property
     def meta_path(self) -> str:
@@ -136,6 +140,13 @@ class NodeDirectory:
             name = broker_partition_name(entry.name)
             if name is not None and name.topic != CLUSTER_METADATA:
                 yield entry, name
+
+
+def _clean_epoch(path: str) -> int | None:
+    with suppress(CorruptDataError):
+        text = read_text(os.path.join(path, CLEAN_SHUTDOWN))
+        return None if text is None else read_clean_shutdown(text)
+    return None
 
 
 def _refusal(meta: Mapping[str, str], text: str) -> str | None:

@@ -1,6 +1,6 @@
 """Whether a node starts, which of its directories it uses, and what becomes of its partitions.
 
-Rules: docs/format.md F960 to F973 and F1180 to F1187.
+Rules: docs/format.md F960 to F973, F1180 to F1187 and F1188 to F1191.
 """
 
 from __future__ import annotations
@@ -8,15 +8,22 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.format.side_files.quorum_state import QUORUM_STATE
 from kafkalog.inspection.metadata.metadata_start import MISNAMED, bootstrap_damage
-from kafkalog.inspection.start.assigned_replicas import Assignments, ReplicaFate
+from kafkalog.inspection.start.assigned_replicas import (
+    OFFLINE,
+    WAITS,
+    Assignments,
+    ReplicaFate,
+    assigned_elsewhere,
+)
 from kafkalog.inspection.start.directory_files import (
     ignored_checkpoints,
     refused_checkpoints,
@@ -72,10 +79,32 @@ class NodeStart:
     absent: Sequence[AbsentPartition] = ()
     assumed: Sequence[str] = ()
     notices: list[Reason] = field(default_factory=list)
+    loaded: LoadedReplicas | None = None
+    starting: StartingBroker | None = None
 
     @property
     def broker_starts(self) -> bool:
         return not self.reasons
+
+    def decide(self, starting_too: Sequence[StartingBroker]) -> None:
+        """Find what becomes of the partitions, where other nodes start too."""
+        loaded = self.loaded
+        if loaded is None:
+            return
+        if loaded.assignments is not None and self.starting is not None:
+            assignments = loaded.assignments.starting(self.starting, starting_too)
+            loaded = replace(loaded, assignments=assignments)
+        offline = [each.directory.path for each in self.directories if not each.is_online]
+        unused = loaded.unused_fates()
+        self.fates, self.absent = {**loaded.fates(offline), **unused}, [*loaded.absent()]
+        image = self.image
+        self.notices += _unused_notices(self.files, unused)
+        others = [*_other_ids(self, image)] if image is not None else []
+        self.notices += [reason for reason, _ in others]
+        told = {path for _, paths in others for path in paths}
+        self.notices += _leader_notices(self, told)
+        known = image or MetadataImage()
+        self.notices += _set_aside(self, known, is_known=image is not None)
 
 
 def judged_node(
@@ -85,9 +114,9 @@ def judged_node(
     user: BrokerUser | None,
     more: Sequence[Reason] = (),
 ) -> NodeStart:
-    """Return what becomes of a node. `image` is the cluster's metadata, None where no copy of it
-    was found; `rows` are those of view `recovery_plan` of the node's partitions, and `more` other
-    reasons."""
+    """Return what becomes of a node; `decide` finds what becomes of its partitions. `image` is the
+    cluster's metadata, None where no copy of it was found; `rows` are those of view `recovery_plan`
+    of the node's partitions, and `more` other reasons."""
     assumed = [*node.assumed]
     found: list[Reason] = []
     if image is None and _begins_without_metadata(node):
@@ -114,7 +143,8 @@ def judged_node(
             found.append(replace(reason, ends_process=reason.ends_process or ends))
     assignments = None
     if image is not None and node.node_id is not None and node.is_of_kraft:
-        assignments = Assignments.of(image, node.node_id, ())
+        settings = None if node.server is None else node.server.values
+        assignments = Assignments.of(image, node.node_id, settings)
     loaded = LoadedReplicas.of(node, assignments)
     found += [*_plan_reasons(rows, found), *loaded.doubles(rows)]
     main = node.metadata_directory if node.is_of_kraft else None
@@ -124,23 +154,64 @@ def judged_node(
     ]
     reasons = [each for each in found if each.ends_process]
     reasons += _without_directories(directories, main)
-    start = NodeStart(node, directories, reasons, image, assumed=assumed)
-    if assignments is not None:
-        loaded = replace(loaded, assignments=replace(assignments, online=_online_ids(directories)))
-    offline = [each.directory.path for each in directories if not each.is_online]
-    start.notices += [
+    notices = [
         reason
         for each in node.directories
         if each.meta_error is None
         for reason in ignored_checkpoints(each)
     ]
-    unused = loaded.unused_fates()
-    start.fates, start.absent = {**loaded.fates(offline), **unused}, [*loaded.absent()]
-    start.notices += _unused_notices(node, unused)
-    if image is not None:
-        start.notices += _other_ids(start, image)
-    start.notices += _set_aside(start, image or MetadataImage(), is_known=image is not None)
+    start = NodeStart(
+        *(node, directories, reasons, image), assumed=assumed, notices=notices, loaded=loaded
+    )
+    if node.node_id is not None:
+        is_clean = image is not None and _stopped_cleanly(directories, image, rows, node.node_id)
+        start.starting = StartingBroker(node.node_id, _online_ids(directories), is_clean)
     return start
+
+
+def _stopped_cleanly(
+    directories: Sequence[DirectoryStart], image: MetadataImage, rows: Sequence[Row], node_id: int
+) -> bool:
+    """Return whether the controller takes the node's stop for a clean one: each directory has the
+    epoch in which it was registered, or is taken to have it."""
+    stops = {row["shutdown"] for row in rows if row["topic"] != CLUSTER_METADATA}
+    broker = image.tables["broker"].get((node_id,))
+    if broker is None or "unclean" in stops:
+        return False
+    epochs = {each.directory.clean_epoch for each in directories if each.directory.is_there}
+    if not all(each.is_online for each in directories):
+        return False
+    is_assumed = epochs == {None} and stops == {"clean"}
+    return is_assumed or epochs == {broker["broker_epoch"]}
+
+
+def _leader_notices(start: NodeStart, told: Collection[str]) -> Iterator[Reason]:
+    """Yield why partitions have no leader, or one that costs records, those of a reason together;
+    but for the directories that are `told`."""
+    groups: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
+    absent = {f"{each.topic}-{each.partition}": each.fate for each in start.absent}
+    here = {
+        os.path.basename(path): fate
+        for path, fate in start.fates.items()
+        if path not in told and not fate.is_set_aside
+    }
+    for name, fate in (*here.items(), *absent.items()):
+        if fate.leader_reason not in (None, OFFLINE):
+            groups[str(fate.leader_reason), bool(fate.has_leader)].append(name)
+    for (why, has_leader), names in groups.items():
+        label = "unclean election" if has_leader else "no leader"
+        detail = f"{label}: {counted(len(names), 'partition')}, {first_names(names, _MOST_NAMES)}"
+        lines = ["start the other brokers first: one that is in sync leads then"]
+        if not has_leader:
+            topic, _, number = names[0].rpartition("-")
+            if WAITS not in why:
+                lines = []
+            lines.append(
+                "kafka-leader-election.sh --bootstrap-server HOST:PORT --election-type unclean "
+                f"--topic {quote(topic)} --partition {number} makes this node the leader without "
+                "them, and what it lacks is LOST"
+            )
+        yield Reason("", f"{detail}: {why}", "; ".join(lines), "", False)
 
 
 def _unused_notices(node: NodeFiles, fates: Mapping[str, ReplicaFate]) -> Iterator[Reason]:
@@ -258,25 +329,29 @@ def _without_directories(
             yield Reason(first.file, detail, first.what_to_do, first.directory)
 
 
-def _other_ids(start: NodeStart, image: MetadataImage) -> Iterator[Reason]:
-    """Yield the directories whose partitions the metadata assigns to another directory id."""
+def _other_ids(start: NodeStart, image: MetadataImage) -> Iterator[tuple[Reason, list[str]]]:
+    """Yield the directories whose partitions the metadata assigns to another directory id, and the
+    paths of these."""
     for each in start.directories:
         directory = each.directory
         expected = assigned_id(start.files, directory, image)
-        names = [
-            os.path.basename(path)
-            for path, fate in start.fates.items()
-            if fate.has_leader is False and os.path.dirname(path) == directory.path
-        ]
-        if not each.is_online or not names or expected in (None, directory.directory_id):
+        if not each.is_online or expected in (None, directory.directory_id):
             continue
-        detail = (
-            f"no leader: {counted(len(names), 'partition')} of {directory.path}, "
-            f"{first_names(names, _MOST_NAMES)}: the metadata assigns them to directory.id "
-            f"{expected}, and meta.properties has {directory.directory_id or 'none that counts'}"
-        )
-        line = written_meta(start.files, directory, image)
-        yield Reason(directory.meta_path, detail, line, directory.path, False)
+        why = assigned_elsewhere(str(expected), start.files.node_id)
+        paths = [
+            path
+            for path, fate in start.fates.items()
+            if fate.leader_reason == why and os.path.dirname(path) == directory.path
+        ]
+        if paths:
+            names = first_names([os.path.basename(path) for path in paths], _MOST_NAMES)
+            detail = (
+                f"no leader: {counted(len(paths), 'partition')} of {directory.path}, {names}: "
+                f"the metadata assigns them to directory.id {expected}, and meta.properties has "
+                f"{directory.directory_id or 'none that counts'}"
+            )
+            line = written_meta(start.files, directory, image)
+            yield Reason(directory.meta_path, detail, line, directory.path, False), paths
 
 
 def _set_aside(start: NodeStart, image: MetadataImage, *, is_known: bool) -> Iterator[Reason]:

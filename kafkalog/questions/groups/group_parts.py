@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 
 # Where the other groups of clusters with old consumers are.
-IN_ZOOKEEPER = (
-    "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper DIR"
-)
+IN_ZOOKEEPER = "groups that commit to ZooKeeper are in its files: kafkalog groups --zookeeper DIR"
 
 
 @dataclass(frozen=True, slots=True)

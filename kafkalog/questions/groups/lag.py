@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
-from kafkalog.coordination.groups.group_records import Group, GroupKey
+from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
 from kafkalog.inspection.groups.commit_reach import (
     CommitReach,
     commit_reaches,
@@ -123,8 +123,22 @@ class ConsumerLag:
 
     @cached_property
     def groups(self) -> dict[GroupKey, Group]:
-        """All groups, where they are wanted."""
-        return {group.key: group for group in self.rows.known.groups}
+        """All groups, where they are wanted, those in ZooKeeper too."""
+        found = {group.key: group for group in self.rows.known.groups}
+        return found | {group.key: group for group in self._in_zookeeper[0]}
+
+    @cached_property
+    def members(self) -> list[GroupMember]:
+        """The members of these groups."""
+        return [*self.rows.known.members, *self._in_zookeeper[1]]
+
+    @cached_property
+    def _in_zookeeper(self) -> tuple[list[Group], list[GroupMember]]:
+        if self._zookeeper is None:
+            return [], []
+        from kafkalog.questions.zookeeper.zookeeper_groups import groups_in_zookeeper
+
+        return groups_in_zookeeper(self._zookeeper, self._settings.question.as_of_ms)
 
     @cached_property
     def missing(self) -> list[MissingRecords]:

@@ -38,7 +38,8 @@ def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -
         "as_of_ms": request.as_of_ms,
         "as_of": time_text(request.as_of_ms),
         "restored_at_ms": request.now_ms,
-        "cluster_id": request.cluster_id,
+        "cluster_id": request.into.cluster_id if request.into else request.cluster_id,
+        "into": request.into.path if request.into else None,
         "cluster_id_before": sources.best.cluster_id,
         "least_release": least_release(plan),
         "metadata": {
@@ -47,7 +48,7 @@ def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -
             "last_timestamp_ms": metadata.replay.last_ms,
         },
         "inputs": [*_inputs(plan)],
-        "nodes": [asdict(node) for node in request.nodes],
+        "nodes": [asdict(node) for node in plan.nodes],
         "partitions": [_partition_row(plan, each) for each in plan.plans],
         "coordinators": [_partition_row(plan, each) for each in plan.rewritten],
         "begin_empty": [
@@ -79,9 +80,9 @@ def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -
             for group, keys in sorted(groups.doubtful.items())
         ],
         "offset_gap": 0 if request.reuses_offsets else request.offset_gap,
-        "next_producer_id": metadata.next_producer_id,
-        "configs": [{**asdict(each), "undo": each.undo} for each in metadata.configs],
-        "start": start_command(request.nodes[0]),
+        "next_producer_id": None if request.into else metadata.next_producer_id,
+        "configs": [{**asdict(each), "undo": each.undo} for each in found.configs],
+        "start": None if request.into else start_command(plan.nodes[0]),
         "not_exact": [*not_exact(found)],
     }
     if files is not None:
@@ -132,7 +133,7 @@ def _partition_row(plan: RestorePlan, each: PartitionPlan) -> dict[str, Any]:
         "log_start_offset": each.start,
         "cut_offset": each.cut,
         "old_end_offset": each.old_end,
-        "leader_epoch": plan.metadata.epochs[each.topic_id, each.partition],
+        "leader_epoch": _leader_epoch(plan, each),
         "records": each.records,
         "bytes": each.bytes,
         "covered_ms": each.covered_ms,
@@ -140,6 +141,12 @@ def _partition_row(plan: RestorePlan, each: PartitionPlan) -> dict[str, Any]:
         "lost": [asdict(lost) for lost in each.lost],
         "missing": [{"first_offset": start, "last_offset": end - 1} for start, end in each.missing],
     }
+
+
+def _leader_epoch(plan: RestorePlan, each: PartitionPlan) -> int:
+    if plan.request.into is not None and each in plan.plans:
+        return plan.request.into.leader_epoch(*each.key)
+    return plan.metadata.epochs[each.topic_id, each.partition]
 
 
 def not_exact(found: Restored) -> Iterator[str]:
@@ -153,6 +160,8 @@ def not_exact(found: Restored) -> Iterator[str]:
         )
     for each in plan.plans:
         yield from _of_partition(each)
+        if plan.request.into is not None:
+            yield from _without_checkpoint(each)
     yield from _of_commits(found)
     yield from _of_transactions(plan)
     for left in plan.left_out:
@@ -221,6 +230,17 @@ def _of_partition(each: PartitionPlan) -> Iterator[str]:
         yield (
             f"{each.name}: {lost.size} bytes at position {lost.position} of {lost.path} are left "
             f"out: {lost.reason}"
+        )
+
+
+def _without_checkpoint(each: PartitionPlan) -> Iterator[str]:
+    """Yield that the cluster's own checkpoint does not have the start of a log (F1314)."""
+    first = each.segments[0].base_offset if each.segments else each.start
+    if first < each.start:
+        yield (
+            f"{each.name}: records from offset {first} to {each.start - 1} had been deleted, and "
+            "are here again, unless log-start-offset-checkpoint of each broker gets the line "
+            f"{each.topic} {each.partition} {each.start}"
         )
 
 

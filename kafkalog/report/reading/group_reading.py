@@ -75,7 +75,7 @@ def read_groups(views: Views, latest_ms: int, at: ReportMoment) -> GroupsSection
         reach,
         _with_commits(_first_partitions(ends), lag_rows),
         len(ends),
-        *_members(lag.rows.known.members),
+        *_members(lag.members),
         lacks,
     )
 

@@ -53,6 +53,10 @@ class SparkViews:
     logs: Sequence[PartitionLog]
     options: Options = field(default_factory=dict)
 
+    def over(self, log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> SparkViews:
+        """Return views of other logs, in the same session."""
+        return replace(self, log_dirs=log_dirs, logs=logs)
+
     def rows(self, *asked: AskedView) -> list[KeptRows]:
         """Return the rows of each view: few are in the driver, many in Spark's memory."""
         frames = {f"{number}_{each.name}": self.frame(each) for number, each in enumerate(asked)}

@@ -16,7 +16,7 @@ from kafkalog.inspection.logs.log_offsets import earliest_local_offset, earliest
 from kafkalog.inspection.logs.replica_facts import live_replicas, replica_sets
 from kafkalog.inspection.logs.replica_time_lookup import time_answer_in_replicas
 from kafkalog.inspection.logs.time_lookup import time_answer
-from kafkalog.inspection.metadata.current_topics import find_logs
+from kafkalog.inspection.metadata.current_topics import Doubles, find_logs
 from kafkalog.log_lines import logger
 from kafkalog.messages.catalog import topic_families
 from kafkalog.storage.files.requests_at_once import answers
@@ -81,6 +81,7 @@ _logger = logger(__name__)
 
 # What has a row for every byte, or for all of a certain kind.
 _ACCOUNTS = (View.BYTE_RANGES, View.FAULTS)
+_BYTES = (*_ACCOUNTS, View.SEGMENTS)
 
 
 # Views about one internal topic.
@@ -101,6 +102,17 @@ Piece = SegmentRead | LogReads
 Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead | DirectoryRead
 
 
+def logs_of_paths(options: ReadOptions, *, strict: bool | None = None) -> list[PartitionLog]:
+    """Return all logs under the paths of a read; `strict` is that of `find_logs`, by the mode of
+    the read where it is not given. Of a partition in two directories a view that is about bytes
+    has both, one about a broker's start too (F1170)."""
+    doubles = Doubles.ALL if options.view in _BYTES else Doubles.ASSIGNED
+    if options.view in START_VIEWS:
+        doubles = Doubles.UNSAID
+    is_strict = options.mode is Mode.FAILFAST if strict is None else strict
+    return find_logs(options.paths, strict=is_strict, doubles=doubles)
+
+
 def planned_groups(
     options: ReadOptions,
     found: list[PartitionLog] | None = None,
@@ -119,8 +131,7 @@ def planned_groups(
         _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
     with reported_work(PLANNED) as context:
         if found is None:
-            is_strict, is_start = options.mode is Mode.FAILFAST, options.view in START_VIEWS
-            found = find_logs(options.paths, strict=is_strict, with_doubles=is_start)
+            found = logs_of_paths(options)
         groups = _groups(options, found, committed, divides=divides)
         context.update(plan_context(found, groups))
     return groups

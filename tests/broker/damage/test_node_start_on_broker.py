@@ -1,7 +1,7 @@
 """What `kafkalog recover` says of a node's directories is what a real broker makes of them.
 
 Kinds of damage beside those of tests/golden/commands/test_node_starts.py. Rules: docs/format.md
-F960 to F973.
+F960 to F973 and F1180 to F1191.
 """
 
 import json
@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from tests.support.broker.node_starts.leader_damages import LEADER_DAMAGES
 from tests.support.broker.node_starts.read_damages import READ_DAMAGES
 from tests.support.broker.node_starts.started_node import started_node
 from tests.support.broker.node_starts.startup_damages import DAMAGES
@@ -36,11 +37,21 @@ def answers(folder: Path, by: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("damage", [*DAMAGES, *READ_DAMAGES])
+def name_of(row: dict[str, Any]) -> str:
+    return f"{row['topic']}-{row['partition']}"
+
+
+_MAKERS = {
+    **DAMAGES,
+    **{name: damage.make for name, damage in (READ_DAMAGES | LEADER_DAMAGES).items()},
+}
+
+
+@pytest.mark.parametrize("damage", _MAKERS)
 def test_a_broker_does_what_the_plan_says(damage: str, stopped_node: Path, tmp_path: Path) -> None:
     folder = tmp_path / "node"
     shutil.copytree(stopped_node, folder)
-    (DAMAGES[damage] if damage in DAMAGES else READ_DAMAGES[damage].make)(folder)
+    _MAKERS[damage](folder)
     (node,) = answers(folder, "node")
     directories = answers(folder, "directory")
     rows = answers(folder, "partition")
@@ -51,6 +62,10 @@ def test_a_broker_does_what_the_plan_says(damage: str, stopped_node: Path, tmp_p
     if found.started:
         aside = {f"{row['topic']}-{row['partition']}" for row in rows if row["is_set_aside"]}
         assert aside == found.set_aside
+        leaderless = {
+            f"{row['topic']}-{row['partition']}" for row in rows if row["has_leader"] is False
+        }
+        assert leaderless == found.leaderless
         starts = {row["directory"]: row["log_start_offset"] for row in rows}
         plain = starts.get(str(folder / "d2/orders-0"))
         if plain is not None and found.segments.get("orders-0"):

@@ -382,9 +382,7 @@ def test_a_commit_of_a_topic_that_was_deleted_since_is_named(unpacked: Unpacked)
 
 
 def test_where_groups_are_that_commit_to_zookeeper_is_reported(unpacked: Unpacked) -> None:
-    where = (
-        "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper"
-    )
+    where = "groups that commit to ZooKeeper are in its files: kafkalog groups --zookeeper"
     log_dirs = str(unpacked("kafka08.logs") / "log-dirs")
     found = CliRunner().invoke(kafkalog, ["groups", log_dirs])
     assert (found.exit_code, where in found.stderr) == (0, True)

@@ -1,9 +1,10 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
-start. Rules: docs/format.md F960 to F973 and F1000 to F1018."""
+start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1191."""
 
 import json
 import os
 import pwd
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from tests.support.broker.node_starts.read_damages import READ_DAMAGES
+from tests.support.broker.node_starts.leader_damages import LEADER_DAMAGES, OTHER_ID
+from tests.support.broker.node_starts.read_damages import READ_DAMAGES, ReadDamage
 from tests.support.golden.startup_cases import (
     OTHER_USER,
     STARTED_AT,
@@ -151,12 +153,15 @@ def test_text_begins_with_the_node_and_the_line_to_type(case: StartupCase, tmp_p
     assert lines[-1].endswith("NO LEADER: 3 partitions")
 
 
-@pytest.mark.parametrize("damage", READ_DAMAGES)
+_DAMAGES: dict[str, ReadDamage] = {**READ_DAMAGES, **LEADER_DAMAGES}
+
+
+@pytest.mark.parametrize("damage", _DAMAGES)
 def test_a_node_becomes_what_brokers_made_of_such_files(
     damage: str, cases: dict[str, StartupCase], tmp_path: Path
 ) -> None:
-    # F960 to F973 and F1180 to F1187, as brokers of 4.4.0 did.
-    expected, case = READ_DAMAGES[damage], cases["00-control"]
+    # F960 to F973 and F1180 to F1191, as brokers of 4.4.0 did.
+    expected, case = _DAMAGES[damage], cases["00-control"]
     folder = case.made_in(tmp_path)
     expected.make(folder)
     _, (node,) = answers(case, folder, "node")
@@ -169,3 +174,41 @@ def test_a_node_becomes_what_brokers_made_of_such_files(
         assert {name_of(row) for row in rows if row["is_set_aside"]} == expected.set_aside
         leaderless = {name_of(row) for row in rows if row["has_leader"] is False}
         assert leaderless == expected.leaderless
+        assert all(row["leader_reason"] for row in rows if row["has_leader"] is False)
+
+
+def test_an_unclean_election_is_a_finding_with_its_reason(
+    cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F1190: the broker that is not in sync leads, and what it lacks is lost.
+    case = cases["00-control"]
+    folder = case.made_in(tmp_path)
+    LEADER_DAMAGES["unclean-election-of-topic"].make(folder)
+    code, rows = answers(case, folder, "partition")
+    assert code == 1
+    (row,) = (row for row in rows if row["leader_reason"])
+    assert row["has_leader"]
+    assert "records that broker 2 has are LOST" in row["leader_reason"]
+
+
+def test_nodes_that_are_given_together_start_together(
+    cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F1188: broker 2 is in sync, and leads once it is back.
+    folder = cases["00-control"].made_in(tmp_path)
+    LEADER_DAMAGES["in-sync-is-one-that-is-fenced"].make(folder)
+    other = folder / "of-broker-2"
+    other.mkdir()
+    meta = (folder / "d2/meta.properties").read_text().replace("node.id=1", "node.id=2")
+    own = re.sub(r"directory\.id=\S+", f"directory.id={OTHER_ID}", meta)
+    (other / "meta.properties").write_text(own)
+    (other / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":80}')
+    given = [folder / "d1", folder / "d2", "--all", "--format", "json", "--processes", "1"]
+
+    def leaderless(*more: Path) -> set[str]:
+        result = CliRunner().invoke(kafkalog, ["recover", *map(str, (*more, *given))])
+        rows = [json.loads(line) for line in result.stdout.splitlines()]
+        return {name_of(row) for row in rows if row["has_leader"] is False}
+
+    assert leaderless() == {"orders-0"}
+    assert leaderless(other) == set()

@@ -167,6 +167,13 @@ def test_topics_are_chosen_and_some_are_taken_later(inputs: list[Path]) -> None:
     assert reasons["transfers"] == "not chosen"
 
 
+def test_topics_of_another_time_are_left_out(inputs: list[Path]) -> None:
+    """F1037: `doomed` was deleted at 19:48:55.4, after two of the disks were copied."""
+    found = restore(inputs, "--as-of", "2026-11-25T19:48:57Z", "--check", "--format", "json")
+    reasons = {row["topic"]: row["reason"] for row in json.loads(found.stdout)["left_out"]}
+    assert reasons["doomed"] == "deleted before the moment"
+
+
 def test_topics_without_a_copy_are_left_out_or_begin_empty(
     inputs: list[Path], tmp_path: Path
 ) -> None:

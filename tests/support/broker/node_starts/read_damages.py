@@ -28,7 +28,7 @@ _ID = "AAAAAAAAAAAAAAAAAAAAZQ"
 _OF_D2 = frozenset(("__consumer_offsets-0", "comp-0", "orders-0"))
 _TOPIC = "__cluster_metadata"
 # A record's type and version, and its values or their bytes.
-_Record = tuple[int, int, dict[str, object] | bytes]
+MetadataRecord = tuple[int, int, dict[str, object] | bytes]
 _NOW_MS = 1_795_632_060_000
 
 
@@ -56,25 +56,25 @@ def _aside(make: Damage, name: str = "orders-0") -> ReadDamage:
     return ReadDamage(make, set_aside=frozenset((name,)))
 
 
-def _directory_id(folder: Path, place: str) -> str:
+def directory_id(folder: Path, place: str) -> str:
     lines = (folder / place / "meta.properties").read_text().splitlines()
     return next(line.partition("=")[2] for line in lines if line.startswith("directory.id="))
 
 
 def _with_directory_id(text: str) -> Damage:
     def change(folder: Path) -> None:
-        changed("d2/meta.properties", _directory_id(folder, "d2"), text)(folder)
+        changed("d2/meta.properties", directory_id(folder, "d2"), text)(folder)
 
     return change
 
 
-def _topic_id(folder: Path, partition: str = _ORDERS) -> str:
+def topic_id(folder: Path, partition: str = _ORDERS) -> str:
     return (folder / partition / "partition.metadata").read_text().split("topic_id: ")[1].strip()
 
 
 def _topic_id_as(form: str) -> Damage:
     def change(folder: Path) -> None:
-        text = form.replace("ID", _topic_id(folder))
+        text = form.replace("ID", topic_id(folder))
         (folder / _ORDERS / "partition.metadata").write_bytes(text.encode())
 
     return change
@@ -88,7 +88,7 @@ def _in_place_of(path: str) -> Damage:
     return change
 
 
-def _all(*damages: Damage) -> Damage:
+def all_of(*damages: Damage) -> Damage:
     def change(folder: Path) -> None:
         for damage in damages:
             damage(folder)
@@ -100,7 +100,7 @@ def _moved(source: str, target: str) -> Damage:
     return lambda folder: (folder / source).rename(folder / target)
 
 
-def metadata(records: Callable[[Path], Sequence[_Record]]) -> Damage:
+def metadata(records: Callable[[Path], Sequence[MetadataRecord]]) -> Damage:
     """Return what appends records to the metadata. The control's copy ends at offset 85 in epoch
     2."""
 
@@ -116,9 +116,13 @@ def metadata(records: Callable[[Path], Sequence[_Record]]) -> Damage:
     return append
 
 
+def config_record(kind: int, resource: str, name: str, value: str) -> MetadataRecord:
+    """Return the record of a setting, of a topic (2) or a broker (4)."""
+    return 4, 0, {"resourceType": kind, "resourceName": resource, "name": name, "value": value}
+
+
 def _config(kind: int, resource: str, name: str, value: str) -> Damage:
-    fields = {"resourceType": kind, "resourceName": resource, "name": name, "value": value}
-    return metadata(lambda folder: [(4, 0, dict(fields))])
+    return metadata(lambda folder: [config_record(kind, resource, name, value)])
 
 
 def _copied_file(source: str, target: str) -> Damage:
@@ -138,7 +142,7 @@ READ_DAMAGES: dict[str, ReadDamage] = {
     "meta-is-directory": _offline(_in_place_of("d2/meta.properties")),
     "meta-of-metadata-unreadable": _ends(changed("d1/meta.properties", "version=1", "version=2")),
     "meta-version-0-with-broker-id": ReadDamage(
-        _all(
+        all_of(
             changed("d2/meta.properties", "version=1", "version=0"),
             changed("d2/meta.properties", "node.id", "broker.id"),
         )
@@ -158,7 +162,7 @@ READ_DAMAGES: dict[str, ReadDamage] = {
     "future-without-id": _aside(made("d2/orders-0.x-future")),
     "future-beside": _ends(copied(_ORDERS, f"d2/{_FUTURE}")),
     "future-in-assigned-place": _aside(
-        _all(copied(_ORDERS, "d1/orders-0"), _moved(_ORDERS, f"d2/{_FUTURE}"))
+        all_of(copied(_ORDERS, "d1/orders-0"), _moved(_ORDERS, f"d2/{_FUTURE}"))
     ),
     "future-alone-elsewhere": _aside(_moved(_ORDERS, f"d1/{_FUTURE}")),
     "second-one-empty": _aside(made("d1/orders-0")),
@@ -186,13 +190,13 @@ READ_DAMAGES: dict[str, ReadDamage] = {
         lambda folder: (folder / f"{_ORDERS}/{15:020d}.index").write_bytes(b"\xff" * 16)
     ),
     "snapshot-of-formatting-empty": ReadDamage(
-        _all(removed(f"{_METADATA}/{_FORMATTED}"), written(f"{_METADATA}/{_FORMATTED}", ""))
+        all_of(removed(f"{_METADATA}/{_FORMATTED}"), written(f"{_METADATA}/{_FORMATTED}", ""))
     ),
     "snapshot-copy": ReadDamage(
         _copied_file(f"{_METADATA}/{_FORMATTED}", f"{_METADATA}/{_FORMATTED[:31]} (1).checkpoint")
     ),
     "bootstrap-garbage-without-metadata": _ends(
-        _all(removed(_METADATA), written("d1/bootstrap.checkpoint", "garbage"))
+        all_of(removed(_METADATA), written("d1/bootstrap.checkpoint", "garbage"))
     ),
     "record-of-frame-9": _ends(metadata(lambda folder: [(2, 0, b"\x09\x02\x00")])),
     "record-empty": _ends(metadata(lambda folder: [(2, 0, b"")])),
@@ -207,12 +211,12 @@ READ_DAMAGES: dict[str, ReadDamage] = {
                 (
                     *(5, 1),
                     {
-                        "topicId": _topic_id(folder),
+                        "topicId": topic_id(folder),
                         "partitionId": 0,
                         "replicas": [1, 2],
                         "isr": [2],
                         "leader": 2,
-                        "directories": [_directory_id(folder, "d2"), "A" * 22],
+                        "directories": [directory_id(folder, "d2"), "A" * 22],
                     },
                 )
             ]

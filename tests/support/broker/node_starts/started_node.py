@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from confluent_kafka.admin import AdminClient
+
 from tests.support.broker.class_paths import class_path
 from tests.support.broker.java_tools import LOGGING, end
 from tests.support.free_ports import free_ports
@@ -26,12 +28,14 @@ _ASIDE = re.compile(r"(?P<name>.+-[0-9]+)\.[0-9a-f]{32}-(?:stray|delete)")
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Whether the process ran to the end of the wait; the names of the directories that went
-    offline, of the partitions that were set aside, and the segments that are left by partition."""
+    offline, of the partitions that were set aside, the segments that are left by partition, and
+    the partitions without a leader."""
 
     started: bool
     offline: set[str]
     set_aside: set[str]
     segments: dict[str, list[int]]
+    leaderless: set[str]
     log: str
 
 
@@ -54,6 +58,7 @@ def started_node(folder: Path, uid: int | None = None) -> Outcome:
         )
         try:
             started = _stays(process, log_file)
+            leaderless = _leaderless(f"127.0.0.1:{client}") if started else set()
         finally:
             end(process)
     said = log_file.read_text(errors="replace")
@@ -64,7 +69,7 @@ def started_node(folder: Path, uid: int | None = None) -> Outcome:
         for path in folder.glob("d?/*-?")
     }
     offline = {Path(name).name for name in _OFFLINE.findall(said)}
-    return Outcome(started, offline, aside, segments, said)
+    return Outcome(started, offline, aside, segments, leaderless, said)
 
 
 def _stays(process: subprocess.Popen[bytes], log_file: Path) -> bool:
@@ -75,3 +80,14 @@ def _stays(process: subprocess.Popen[bytes], log_file: Path) -> bool:
             break
         time.sleep(0.1)
     return process.poll() is None
+
+
+def _leaderless(address: str) -> set[str]:
+    """Return the partitions of which the broker tells its clients that none leads them."""
+    topics = AdminClient({"bootstrap.servers": address}).list_topics(timeout=10).topics
+    return {
+        f"{name}-{number}"
+        for name, topic in topics.items()
+        for number, partition in topic.partitions.items()
+        if partition.leader < 0
+    }

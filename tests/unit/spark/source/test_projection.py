@@ -96,7 +96,7 @@ def test_columns_of_other_views_can_be_chosen() -> None:
         ("records", "offset,colour", "colour", "timestampType"),
         ("records", "base_offset", "base_offset", "batchBaseOffset"),
         ("batches", "key", "key", "base_offset"),
-        ("faults", "a,b", "a, b", "severity"),
+        ("faults", "a,b", "a, b", "base_offset"),
     ],
 )
 def test_an_unknown_column_is_an_error_naming_option_and_columns(
