@@ -34,8 +34,7 @@ from kafkalog.coordination.metadata.releases import (
 from kafkalog.messages.catalog import topic_family
 from kafkalog.schemas import table_fields, table_names
 from kafkalog.tables.question_source import QUESTION_TABLES
-from kafkalog.views.options.options import OPTION_NAMES
-from kafkalog.views.options.view_columns import VIEW_TABLES
+from kafkalog.views.options.options import OPTION_NAMES, VIEW_TABLES
 from kafkalog.views.options.write_options import WRITE_OPTION_NAMES
 from kafkalog.views.options.zookeeper.zookeeper_options import (
     ZOOKEEPER_OPTION_NAMES,

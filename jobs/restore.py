@@ -30,7 +30,7 @@ def main(job: JobSettings, target: str, given: RestoreOptions) -> ExitCode:
     parallel; the new directory is on a file system that all executors share. Findings are what is
     not exact or not whole."""
     given.refuse_contradictions()
-    from kafkalog.questions.restore.manifest import not_exact
+    from kafkalog.questions.restore.inexact import not_exact
     from kafkalog.questions.restore.report import screen
     from kafkalog.questions.restore.runs import planned, refuse_target, written
     from kafkalog.questions.restore.sources import sources_of

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
 from string import Formatter
@@ -141,6 +142,16 @@ def number_text(number: int, written: str) -> str:
     if written == "ms":
         return duration_text(number)
     return counted(number, written) if written else str(number)
+
+
+def json_value(value: object) -> object:
+    """Return a time, a decimal or a date as JSON can have it; what JSON has stays as it is."""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    is_simple = value is None or isinstance(value, bool | int | float | str)
+    return value if is_simple else str(value)
 
 
 def time_text(time_ms: int | None) -> str:

@@ -112,7 +112,7 @@ class NodeAnswer:
             "metadata_release": release.metadata_release,
             "least_kafka_version": release.least_version,
             "is_downgrade": release.is_downgrade,
-            "assumed": list(start.assumed),
+            "assumed": [*start.assumed, *start.unknown],
         }
 
     def directory_rows(self) -> Iterator[Row]:
@@ -146,6 +146,11 @@ class NodeAnswers:
         """Whether a node does not start, or does not use a directory."""
         return any(not each.start.broker_starts or _offline(each) for each in self.nodes)
 
+    @property
+    def knows_metadata(self) -> bool:
+        """Whether the metadata of each node says what becomes of its partitions."""
+        return all(each.start.knows_metadata for each in self.nodes)
+
     def lines(self) -> Iterator[str]:
         """Yield the sentences about the nodes, and below each the reasons with the lines to
         type."""
@@ -161,7 +166,12 @@ class NodeAnswers:
                     if (reason.file, reason.what_to_do) not in shown:
                         yield f"  offline: {_reason_line(reason).strip()}"
             for notice in each.start.notices:
-                yield f"  {notice.reason}\n    {notice.what_to_do}"
+                if (notice.file, notice.what_to_do) in shown:
+                    continue
+                place = (
+                    f"{notice.file}: " if notice.file and notice.file not in notice.reason else ""
+                )
+                yield f"  {place}{notice.reason}\n    {notice.what_to_do}"
             yield from self._retention_lines(each)
             deleted = [path for it in each.start.directories for path in it.deleted_directories]
             if deleted:
@@ -318,6 +328,7 @@ def _with_fate(
             "set_aside_reason": fate.reason,
             "has_leader": fate.has_leader,
             "leader_reason": fate.leader_reason,
+            "begins_empty": fate.begins_empty,
         }
         if fate.is_set_aside:
             added["topic"] = _directory_topic(row)
@@ -375,6 +386,7 @@ def _unplanned_rows(answer: NodeAnswer, fates: Mapping[str, ReplicaFate]) -> Ite
                 "set_aside_reason": fate.reason,
                 "has_leader": fate.has_leader,
                 "leader_reason": fate.leader_reason,
+                "begins_empty": fate.begins_empty,
             }
 
 
@@ -417,6 +429,7 @@ def _absent_rows(answer: NodeAnswer, logs: Sequence[PartitionLog]) -> Iterator[R
             "set_aside_reason": each.fate.reason,
             "has_leader": each.fate.has_leader,
             "leader_reason": each.fate.leader_reason,
+            "begins_empty": each.fate.begins_empty and each.future is None,
         }
 
 
@@ -439,6 +452,10 @@ def _sentence(answer: NodeAnswer) -> str:
     words = f"{node} starts with Kafka {answer.kafka_version}"
     if offline:
         words += f", WITHOUT {first_names(offline, _MOST_NAMES)}"
+    if start.plugins:
+        words += f", IF its class path has {first_names(start.plugins, _MOST_NAMES)}"
+    if not start.knows_metadata:
+        words += "; what becomes of its partitions is NOT KNOWN:"
     return words
 
 

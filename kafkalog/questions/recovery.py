@@ -96,7 +96,7 @@ class Recovery:
             for each in self.nodes.nodes
             if not (each.start.broker_starts or each.start.files.is_unknown)
         ]
-        return self.totals.words(ended)
+        return self.totals.words(ended, knows_metadata=self.nodes.knows_metadata)
 
     def table(self, table: str) -> Rows:
         """Return the rows of one of the tables PLAN, NODES and DIRECTORIES, to be written."""
@@ -154,6 +154,7 @@ def is_finding(row: Mapping[str, Any]) -> bool:
         (row.get("is_set_aside") and row.get("log_end_offset") in (None, 0))
         or row.get("has_leader") is False
         or row.get("leader_reason")
+        or row.get("begins_empty")
         or row.get("coordinator_error")
         or (soon and not soon["is_expected"])
     )
@@ -176,8 +177,11 @@ class RecoveryTotals(RowTotals):
     set_aside: int = 0
     without_leader: int = 0
     elected_unclean: int = 0
+    emptied: int = 0
+    uncleanable: int = 0
     refused_groups: int = 0
     deleted_early: int = 0
+    is_shortened: bool = False
     stops: list[str] = field(default_factory=list)
     findings: int = 0
 
@@ -191,31 +195,35 @@ class RecoveryTotals(RowTotals):
         self.add_values(row, "missing_offsets", "remaining_faults", "padded_time_indexes")
         self.set_aside += bool(row.get("is_set_aside"))
         self.without_leader += row.get("has_leader") is False
+        self.uncleanable += bool(row.get("cleaning_stops_at"))
+        self.emptied += bool(row.get("begins_empty"))
         self.elected_unclean += bool(row.get("has_leader") and row.get("leader_reason"))
         self.refused_groups += (row.get("coordinator_error") or {}).get("groups") or 0
         soon = row.get("deleted_soon")
         if soon and not soon["is_expected"]:
             self.deleted_early += soon["records"]
+        self.is_shortened |= bool(soon)
         if row.get("consumers_stop_at") is not None:
             self.stops.append(f"{row['topic']}-{row['partition']}@{row['consumers_stop_at']}")
         self.findings += is_finding(row)
 
-    def words(self, ended: Sequence[str] = ()) -> str:
+    def words(self, ended: Sequence[str] = (), *, knows_metadata: bool = True) -> str:
         """Return one line: whether a broker starts, and what is lost then. `ended` are the nodes
         that do not start."""
         parts = [self._start_words(ended)]
-        if self.set_aside:
-            parts.append(f"SET ASIDE: {counted(self.set_aside, 'partition')}")
-        if self.without_leader:
-            parts.append(f"NO LEADER: {counted(self.without_leader, 'partition')}")
-        if self.elected_unclean:
-            parts.append(f"UNCLEAN ELECTION: {counted(self.elected_unclean, 'partition')}")
-        if self.refused_groups:
-            parts.append(f"NO COORDINATOR: {counted(self.refused_groups, 'group')}")
-        if self.deleted_early:
-            parts.append(
-                f"DELETED SOON by a wrong time index: {counted(self.deleted_early, 'record')}"
+        parts += [
+            f"{label}: {counted(count, noun)}"
+            for label, count, noun in (
+                ("SET ASIDE", self.set_aside, "partition"),
+                ("BEGIN EMPTY", self.emptied, "partition"),
+                ("NO LEADER", self.without_leader, "partition"),
+                ("UNCLEAN ELECTION", self.elected_unclean, "partition"),
+                ("NO COORDINATOR", self.refused_groups, "group"),
+                ("CLEANED NO MORE", self.uncleanable, "partition"),
+                ("DELETED SOON by a wrong time index", self.deleted_early, "record"),
             )
+            if count
+        ]
         if self.missing_offsets:
             parts.append(
                 f"MISSING by checkpoints or indexes: {counted(self.missing_offsets, 'offset')} at "
@@ -240,7 +248,10 @@ class RecoveryTotals(RowTotals):
                 "their .index and .timeindex first, and the broker recreates them"
             )
         if not self.findings and not ended:
-            parts.append("nothing is lost")
+            words = "nothing is lost" if knows_metadata else "the logs lose nothing"
+            parts.append(words + (" but what retention deletes" if self.is_shortened else ""))
+        if not knows_metadata:
+            parts.append("whether partitions are set aside is NOT KNOWN")
         return "; ".join(parts)
 
     def _start_words(self, ended: Sequence[str]) -> str:

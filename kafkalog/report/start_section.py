@@ -52,6 +52,8 @@ def _what(row: Row) -> str:
         return "keeps the broker from starting"
     if row.is_set_aside:
         return "is set aside"
+    if row.begins_empty:
+        return "begins empty"
     if row.has_leader is False:
         return "stays without a leader"
     if row.coordinator_error:

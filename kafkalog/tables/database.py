@@ -16,7 +16,7 @@ from kafkalog.errors import RefusedOptionError
 from kafkalog.extras import missing_extras_named
 from kafkalog.tables.decoded_source import ValueOptions
 from kafkalog.tables.scan import NO_VALUES, TABLES, Scan, scan_of, tables_of
-from kafkalog.tables.zookeeper_source import ZOOKEEPER_TABLES, divided_paths
+from kafkalog.tables.zookeeper_source import ZOOKEEPER_TABLES, divided_paths, shared_options
 from kafkalog.views.options.call_options import (
     OptionValue,
     Paths,
@@ -33,9 +33,9 @@ from kafkalog.views.options.options import (
     RECORD_VIEWS,
     SPLIT_VIEWS,
     View,
+    columns_of_table,
 )
 from kafkalog.views.options.topics import ALL_TOPICS, TOPIC_OPTIONS
-from kafkalog.views.options.view_columns import columns_of_table
 from kafkalog.words import in_a_line
 
 if TYPE_CHECKING:
@@ -142,20 +142,16 @@ def opened_database(
     # A time without a zone is in UTC, as everywhere in kafkalog.
     connection.execute("SET TimeZone = 'UTC'")
     database = Database(connection)
-    places = divided_paths(paths)
+    places = divided_paths(paths, given)
     for table in tables_of(places):
         is_of_logs = bool(places.logs) and table in TABLES
-        options = _options(table, given) if is_of_logs else _of_zookeeper(given)
+        options = _options(table, given) if is_of_logs else shared_options(given)
         source = scan_of(places, table, options, processes, values)
         if table == RECORDS:
             source.refuse_early()
         dataset = Scan(table, source).to_dataset(database.errors.append)
         connection.register(table, dataset)
     return database
-
-
-def _of_zookeeper(given: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in given.items() if name in ("asOf", "mode")}
 
 
 def _options(table: str, given: Mapping[str, str]) -> dict[str, str]:

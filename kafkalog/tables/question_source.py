@@ -18,9 +18,8 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.tables.filters import Filter
 from kafkalog.tables.view_source import bytes_of
 from kafkalog.views.engine import LocalViews
-from kafkalog.views.options.options import Isolation, Mode, ReadOptions
+from kafkalog.views.options.options import Isolation, Mode, ReadOptions, chosen_columns
 from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
-from kafkalog.views.options.view_columns import chosen_columns
 from kafkalog.views.parallel import processes_for
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from kafkalog.tables.zookeeper_source import (
     Places,
     ZookeeperSource,
     divided_paths,
+    shared_options,
 )
 from kafkalog.views.options.call_options import (
     OffsetsGiven,
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
 NO_VALUES = ValueOptions()
 _OF_ZOOKEEPER = ("znode", "zxidAsOf")
-# Options of logs that ZooKeeper's files have too.
-_SHARED = ("asOf", "columns", "mode")
 TABLES = tuple(sorted({*(view.value for view in View), *QUESTION_TABLES}))
 
 
@@ -213,7 +212,8 @@ def scan(
     of_zookeeper = {"znode": znode, "zxidAsOf": zxid_as_of}
     given |= {name: str(value) for name, value in of_zookeeper.items() if value is not None}
     try:
-        found = scan_of(divided_paths(path_texts(path)), view, given, processes, values)
+        places = divided_paths(path_texts(path), given)
+        found = scan_of(places, view, given, processes, values)
     except KafkaLogError as error:
         # What commands share names their options.
         error.args = (named_as_parameters(str(error), {each.name for each in fields(values)}),)
@@ -242,11 +242,11 @@ def scan_of(
     if zookeeper and view in ZOOKEEPER_TABLES:
         if not logs or view not in TABLES:
             return ZookeeperSource.of(zookeeper, view, given)
-        shared = {name: given[name] for name in (*_SHARED, *of_zookeeper) if name in given}
+        own_options = {name: given[name] for name in ("columns", *of_zookeeper) if name in given}
         rest = {name: text for name, text in given.items() if name not in of_zookeeper}
         return BothSources(
             _source_of_logs(logs, view, rest, processes, values),
-            ZookeeperSource.of(zookeeper, view, shared),
+            ZookeeperSource.of(zookeeper, view, {**shared_options(given), **own_options}),
         )
     if of_zookeeper:
         raise RefusedOptionError(of_zookeeper[0], "only views of ZooKeeper's files have it")

@@ -23,9 +23,14 @@ from kafkalog.storage.reading.offset_ranges import (
     TimestampRange,
 )
 from kafkalog.tables.filters import Filter
-from kafkalog.views.options.options import ISOLATED_VIEWS, ReadOptions, View
+from kafkalog.views.options.options import (
+    ISOLATED_VIEWS,
+    VIEW_TABLES,
+    ReadOptions,
+    View,
+    view_columns,
+)
 from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
-from kafkalog.views.options.view_columns import VIEW_TABLES, view_columns
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.views.planning.planning import Read, chosen_logs, logs_of_paths, planned_groups
 from kafkalog.views.view_reading import read_view

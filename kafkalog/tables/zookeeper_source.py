@@ -14,10 +14,12 @@ import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.log_lines import logger
-from kafkalog.storage.files.file_access import use_file_access
+from kafkalog.storage.files.file_access import FileAccess, use_file_access
 from kafkalog.storage.files.files import matching_paths
+from kafkalog.storage.files.storage_settings import PREFIX as STORAGE_PREFIX
 from kafkalog.tables.filters import Filter
-from kafkalog.views.options.view_columns import chosen_columns
+from kafkalog.views.options.option_values import OptionValues
+from kafkalog.views.options.options import chosen_columns
 from kafkalog.views.options.zookeeper.zookeeper_options import (
     ZOOKEEPER_VIEW_TABLES,
     ZookeeperOptions,
@@ -30,6 +32,7 @@ _VIEWS = {table: view for view, table in ZOOKEEPER_VIEW_TABLES.items()}
 ZOOKEEPER_TABLES = tuple(sorted(_VIEWS))
 # What both sources have under other names.
 _NAMES = {"asOf": "timestampAsOf"}
+_SHARED = ("asOf", "mode")
 _logger = logger(__name__)
 
 
@@ -77,6 +80,10 @@ class ZookeeperSource:
                 yield from given.rows(batch, columns)
 
 
+def _is_storage(name: str) -> bool:
+    return name.lower().startswith(STORAGE_PREFIX)
+
+
 class Places(NamedTuple):
     """The paths of ZooKeeper's files, and those of log directories."""
 
@@ -84,8 +91,16 @@ class Places(NamedTuple):
     logs: Sequence[str]
 
 
-def divided_paths(patterns: Sequence[str]) -> Places:
-    """Return the paths by what is there; globs with both are resolved."""
+def shared_options(given: Mapping[str, str]) -> dict[str, str]:
+    """Return those of the options of logs that ZooKeeper's files have too, but for columns."""
+    return {name: text for name, text in given.items() if name in _SHARED or _is_storage(name)}
+
+
+def divided_paths(patterns: Sequence[str], given: Mapping[str, str]) -> Places:
+    """Return the paths by what is there, read with the options about storage; globs with both are
+    resolved."""
+    settings = {name: text for name, text in given.items() if _is_storage(name)}
+    use_file_access(FileAccess(storage=OptionValues(settings, ()).storage()))
     zookeeper: list[str] = []
     others: list[str] = []
     for pattern in patterns:

@@ -48,7 +48,7 @@ OWN = {
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
     "groups": {
         *("--describe", "--lagging", "--list", "--members", "--offsets-retention", "--state"),
-        *("--auto-offset-reset", "--history", "--resume", "--verbose", "--why"),
+        *("--auto-offset-reset", "--history", "--max-lag", "--resume", "--verbose", "--why"),
     },
     "job": {"--spark-submit"},
     "lag-history": {
@@ -82,15 +82,15 @@ OWN = {
     },
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "sql": {"--schema-registry", "--schemas-topic", "--value-format", "--value-schema"},
-    "state": {"--keep-tombstones", "--stop-at"},
+    "state": {*_DECODING, "--keep-tombstones", "--stop-at"},
     "status": {"--deep", "--stop-at"},
     "tier": set[str](),
     "replicas": {"--all", "--deep", "--election-json", "--export", "--leader", "--without"},
     "report": {"--show-keys"},
     "restore": {
-        *("--check", "--create-missing", "--into", "--keep-cluster-id", "--keep-retention"),
-        *("--latest-topics", "--link", "--manifest", "--nodes", "--replication"),
-        *("--offset-gap", "--reuse-offsets", "--strict", "--verify"),
+        *("--check", "--create-missing", "--hash-inputs", "--into", "--keep-cluster-id"),
+        *("--keep-retention", "--latest-topics", "--link", "--manifest", "--nodes"),
+        *("--offset-gap", "--replication", "--reuse-offsets", "--strict", "--verify"),
     },
     "retention": {"--set"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},

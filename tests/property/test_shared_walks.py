@@ -16,6 +16,7 @@ from kafkalog.format.transaction_marker import ABORT, TransactionMarker, write_m
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views import engine
 from kafkalog.views.engine import AskedView, LocalViews
+from kafkalog.views.reading.shared_walk import SharedRead, WantedView, read_shared
 from tests.support.logs.samples import consecutive, joined, segments
 from tests.support.repository import EXAMPLES
 
@@ -129,9 +130,8 @@ def test_log_directories_of_brokers(example: str) -> None:
 
 def test_they_do_go_along_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     shared: list[int] = []
-    read_shared = engine.read_shared
 
-    def noted(read: engine.SharedRead, wanted: Sequence[engine.WantedView]) -> object:
+    def noted(read: SharedRead, wanted: Sequence[WantedView]) -> object:
         shared.append(len(read.reads))
         return read_shared(read, wanted)
 

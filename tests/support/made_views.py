@@ -20,6 +20,9 @@ class MadeViews:
         self.options: dict[str, str | int | None] = {}
         self.cores = 1
 
+    def over(self, log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> "MadeViews":
+        raise NotImplementedError
+
     def rows(self, *asked: AskedView) -> list[RowsInMemory]:
         return [RowsInMemory(self._table(each)) for each in asked]
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, name_tables
+from kafkalog.command_line.findings_table import exit_code
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
-from kafkalog.command_line.terminal import printed_columns
+from kafkalog.command_line.terminal import print_note, printed_columns
 from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
+from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.lag_options import LagRequest, lag_options
 from kafkalog.views.options.offset_reset import OffsetReset, auto_offset_reset_option
 from kafkalog.views.options.options import Isolation
 from kafkalog.words import name_suggestions
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafkalog.coordination.groups.group_records import GroupKey
+    from kafkalog.inspection.lag.chosen_rows import ChosenNames
     from kafkalog.inspection.lag.lag_table import LagQuestion
     from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.views.engine import LocalViews
@@ -37,8 +42,21 @@ _SAVED = {
     _HISTORY: "commit_history",
     _RESUME: "group_resume",
 }
-# Tables of groups that commit to Kafka alone.
-_OF_KAFKA = (_WHY, _HISTORY, _RESUME)
+_OF_GROUPS = (_LIST, _STATE, _MEMBERS)
+_OF_LAG = (_DESCRIBE, _LAGGING)
+# The tables that an option is about, where it is not about all.
+_ONLY_WITH = {
+    "--all-groups": (*_OF_LAG, *_OF_GROUPS, _RESUME),
+    "--as-of": (*_OF_LAG, *_OF_GROUPS, _WHY, _HISTORY),
+    "--auto-offset-reset": (_RESUME,),
+    "--fail-on-findings": (*_OF_LAG, _WHY),
+    "--group-pattern": (*_OF_LAG, *_OF_GROUPS, _RESUME),
+    "--max-lag": (*_OF_LAG, _WHY),
+    "--output-dir": tuple(_SAVED),
+    "--topic": (*_OF_LAG, _RESUME),
+    "--topic-pattern": (*_OF_LAG, _RESUME),
+    "--zookeeper": (*_OF_LAG, *_OF_GROUPS),
+}
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -104,17 +122,14 @@ Examples:
     "came to it, where they went back, and two that commit by turns; repeatable. --verbose shows "
     "each commit.",
 )
-@shared.group_option
 @click.option("--all-groups", is_flag=True, help="All groups, as without --group.")
 @click.option(
     "--verbose",
     is_flag=True,
     help="Show since when a partition lags, the parts of its lag, and the status of its commit.",
 )
-@shared.zookeeper_options("Data directories of ZooKeeper's servers, for groups that commit there")
-@shared.as_of_option("Show the state at a past time")
-@shared.isolation_level_option("The isolation level of the consumers.", Isolation.READ_UNCOMMITTED)
-@shared.offsets_retention_option
+@lag_options
+@shared.fail_on_findings_option(default=False)
 @answer_output_options
 @shared.processes_option
 def groups(
@@ -123,74 +138,64 @@ def groups(
     reset: OffsetReset,
     why: Sequence[str],
     history: Sequence[str],
-    groups: Sequence[str],
     all_groups: bool,
     verbose: bool,
-    zookeeper: Sequence[str],
-    chroot: str | None,
-    as_of: int | None,
-    isolation_level: str,
-    offsets_retention: int,
+    request: LagRequest,
+    fail_on_findings: bool,
     output: AnswerOutput,
     processes: int | None,
-) -> None:
+) -> ExitCode:
     """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
-    from kafkalog.inspection.lag.chosen_rows import ChosenNames
-    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.group_parts import cluster_of_groups
     from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
-    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, optional_zookeeper
+    from kafkalog.questions.zookeeper.zookeeper_cluster import optional_zookeeper
     from kafkalog.storage.names import CONSUMER_OFFSETS
 
     given = {_WHY: why, _HISTORY: history}
-    table, groups = _chosen_table(table, given, groups, all_groups=all_groups, verbose=verbose)
-    _refuse_output(output, table)
-    _refuse_combined(table, as_of, zookeeper)
-    is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
+    table, names = _chosen_table(table, given, request.groups, all_groups=all_groups)
+    _refuse_combined(table, verbose=verbose)
+    request = replace(request, groups=tuple(names))
+    if table == _WHY:
+        request = replace(request, isolation_level=Isolation.READ_COMMITTED.value)
     if table == _HISTORY:
         from kafkalog.command_line.groups.history_table import HistoryInput, write_history
 
-        request = HistoryInput(paths, groups, as_of, is_committed, processes)
-        write_history(request, output, verbose=verbose)
-        return
+        asked = HistoryInput(paths, names, request.as_of, request.read_committed, processes)
+        write_history(asked, output, verbose=verbose)
+        return ExitCode.DONE
     printed_columns(group_tables.group_columns(table, verbose=verbose))
     # Nothing that is read refers to itself, and to look for it takes a sixth of the time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
     logs = logs_of_topics(paths)
-    old = optional_zookeeper(zookeeper, chroot)
-    if old is None:
-        refuse_without_commits(paths, logs)
+    old = optional_zookeeper(request.zookeeper, request.chroot)
+    zookeeper = cluster_of_groups(old, paths, logs)
     saved = _SAVED.get(table, "")
     place = output.tables_of_logs((saved,), paths, logs, () if old is None else old.paths)
-    now_ms = time.time_ns() // 1_000_000
-    settings = LagSettings.at(
-        *(now_ms, as_of),
-        read_committed=is_committed,
-        retention_ms=offsets_retention * 60_000,
-        chosen=ChosenNames(frozenset(groups)),
-    )
+    settings = LagSettings.of(request, time.time_ns() // 1_000_000)
     commits = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     with views_with_progress(paths, logs, processes, selected=commits) as views:
-        ids = {log.log_dir.cluster_id for log in logs}
-        cluster = None if old is None else ZookeeperCluster(old, ids)
-        lag = ConsumerLag(views, settings, cluster, with_groups=True)
+        lag = ConsumerLag(views, settings, zookeeper, with_groups=True)
         found = _read(lag, table)
-    group_notes.note_reach(lag, as_of, now_ms)
+    group_notes.note_reach(lag, request.as_of, settings.question.now_ms)
     if not lag.groups:
-        group_notes.note_nothing_known(lag, logs, as_of)
-    requested = _requested(lag, groups)
-    if not groups and old is None:
+        group_notes.note_nothing_known(lag, logs, request.as_of)
+    requested = _requested(lag, settings.chosen, {log.topic for log in logs})
+    if not names and old is None:
         group_notes.note_zookeeper(logs)
     if table in (_LIST, _STATE, _MEMBERS):
         group_tables.write_groups(lag, requested, table, output.table_format, verbose=verbose)
     elif table == _RESUME:
         found = _write_resume(views, lag, found, settings.question, reset, output.table_format)
     else:
-        written = _LagTable(table, output.table_format, as_of, verbose)
+        written = _LagTable(table, output.table_format, request.as_of, verbose)
         found = _write_lags(views, lag, requested, found, written)
     if place is not None:
         name_tables([place.replace(saved, found)])
+    if lag.findings and (fail_on_findings or request.max_lag is not None):
+        print_note(f"findings: {', '.join(lag.findings)}")
+    return exit_code(has_findings=bool(lag.findings), fails=fail_on_findings)
 
 
 def _read(lag: ConsumerLag, table: str) -> pa.Table:
@@ -262,26 +267,23 @@ def _write_resume(
     return resume.rows.table
 
 
-def _refuse_combined(table: str, as_of: int | None, zookeeper: Sequence[str]) -> None:
-    """Raise ConflictingOptionsError for --resume at a past time, of which logs do not say how they
-    would start, for tables without groups in ZooKeeper, and for --auto-offset-reset without
-    --resume."""
-    if zookeeper and table in _OF_KAFKA:
-        raise ConflictingOptionsError("--zookeeper", f"--{table}")
-    if table == _RESUME and as_of is not None:
-        raise ConflictingOptionsError("--as-of", "--resume")
-    source = click.get_current_context().get_parameter_source("reset")
-    if table != _RESUME and source is not click.core.ParameterSource.DEFAULT:
-        raise RefusedOptionError("--auto-offset-reset", "only with --resume")
+def _refuse_combined(table: str, *, verbose: bool) -> None:
+    """Raise OptionError for an option that the table does not have."""
+    if verbose and table in (_LIST, _STATE, _WHY, _RESUME):
+        raise ConflictingOptionsError("--verbose", f"--{table}")
+    context = click.get_current_context()
+    for option, tables in _ONLY_WITH.items():
+        (parameter,) = (each for each in context.command.params if option in each.opts)
+        source = context.get_parameter_source(parameter.name or "")
+        if source is click.core.ParameterSource.DEFAULT or table in tables:
+            continue
+        if table == _DESCRIBE:
+            raise RefusedOptionError(option, f"only with --{tables[0]}")
+        raise ConflictingOptionsError(option, f"--{table}")
 
 
 def _chosen_table(
-    table: str,
-    named: Mapping[str, Sequence[str]],
-    groups: Sequence[str],
-    *,
-    all_groups: bool,
-    verbose: bool,
+    table: str, named: Mapping[str, Sequence[str]], groups: Sequence[str], *, all_groups: bool
 ) -> tuple[str, Sequence[str]]:
     """Return which table is printed, and of which groups; `named` are the groups that an option of
     a table names. Raises ConflictingOptionsError."""
@@ -292,32 +294,33 @@ def _chosen_table(
     for name, names in named.items():
         if names:
             table, groups = name, names
-    if verbose and table in (_LIST, _STATE, _WHY, _RESUME):
-        raise ConflictingOptionsError("--verbose", f"--{table}")
     return table, groups
 
 
-def _refuse_output(output: AnswerOutput, table: str) -> None:
-    """Raise ConflictingOptionsError for --output-dir with a table that no job writes."""
-    if output.output_dir and table not in _SAVED:
-        raise ConflictingOptionsError("--output-dir", f"--{table}")
-
-
-def _requested(lag: ConsumerLag, names: Sequence[str]) -> set[GroupKey]:
-    """Return the groups with these names, or all groups if no name is given. Raises LogDirError for
-    an unknown one where records are missing that may be about it, and else OptionError."""
+def _requested(
+    lag: ConsumerLag, chosen: ChosenNames, topics: Collection[str | None]
+) -> set[GroupKey]:
+    """Return the groups that are chosen. Raises LogDirError for an unknown one where records are
+    missing that may be about it, and else OptionError; so for a topic that no group reads and that
+    none of the logs has, `topics`."""
     from kafkalog.inspection.logs.missing_records import unknown_name
     from kafkalog.questions.groups.group_parts import IN_ZOOKEEPER
 
     known = {key: group for key, group in lag.groups.items() if group.state != "Dead"}
-    missing = set(names) - {key.group_id for key in known}
-    if missing and lag.missing:
-        raise unknown_name(f"group {', '.join(sorted(missing))}", lag.missing)
-    if missing:
-        shown = name_suggestions(missing, {key.group_id for key in known})
-        raise OptionError(
-            "--group",
-            ",".join(sorted(missing)),
-            f"groups of the log directories: {shown} ({IN_ZOOKEEPER})",
-        )
-    return {key for key in known if not names or key.group_id in names}
+    unknown = {
+        "--group": chosen.groups - {key.group_id for key in known},
+        "--topic": chosen.topics - lag.rows.known.names.topics - {*topics},
+    }
+    named: dict[str, set[str | None]] = {
+        "--group": {key.group_id for key in known},
+        "--topic": {*topics} - {None},
+    }
+    for option, missing in unknown.items():
+        if missing and lag.missing:
+            raise unknown_name(f"{option[2:]} {', '.join(sorted(missing))}", lag.missing)
+        if missing:
+            shown = name_suggestions(missing, [str(each) for each in named[option]])
+            more = f" ({IN_ZOOKEEPER})" if option == "--group" else ""
+            allowed = f"{option[2:]}s of the log directories: {shown}{more}"
+            raise OptionError(option, ",".join(sorted(missing)), allowed)
+    return {key for key in known if chosen.is_group is None or chosen.is_group(key.group_id)}

@@ -80,9 +80,9 @@ def lag_history(
     processes: int | None,
 ) -> ExitCode:
     """Show the lag and the status of groups over time, and their generations."""
-    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.group_parts import cluster_of_groups
     from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
-    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, optional_zookeeper
+    from kafkalog.questions.zookeeper.zookeeper_cluster import optional_zookeeper
 
     table_format = output.table_format
     columns = (
@@ -91,15 +91,10 @@ def lag_history(
         else answer_columns(_TABLES[by], _TEXT_COLUMNS[by], table_format)
     )
     settings = LagHistorySettings.of(request, burrow, time.time_ns() // 1_000_000)
-    given = optional_zookeeper(request.zookeeper, request.chroot)
+    old = optional_zookeeper(request.zookeeper, request.chroot)
     logs = logs_of_topics(paths)
-    if given is None:
-        refuse_without_commits(paths, logs)
-    place = output.tables_of_logs(
-        _TABLES.values(), paths, logs, () if given is None else given.paths
-    )
-    ids = {log.log_dir.cluster_id for log in logs}
-    zookeeper = None if given is None else ZookeeperCluster(given, ids)
+    zookeeper = cluster_of_groups(old, paths, logs)
+    place = output.tables_of_logs(_TABLES.values(), paths, logs, () if old is None else old.paths)
     written: list[str] = []
     with views_with_progress(paths, logs, processes) as views:
         history = LagHistory(views, settings, zookeeper)

@@ -32,9 +32,11 @@ _TABLES = {"partition": _PLAN, "directory": "log_dir_starts", "node": "node_star
 # As text, a column of these is shown where a row has something to say in it.
 _NOTABLE: dict[str, Callable[[Any], bool]] = {
     "is_set_aside": bool,
+    "begins_empty": bool,
     "has_leader": lambda leads: leads is False,
     "deleted_soon": lambda soon: soon is not None and not soon["is_expected"],
     "coordinator_error": bool,
+    "cleaning_stops_at": bool,
 }
 _TEXT_COLUMNS = {
     "log_dir_starts": ("log_dir", "directory_id", "is_online", "has_metadata", "reason", "file"),

@@ -129,7 +129,7 @@ Examples:
     help="Only this transactional id; repeatable.",
 )
 @shared.max_transaction_timeout_option
-@shared.as_of_option("Show open transactions as of this time instead of now")
+@shared.as_of_option("Judge what is open by this time, that of an older copy, instead of now")
 @shared.fail_on_findings_option(default=True)
 @answer_output_options
 @shared.processes_option

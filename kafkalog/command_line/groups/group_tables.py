@@ -68,6 +68,7 @@ _TIMES = dict.fromkeys(
 )
 _TEXTS = {**_TIMES, "time_lag_ms": age_text, "transaction_timeout_ms": duration_text}
 _NO_OFFSET = "{} without a committed offset or an assigned partition: --state shows them"
+_NONE_READS = "no group has a committed offset or an assigned partition{}"
 # What to do is the same for at most so many partitions by their names.
 _MOST_PARTITIONS = 5
 
@@ -198,6 +199,8 @@ def write_offsets(
         more = _more(row) if verbose else ()
         values.append((*offsets[:_LAG_END], *again, *offsets[_LAG_END:], *more))
     none = _NO_OFFSET.format(counted(len(groups), "group")) if groups else lag.no_group
+    if groups and lag.in_topics:
+        none = lag.by_what_is_here(_NONE_READS.format(lag.in_topics))
     write_table(names, values, table_format, texts=_TEXTS, without_rows=none)
 
 
@@ -229,7 +232,7 @@ def write_lagging(
     because of damage; the longest lag first."""
     lagging = [row for row in rows if row.is_counted and any(row[part] for part in _BEHIND_PARTS)]
     if not lagging and table_format == "text":
-        lags = lag.by_what_is_here("no group is known to lag")
+        lags = lag.by_what_is_here(f"no group is known to lag{lag.in_topics}")
         print_text(lags if lag.groups else lag.no_group)
         return
     names = _LAGGING_VERBOSE if verbose else _LAGGING

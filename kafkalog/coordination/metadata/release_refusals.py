@@ -27,6 +27,10 @@ _METADATA_TOPIC = "__cluster_metadata"
 # The last release that reads the first metadata versions.
 _BRIDGE = "3.9"
 _TOPIC, _BROKER = "topic", "broker"
+_UNREADABLE = (
+    "no known release reads it: copy the directory of another controller, or one from a backup, or "
+    "see kafkalog quorum rebuild --help"
+)
 # Kafka takes the one for the other.
 _NODE_ID, _BROKER_ID = "node.id", "broker.id"
 
@@ -149,7 +153,7 @@ def record_refusals(seen: SeenRecords, release: str) -> Iterator[Refusal]:
         place = "in the newest snapshot of" if offset is None else f"at offset {offset} of"
         subject = f"record {name} {place} {_METADATA_TOPIC}"
         reader = first_reader(_METADATA_TOPIC, number, version)
-        remedy = f"start Kafka {reader} or later" if reader else "no known release reads it"
+        remedy = f"start Kafka {reader} or later" if reader else _UNREADABLE
         if number not in known:
             reason = f"Kafka {release} does not know records of type {number}"
             yield Refusal(Refused.RECORD_TYPE, Effect.ENDS, subject, reason, remedy)

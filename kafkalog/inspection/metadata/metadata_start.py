@@ -33,7 +33,7 @@ _REPEATED = "a broker starts, and has the whole state in spite of it"
 _ENDS = "a broker does not start with it"
 _CUT = "a broker takes what is left for the whole state: it ends, or sets partitions aside"
 MISNAMED = "what ends in .checkpoint here begins with 20 digits, a dash and 10 digits"
-_MOVE = "move it away, and a broker starts from the snapshot before and the log"
+MOVABLE = "move it away, and a broker starts from the snapshot before and the log"
 _LAST_EPOCH = 2**31 - 1
 _REPLACE = "copy the directory of another node, or see kafkalog quorum rebuild --help"
 
@@ -90,7 +90,7 @@ def snapshot_faults(log: PartitionLog) -> Iterator[SnapshotFault]:
             yield SnapshotFault(found, entry.size, True, _ENDS)
         elif snapshot == newest and not _loses_nothing(snapshot, found, log):
             effect = _CUT if found.fault == "truncated" else _ENDS
-            advice = _MOVE if has_older else _REPLACE
+            advice = MOVABLE if has_older else _REPLACE
             yield SnapshotFault(found, entry.size, True, f"{effect}: {advice}")
         else:
             words = _REPEATED if snapshot == newest else _OLDER

@@ -79,6 +79,12 @@ def deleted_soon(
     )
 
 
+def is_cleaned(log: PartitionLog, settings: RetentionSettings) -> bool:
+    """Return whether the cleaner compacts the log, by its settings or Kafka's defaults."""
+    policy = _assumed(log, settings).cleanup_policy.value
+    return policy is not None and "compact" in policy
+
+
 def _assumed(log: PartitionLog, settings: RetentionSettings) -> RetentionSettings:
     """Return the settings, with Kafka's defaults where nothing gives them."""
     policy, time, size = settings.cleanup_policy, settings.retention_ms, settings.retention_bytes

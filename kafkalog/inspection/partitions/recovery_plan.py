@@ -17,8 +17,12 @@ from kafkalog.columns.records.segment_reader import SegmentByteRanges
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.metadata.metadata_start import start_with_snapshots
-from kafkalog.inspection.partitions.deleted_soon import DeletedSoon, deleted_soon
-from kafkalog.inspection.partitions.served_faults import ServedSegment, consumers_stop_at
+from kafkalog.inspection.partitions.deleted_soon import DeletedSoon, deleted_soon, is_cleaned
+from kafkalog.inspection.partitions.served_faults import (
+    ServedSegment,
+    cleaning_stops_at,
+    consumers_stop_at,
+)
 from kafkalog.storage.cleaning.retention_facts import TimestampFrom, largest_timestamp
 from kafkalog.storage.log_dir.topic_configs import RetentionSettings
 from kafkalog.storage.names import CLUSTER_METADATA
@@ -67,6 +71,7 @@ def recovery_row(
         "leader_epochs": [entry._asdict() for entry in plan.leader_epochs],
         "missing_offsets": _missing_offsets(log, plan),
         **_unflushed(log, settings.recovery_point),
+        "cleaning_stops_at": _cleaning_stop(log, plan, served, retention),
         **_remaining(plan, served, keeps_indexes=log.topic != CLUSTER_METADATA),
     }
 
@@ -86,6 +91,18 @@ def _deleted_soon(
         return None
     gone = {*plan.deleted_segments}
     return deleted_soon(log, retention, settings.now_ms, gone, plan.log_end_offset)
+
+
+def _cleaning_stop(
+    log: PartitionLog,
+    plan: RecoveryPlan,
+    served: Sequence[ServedSegment],
+    retention: RetentionSettings | None,
+) -> str | None:
+    is_open = plan.start_error is None and log.topic != CLUSTER_METADATA and log.is_live
+    if not is_open or retention is None or not is_cleaned(log, retention):
+        return None
+    return cleaning_stops_at(served, plan.log_start_offset)
 
 
 def _remaining(

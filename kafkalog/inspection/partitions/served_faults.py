@@ -51,6 +51,18 @@ class ServedSegment:
         return found[::-1]
 
 
+def cleaning_stops_at(served: Sequence[ServedSegment], log_start: int) -> str | None:
+    """Return the first damage at which the cleaner gives a log up: in the frame of a batch, and not
+    in the last segment, which it does not clean. It verifies no checksum. Rule: docs/format.md
+    F1196."""
+    for each in served[:-1]:
+        for row in each.faults(log_start):
+            is_hindrance = row["verdict"] != VALID and row["kind"] not in _NO_HINDRANCE
+            if is_hindrance and row["kind"] != Fault.CHECKSUM.label:
+                return f"{each.segment.path}: {row['kind']} at position {row['position']}"
+    return None
+
+
 def consumers_stop_at(
     served: Sequence[ServedSegment], log_start: int, log_end: int | None
 ) -> int | None:

@@ -16,11 +16,11 @@ from kafkalog.coordination.metadata.leader_election import (
     StartingBroker,
     standing_after_start,
 )
+from kafkalog.coordination.metadata.releases import ELR_VERSION
 from kafkalog.inspection.metadata.assigned_partitions import assigned_directory
 from kafkalog.storage.names import PartitionName
 from kafkalog.storage.partition_log import PARTITION_METADATA
 
-_ELIGIBLE = "eligible.leader.replicas.version"
 UNCLEAN = "unclean.leader.election.enable"
 WAITS = "; the partition waits for "
 OFFLINE = "its log directory goes offline"
@@ -30,9 +30,9 @@ WITHOUT_ID = f"{PARTITION_METADATA} is missing, and without it the topic's id is
 @dataclass(frozen=True, slots=True)
 class ReplicaFate:
     """Whether a partition's directory is set aside, and why; whether the partition has a leader
-    once the node runs, None where that is not known; whether it begins empty in its place, the
-    directory that takes the place at once; the line to type, where there is one of its own; and why
-    there is no leader, or one that costs records."""
+    once the node runs, None where that is not known; whether the node leads it with an empty log;
+    the directory that takes the place at once; the line to type, where there is one of its own; and
+    why there is no leader, or one that costs records."""
 
     is_set_aside: bool = False
     reason: str | None = None
@@ -124,9 +124,9 @@ class Assignments:
             if topic is None or (topic, number) in present or self.node_id not in row["replicas"]:
                 continue
             found = self.leadership(topic, row)
-            has_leader = found.has_leader
+            leads = self._standing(topic, row).leader == self.node_id
             fate = ReplicaFate(
-                has_leader=has_leader, begins_empty=has_leader, leader_reason=found.reason
+                has_leader=found.has_leader, begins_empty=leads, leader_reason=found.reason
             )
             yield topic, number, fate
 
@@ -175,7 +175,7 @@ class Assignments:
         )
 
     def _standing(self, topic: str, row: Mapping[str, Any]) -> Standing:
-        level = self.image.tables["feature"].get((_ELIGIBLE,))
+        level = self.image.tables["feature"].get((ELR_VERSION,))
         return standing_after_start(
             row,
             [self.node, *self.others],

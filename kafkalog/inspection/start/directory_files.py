@@ -43,7 +43,7 @@ def refused_checkpoints(directory: NodeDirectory) -> Iterator[Reason]:
     """Yield the checkpoints that a broker cannot read: each takes the directory offline."""
     for name, path, found in _refusals(directory):
         if not found.is_number:
-            line = f"{move_away(path, directory.path)} ({_WITHOUT[name]})"
+            line = f"{move_away(path, directory.path)}  # {_WITHOUT[name]}"
             detail = f"a broker cannot read it: {found.detail}"
             yield Reason(path, detail, line, directory.path, False)
 

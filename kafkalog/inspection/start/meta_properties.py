@@ -81,7 +81,10 @@ def _places_of_metadata(node: NodeFiles) -> Iterator[Reason]:
                 "log.dirs, names another directory than before"
             )
             where = node.server.path if node.server is not None else "server.properties"
-            line = f"echo metadata.log.dir={quote(each.path)} >> {quote(where)}"
+            # A broker takes another spelling of the directory for another directory.
+            spelled = node.server.spellings if node.server is not None else {}
+            name = spelled.get(os.path.realpath(each.path), [each.path])[0]
+            line = f"echo metadata.log.dir={quote(name)} >> {quote(where)}"
             yield Reason(path, detail, line, each.path)
 
 
@@ -109,6 +112,16 @@ def _reason(
 def written_meta(node: NodeFiles, each: NodeDirectory, image: MetadataImage | None) -> str:
     """Return the line that writes the file as it has to be; the id of the directory is the one
     that the metadata assigns the partitions in it to."""
+    own = {other.node_id for other in node.directories if other.node_id is not None}
+    if node.server is not None and len(own) == 1 and own != {node.server.node_id}:
+        # All directories are of one other node: the setting is wrong, not they.
+        name = "node.id" if node.is_of_kraft else "broker.id"
+        is_voter = node.server.node_id in node.server.voters
+        also = ", and in controller.quorum.voters" if is_voter else ""
+        return (
+            f"set {name}={min(own)} in {node.server.path}{also}: all log directories are of this "
+            "node"
+        )
     if not node.is_of_kraft:
         lines = ["version=0", f"broker.id={node.node_id}", f"cluster.id={node.cluster_id}"]
         return _printed(lines, each)

@@ -16,7 +16,7 @@ from typing import Any
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.format.side_files.quorum_state import QUORUM_STATE
-from kafkalog.inspection.metadata.metadata_start import MISNAMED, bootstrap_damage
+from kafkalog.inspection.metadata.metadata_start import MISNAMED, MOVABLE, bootstrap_damage
 from kafkalog.inspection.start.assigned_replicas import (
     OFFLINE,
     WAITS,
@@ -35,7 +35,12 @@ from kafkalog.inspection.start.directory_names import files_in_the_way, refused_
 from kafkalog.inspection.start.meta_properties import assigned_id, meta_reasons, written_meta
 from kafkalog.inspection.start.node_directories import NodeDirectory, NodeFiles
 from kafkalog.inspection.start.partition_fates import AbsentPartition, LoadedReplicas
-from kafkalog.inspection.start.permissions import BrokerUser, most_frequent_owner, refused_files
+from kafkalog.inspection.start.permissions import (
+    BrokerUser,
+    full_notice,
+    most_frequent_owner,
+    refused_files,
+)
 from kafkalog.inspection.start.reasons import Reason, move_away
 from kafkalog.storage.names import CLUSTER_METADATA, broker_partition_name
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
@@ -68,8 +73,8 @@ class DirectoryStart:
 class NodeStart:
     """A node at its start: `reasons` are all of why it does not start, `fates` what becomes of
     partitions by the paths of their directories, `absent` those that have no directory. `assumed`
-    is what no file says, `notices` why partitions are set aside or have no leader although the node
-    starts."""
+    is what no file says, `plugins` the classes that have to be on the class path, `notices` why
+    partitions are set aside or have no leader although the node starts."""
 
     files: NodeFiles
     directories: Sequence[DirectoryStart]
@@ -81,10 +86,17 @@ class NodeStart:
     notices: list[Reason] = field(default_factory=list)
     loaded: LoadedReplicas | None = None
     starting: StartingBroker | None = None
+    plugins: Sequence[str] = ()
+    # That the metadata was not found: what becomes of the partitions is not known.
+    unknown: Sequence[str] = ()
 
     @property
     def broker_starts(self) -> bool:
         return not self.reasons
+
+    @property
+    def knows_metadata(self) -> bool:
+        return not self.unknown
 
     def decide(self, starting_too: Sequence[StartingBroker]) -> None:
         """Find what becomes of the partitions, where other nodes start too."""
@@ -103,6 +115,7 @@ class NodeStart:
         self.notices += [reason for reason, _ in others]
         told = {path for _, paths in others for path in paths}
         self.notices += _leader_notices(self, told)
+        self.notices += _empty_notices(self)
         known = image or MetadataImage()
         self.notices += _set_aside(self, known, is_known=image is not None)
 
@@ -117,16 +130,11 @@ def judged_node(
     """Return what becomes of a node; `decide` finds what becomes of its partitions. `image` is the
     cluster's metadata, None where no copy of it was found; `rows` are those of view `recovery_plan`
     of the node's partitions, and `more` other reasons."""
-    assumed = [*node.assumed]
     found: list[Reason] = []
     if image is None and _begins_without_metadata(node):
         image = MetadataImage()
         found += _bootstrap_reasons(node)
-    elif image is None and node.is_of_kraft:
-        assumed.append(
-            f"{CLUSTER_METADATA} is in a directory that was not given, or on other controllers; "
-            "where it is lost, the broker sets EVERY partition aside: --server-properties decides"
-        )
+    unknown = _without_image(node) if image is None and node.is_of_kraft else None
     paths = [each.path for each in node.directories if each.is_there]
     user = user or most_frequent_owner(paths)
     found += [*meta_reasons(node, image), *more, *_plugin_reasons(node)]
@@ -160,8 +168,16 @@ def judged_node(
         if each.meta_error is None
         for reason in ignored_checkpoints(each)
     ]
+    refused = {reason.file for reason in found}
+    full = (full_notice(each, user) for each in node.directories if user is not None)
+    notices += [each for each in full if each is not None and each.file not in refused]
     start = NodeStart(
-        *(node, directories, reasons, image), assumed=assumed, notices=notices, loaded=loaded
+        *(node, directories, reasons, image),
+        assumed=[*node.assumed, *_plugin_words(node)],
+        plugins=_plugins(node),
+        unknown=() if unknown is None else (unknown.reason,),
+        notices=notices if unknown is None else [unknown, *notices],
+        loaded=loaded,
     )
     if node.node_id is not None:
         is_clean = image is not None and _stopped_cleanly(directories, image, rows, node.node_id)
@@ -214,6 +230,25 @@ def _leader_notices(start: NodeStart, told: Collection[str]) -> Iterator[Reason]
         yield Reason("", f"{detail}: {why}", "; ".join(lines), "", False)
 
 
+def _empty_notices(start: NodeStart) -> Iterator[Reason]:
+    """Yield the partitions that this node leads with an empty log, because their directories are
+    missing, those of a log directory together."""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for each in start.absent:
+        if each.fate.begins_empty and each.future is None and not each.fate.is_set_aside:
+            groups[each.log_dir].append(f"{each.topic}-{each.partition}")
+    for log_dir, names in groups.items():
+        detail = (
+            f"{counted(len(names), 'partition')} that the metadata has in {log_dir} BEGIN EMPTY, "
+            f"for they have no directory: {first_names(names, _MOST_NAMES)}"
+        )
+        line = (
+            "look for the directories before the start, in lost+found, in a backup, on another "
+            "disk; those of topics that were made just before the stop had no records"
+        )
+        yield Reason(log_dir, detail, line, log_dir, False)
+
+
 def _unused_notices(node: NodeFiles, fates: Mapping[str, ReplicaFate]) -> Iterator[Reason]:
     for each in node.unused:
         names = [os.path.basename(path) for path in fates if os.path.dirname(path) == each.path]
@@ -251,6 +286,25 @@ def _begins_without_metadata(node: NodeFiles) -> bool:
     return is_controller and not others and server.bootstrap_controllers <= 1
 
 
+def _without_image(node: NodeFiles) -> Reason:
+    """Return that the node's copy of the metadata was not found, and what follows from it."""
+    count = sum(name.mark is None for each in node.directories for _, name in each.partitions())
+    places = first_names([each.path for each in node.directories], _MOST_NAMES)
+    detail = (
+        f"no {CLUSTER_METADATA}-0 that can be read is in {places}, and each node without ZooKeeper "
+        "has one, in metadata.log.dir or the first of log.dirs"
+    )
+    every = counted(count, "partition")
+    lost = (
+        f"If it is lost: the only controller of a cluster sets all of {every} aside, restore its "
+        "copy from a backup first; any other node copies it from the controllers"
+    )
+    line = f"give that directory too, and --server-properties. {lost}"
+    if node.server is not None:
+        line = f"look for it before the start. {lost}"
+    return Reason("", detail, line, "", False)
+
+
 def _bootstrap_reasons(node: NodeFiles) -> Iterator[Reason]:
     """Yield damage in the file from which a controller without metadata begins."""
     main = node.metadata_directory
@@ -271,6 +325,21 @@ def _plugin_reasons(node: NodeFiles) -> Iterator[Reason]:
         )
         line = "add remote.log.storage.manager.class.path, or put the jar into libs/ of Kafka"
         yield Reason(path, detail, line, "")
+
+
+def _plugins(node: NodeFiles) -> list[str]:
+    found = {} if node.server is None else node.server.plugins
+    return sorted({name for names in found.values() for name in names})
+
+
+def _plugin_words(node: NodeFiles) -> Iterator[str]:
+    """Yield the classes that are not judged. Rule: docs/format.md F1195."""
+    found = {} if node.server is None else node.server.plugins
+    for setting, names in sorted(found.items()):
+        yield (
+            f"{setting} is {', '.join(names)}: it is not Kafka's, and whether it is on the class "
+            "path is NOT JUDGED; without it the process ends"
+        )
 
 
 def _plan_reasons(rows: Iterable[Row], known: Sequence[Reason]) -> Iterator[Reason]:
@@ -305,9 +374,10 @@ def _mending_line(row: Row, folder: str, log_dir: str) -> str:
 
 def _movable(detail: str, folder: str) -> list[str]:
     """Return the files at the beginning of a reason that can be moved away, and nothing is lost:
-    those of names that a broker does not take, and those that it makes again."""
+    those of names that a broker does not take, a snapshot that it does without, and those that it
+    makes again."""
     names = detail.split(": ")[0].split(", ")
-    is_name = REFUSED_NAME in detail or MISNAMED in detail
+    is_name = any(each in detail for each in (REFUSED_NAME, MISNAMED, MOVABLE))
     paths = [os.path.join(folder, name) for name in names]
     if not (is_name or names[0] in _DISPENSABLE) or not all(map(os.path.isfile, paths)):
         return []

@@ -1,6 +1,7 @@
-"""Which files of a log directory a broker's user cannot use, by owner and mode.
+"""Which files of a log directory a broker's user cannot use, by owner and mode, and by its file
+system.
 
-Rule: docs/format.md F965.
+Rules: docs/format.md F965 and F1193.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kafkalog.errors import OptionError
 from kafkalog.inspection.start.node_directories import METADATA_DIR, NodeDirectory
 from kafkalog.inspection.start.reasons import Reason
 from kafkalog.storage.files.uris import is_remote
-from kafkalog.storage.log_dir.log_dir import META_PROPERTIES
+from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES
 from kafkalog.storage.names import CLEANER_OFFSETS, LOG_STARTS, RECOVERY_POINTS, REPLICATION_OFFSETS
 
 _READ, _WRITE, _SEARCH = 4, 2, 1
@@ -81,9 +82,9 @@ def refused_files(directory: NodeDirectory, user: BrokerUser) -> Iterator[Reason
     path = directory.path
     if is_remote(path) or not directory.is_there:
         return
-    if os.statvfs(path).f_flag & os.ST_RDONLY:
-        line = f"mount -o remount,rw {quote(path)}"
-        yield Reason(path, "its file system is mounted read-only", line, path, False)
+    refused = _file_system_reason(directory, user)
+    if refused is not None:
+        yield refused
         return
     if user.uid == _ROOT:
         return
@@ -98,6 +99,38 @@ def refused_files(directory: NodeDirectory, user: BrokerUser) -> Iterator[Reason
         # Without its copy of the metadata the process ends before a directory can go offline.
         for each in _refused_in(os.path.join(path, METADATA_DIR), directory, user):
             yield replace(each, ends_process=True)
+
+
+def _file_system_reason(directory: NodeDirectory, user: BrokerUser) -> Reason | None:
+    """Return why the file system takes no write. After a clean stop the file that says so makes
+    room for the leader epochs, and recovery of the metadata for more."""
+    path = directory.path
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        line = f"mount -o remount,rw {quote(path)}"
+        return Reason(path, "its file system is mounted read-only", line, path, False)
+    full = full_notice(directory, user)
+    stopped_cleanly = any(entry.name == CLEAN_SHUTDOWN for entry in directory.files)
+    return None if stopped_cleanly or directory.has_metadata else full
+
+
+def full_notice(directory: NodeDirectory, user: BrokerUser) -> Reason | None:
+    """Return that the file system is full, None if it is not."""
+    path = directory.path
+    if is_remote(path) or not directory.is_there:
+        return None
+    status = os.statvfs(path)
+    is_root = user.uid == _ROOT
+    blocks = status.f_bfree if is_root else status.f_bavail
+    files = status.f_ffree if is_root else status.f_favail
+    if (blocks or not status.f_blocks) and (files or not status.f_files):
+        return None
+    what = "inode" if blocks else "block"
+    detail = (
+        f"its file system is full, no {what} is free for user {user.name}: the directory goes "
+        "offline at the first write that finds no room"
+    )
+    line = f"df {quote(path)}; kafkalog free {quote(path)} shows what may be deleted"
+    return Reason(path, detail, line, path, False)
 
 
 def _refused_in(folder: str, directory: NodeDirectory, user: BrokerUser) -> Iterator[Reason]:

@@ -24,6 +24,7 @@ from kafkalog.coordination.metadata.releases import (
     METADATA_VERSION,
     is_at_least,
     known_release,
+    metadata_version_name,
     read_releases,
     release_of,
 )
@@ -39,7 +40,11 @@ from kafkalog.storage.partition_log import PartitionLog
 
 # Kafka's quorum goes by no such record, and passes over it.
 _HARMLESS = ("FeatureLevelRecord",)
+_FIRST_WITHOUT_ZOOKEEPER = 4
 _VOTERS, _LISTENERS = "controller.quorum.voters", "controller.listener.names"
+# Records of registrations, and the first levels that hold directories, and cordoned ones.
+_REGISTRATION = 0
+_FIRST_WITH_DIRECTORIES, _FIRST_WITH_CORDONED = 17, 30
 _ELSEWHERE = "copy the directory of another controller, or see kafkalog quorum rebuild --help"
 
 
@@ -63,7 +68,7 @@ def release_start(
     """Return what a version refuses of a node without ZooKeeper. Raises OptionError for a version
     that is not known."""
     if not node.is_of_kraft:
-        return ReleaseStart(version)
+        return ReleaseStart(version, [*_without_zookeeper(node, version)])
     release = known_release(version)
     found = [*_of_properties(node, release)]
     if image is None:
@@ -77,6 +82,7 @@ def release_start(
         if each.effect is Effect.ENDS
     ]
     found += _replay_reasons(image, seen, place)
+    found += _lowered_reasons(image, seen, place)
     levels = {row["feature"]: row["level"] for row in image.rows("feature")}
     level = levels.get(METADATA_VERSION)
     made_by = None if level is None else release_of(level)
@@ -88,6 +94,20 @@ def release_start(
         None if level is None else _least(levels, seen),
         None if made_by is None else not is_at_least(release, made_by),
     )
+
+
+def _without_zookeeper(node: NodeFiles, version: str) -> Iterator[Reason]:
+    """Yield that the version no longer has ZooKeeper. Rule: docs/format.md F1192."""
+    if node.is_unknown or int(version.split(".")[0]) < _FIRST_WITHOUT_ZOOKEEPER:
+        return
+    server = node.server
+    file = server.path if server is not None else node.directories[0].meta_path
+    detail = (
+        "the node is of a cluster with ZooKeeper, which Kafka 4.0 and later do not have: a broker "
+        "ends without process.roles"
+    )
+    line = "start it with Kafka 3.9, and migrate the cluster to KRaft before 4.0"
+    yield Reason(file, detail, line, "")
 
 
 def _replay_reasons(image: MetadataImage, seen: SeenRecords, place: str) -> Iterator[Reason]:
@@ -104,6 +124,24 @@ def _replay_reasons(image: MetadataImage, seen: SeenRecords, place: str) -> Iter
             return
 
 
+def _lowered_reasons(image: MetadataImage, seen: SeenRecords, place: str) -> Iterator[Reason]:
+    """Yield what brokers have registered that the level of the metadata cannot hold: each start
+    ends while it writes the state down. Rule: docs/format.md F1194."""
+    feature = image.tables["feature"].get((METADATA_VERSION,))
+    if feature is None:
+        return
+    level, (version, _) = feature["level"], seen.versions.get(_REGISTRATION, (0, None))
+    has_directories = any(row["log_dirs"] for row in image.rows("broker"))
+    if has_directories and (
+        level < _FIRST_WITH_DIRECTORIES or (version > 3 and level < _FIRST_WITH_CORDONED)
+    ):
+        detail = (
+            f"{METADATA_VERSION} was lowered to {level} ({metadata_version_name(level)}), which "
+            "cannot hold the log directories that brokers have registered: a broker ends"
+        )
+        yield Reason(place, detail, _ELSEWHERE, place)
+
+
 def _of_properties(node: NodeFiles, release: str) -> Iterator[Reason]:
     if node.server is not None:
         for each in property_refusals(node.server.values, release):
@@ -115,9 +153,15 @@ def _of_properties(node: NodeFiles, release: str) -> Iterator[Reason]:
 
 def _quorum_refusals(server: ServerProperties) -> Iterator[tuple[str, str, str]]:
     """Yield what a node without ZooKeeper refuses of settings that depend on each other: a setting,
-    why, and what to do. Rule: docs/format.md F1187."""
+    why, and what to do. Rules: docs/format.md F1187 and F1197."""
     if not server.roles:
         return
+    for names in server.spellings.values():
+        if len(names) > 1:
+            detail = f"{' and '.join(names)} are one directory, and a broker takes them for two"
+            yield "log.dirs", detail, f"write {names[0]} in all settings of server.properties"
+    if not server.log_dirs:
+        yield "log.dirs", "it names no directory", "name the log directories in server.properties"
     if not server.voters and not server.bootstrap_controllers:
         detail = "neither this nor controller.quorum.bootstrap.servers names a controller"
         yield _VOTERS, detail, f"set {_VOTERS} in server.properties"

@@ -138,7 +138,8 @@ class FreePlan:
 
     def _lines(self) -> Iterator[str]:
         need = "" if self.need is None else f" of the {size_text(self.need)} that are needed"
-        yield f"{counted(len(self.steps), 'step')} free {size_text(self.freed)}{need}"
+        verb = "frees" if len(self.steps) == 1 else "free"
+        yield f"{counted(len(self.steps), 'step')} {verb} {size_text(self.freed)}{need}"
         for harm, words in _WORDS.items():
             steps = [step for step in self.steps if step.harm is harm]
             if steps:

@@ -117,9 +117,14 @@ class ConsumerLag:
         return self.rows.summary.totals
 
     @property
+    def question(self) -> LagQuestion:
+        """The time that the rows are about, and the rest that is asked."""
+        return self._settings.question
+
+    @property
     def at_ms(self) -> int:
         """The time that the rows are about."""
-        return self._settings.question.at_ms
+        return self.question.at_ms
 
     @cached_property
     def groups(self) -> dict[GroupKey, Group]:
@@ -187,6 +192,11 @@ class ConsumerLag:
             *([f"share groups: {missing_words(shares)}"] if shares else ()),
             *missing,
         ]
+
+    @property
+    def in_topics(self) -> str:
+        """What a claim about lag ends with where it is of some topics."""
+        return "" if self._settings.chosen.is_topic is None else " in these topics"
 
     @property
     def findings(self) -> list[str]:

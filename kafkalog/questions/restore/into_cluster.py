@@ -15,7 +15,7 @@ from kafkalog.inspection.metadata.copies import best_copy, metadata_copies
 from kafkalog.inspection.metadata.replay import image_at
 from kafkalog.questions.restore.metadata import RETENTION, ChangedConfig
 from kafkalog.questions.restore.nodes import Node
-from kafkalog.questions.restore.partition_plans import PartitionPlan
+from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan
 
 _CLEANUP, _TIERED = "cleanup.policy", "remote.storage.enable"
 
@@ -77,7 +77,7 @@ class IntoCluster:
 
     def _reasons(self, topic: str, number: int, *, is_compacted: bool) -> Iterator[str]:
         if topic not in self.topic_ids:
-            yield f"it has no topic {topic}: create it with --partitions {number}, or leave it out"
+            yield f"it has no topic {topic}: create it with --partitions {number}, or choose others"
             return
         has = sum(key[0] == self.topic_ids[topic] for key in self.image.tables["partition"])
         if has != number:

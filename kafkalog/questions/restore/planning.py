@@ -16,9 +16,9 @@ from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, co
 from kafkalog.questions.restore.into_cluster import IntoCluster
 from kafkalog.questions.restore.metadata import RestoredMetadata
 from kafkalog.questions.restore.nodes import Node
-from kafkalog.questions.restore.partition_files import Ending
-from kafkalog.questions.restore.partition_planning import plan_partition
-from kafkalog.questions.restore.partition_plans import LATEST_MS, PartitionPlan, PlanTask
+from kafkalog.questions.restore.partitions.partition_files import Ending
+from kafkalog.questions.restore.partitions.partition_planning import plan_partition
+from kafkalog.questions.restore.partitions.partition_plans import LATEST_MS, PartitionPlan, PlanTask
 from kafkalog.questions.restore.sources import Sources
 from kafkalog.questions.restore.tiers import PartitionKey
 from kafkalog.questions.restore.transactions import (
@@ -63,6 +63,7 @@ class RestoreRequest:
     now_ms: int
     replication: int = 1
     links: bool = False
+    hashes_inputs: bool = False
     creates_missing: bool = False
     reuses_offsets: bool = False
     offset_gap: int = UNSEEN_OFFSETS

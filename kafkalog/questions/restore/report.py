@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from kafkalog.questions.restore.manifest import least_release, not_exact
+from kafkalog.questions.restore.inexact import not_exact
+from kafkalog.questions.restore.manifest import least_release
 from kafkalog.questions.restore.metadata import MIN_IN_SYNC
 from kafkalog.questions.restore.nodes import SERVER_PROPERTIES
 from kafkalog.questions.restore.planning import RestorePlan

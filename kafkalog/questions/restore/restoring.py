@@ -18,7 +18,6 @@ from kafkalog.format.records import Record
 from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.questions.node_start import FoundNodes, NodeRequest, node_answers
 from kafkalog.questions.recovery import Recovery, RecoveryRequest, recovery_plan
-from kafkalog.questions.restore.copied_bytes import Suppressed
 from kafkalog.questions.restore.groups import (
     Entry,
     GroupSettings,
@@ -34,7 +33,8 @@ from kafkalog.questions.restore.nodes import (
     server_properties,
     write_checkpoints,
 )
-from kafkalog.questions.restore.partition_files import (
+from kafkalog.questions.restore.partitions.copied_bytes import Suppressed
+from kafkalog.questions.restore.partitions.partition_files import (
     ATTEMPT,
     WriteTask,
     WrittenPartition,
@@ -243,32 +243,28 @@ def judged(views: Views, found: Restored, target: str) -> Recovery:
     """Return what a broker would do at its start with each log directory that was written. Raises
     LogDirError where it would not start, or would lose anything."""
     request = found.plan.request
-    result = None
-    for node in found.plan.nodes:
-        path = os.path.join(target, node.log_directory)
-        logs = find_partitions([path])
-        result = recovery_plan(
-            views.over([path], logs), RecoveryRequest("unclean", 4096, request.now_ms)
+    if not found.plan.nodes:
+        raise LogDirError("there is no node")
+    # All nodes at once: they start together, and one leads what the others copy.
+    paths = [os.path.join(target, node.log_directory) for node in found.plan.nodes]
+    logs = find_partitions(paths)
+    result = recovery_plan(
+        views.over(paths, logs), RecoveryRequest("unclean", 4096, request.now_ms)
+    )
+    # Where damage is left out, a hole in the offsets is what is meant to be.
+    damaged = {each.key for each in found.plan.plans if each.lost or each.missing}
+    if any(_is_refused(row, damaged) for row in result.findings):
+        raise LogDirError(
+            f"what was written is not sound, and is not kept: {result.totals.words()}"
         )
-        # Where damage is left out, a hole in the offsets is what is meant to be.
-        damaged = {each.key for each in found.plan.plans if each.lost or each.missing}
-        if any(_is_refused(row, damaged) for row in result.findings):
-            raise LogDirError(
-                f"the directory that was written is not sound, and is not kept: "
-                f"{result.totals.words()}"
-            )
-        if request.into is not None:
-            continue
+    if request.into is None:
         started = NodeRequest()
-        judged_node = FoundNodes.of([path], logs, started)
-        nodes = node_answers(judged_node, logs, started, [*result.plan])
+        nodes = node_answers(FoundNodes.of(paths, logs, started), logs, started, [*result.plan])
         if nodes.has_findings:
             raise LogDirError(
-                f"the node that was written does not start, and is not kept: "
+                "what was written does not start, and is not kept: "
                 f"{'; '.join(line.strip() for line in nodes.lines())}"
             )
-    if result is None:
-        raise LogDirError("there is no node")
     return result
 
 

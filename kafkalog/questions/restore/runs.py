@@ -11,8 +11,9 @@ from typing import Any
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.inspection.metadata.new_directory import new_random_id
+from kafkalog.questions.restore.inexact import not_exact
 from kafkalog.questions.restore.into_cluster import IntoCluster
-from kafkalog.questions.restore.manifest import file_facts, manifest_of, not_exact
+from kafkalog.questions.restore.manifest import bytes_below, file_facts, manifest_of
 from kafkalog.questions.restore.nodes import Node
 from kafkalog.questions.restore.planning import RestoreRequest, plan_restore
 from kafkalog.questions.restore.restoring import (
@@ -24,6 +25,7 @@ from kafkalog.questions.restore.restoring import (
 )
 from kafkalog.questions.restore.sources import Sources
 from kafkalog.storage.files.output_files import refuse_existing_directory
+from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.files.whole_directory import whole_directory
 from kafkalog.storage.log_dir.read_directories import refuse_inside
 from kafkalog.views.engine import Views
@@ -59,6 +61,7 @@ def restore_request(given: RestoreOptions, sources: Sources, now_ms: int) -> Res
         replication=given.replication,
         into=into,
         links=given.links,
+        hashes_inputs=given.hash_inputs,
         creates_missing=given.create_missing,
         reuses_offsets=given.reuse_offsets,
         offset_gap=given.offset_gap,
@@ -126,17 +129,31 @@ def planned(
     return found
 
 
+def _hashed_inputs(views: Views, found: Restored, bar: Bar) -> dict[str, Any]:
+    """Return size and CRC-32C of the input files, by input, if this is requested; null for an
+    input in a store."""
+    if not found.plan.request.hashes_inputs:
+        return {}
+    sources = found.plan.sources
+    paths = [*sources.log_dirs, *sources.tier_paths]
+    local = [path for path in paths if not is_remote(path)]
+    with bar(sum(map(bytes_below, local)), "checksums of the input") as moved:
+        hashed = {path: file_facts(views, path, moved.update) for path in local}
+    return {"input_files": {path: hashed.get(path) for path in paths}}
+
+
 def written(views: Views, found: Restored, target: str, bar: Bar = no_bar) -> dict[str, Any]:
     """Write the directory, judge it, and let it appear; return its manifest. Raises OSError, and
     LogDirError for a directory that exists or is not sound."""
     size = found.plan.bytes_to_write
+    hashed = _hashed_inputs(views, found, bar)
     with whole_directory(target, os.fsync) as scratch:
         with bar(size, "writing") as moved:
             write_restored(views, found, scratch, moved.update)
         judged(views, found, scratch)
         with bar(size, "checksums") as moved:
             facts = file_facts(views, scratch, moved.update)
-        manifest = manifest_of(found, facts)
+        manifest = {**manifest_of(found, facts), **hashed}
         write_manifest(manifest, scratch)
         # Thousands of small files: at once is faster than one after the other.
         os.sync()

@@ -12,7 +12,7 @@ from kafkalog.log_lines import logger
 from kafkalog.spark.source.projection import known_columns, of_columns, table_struct
 from kafkalog.spark.source.quiet_workers import quieten_planner
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.views.options.view_columns import chosen_columns
+from kafkalog.views.options.options import chosen_columns
 from kafkalog.views.options.zookeeper.zookeeper_options import (
     ZOOKEEPER_VIEW_TABLES,
     ZookeeperOptions,

@@ -146,6 +146,11 @@ def _left_out(path: str, position: int, reason: str) -> str:
     return f"{path} was deleted while it was read{missing}"
 
 
+def unread_from_now() -> UnreadableInput | None:
+    """Return what this run cannot read from now on, None where nothing remembers it."""
+    return None if _Process.notes is None else UnreadableInput(_Process.notes)
+
+
 def shared_variables() -> dict[str, str]:
     """Return the environment variables that let other processes on the machine record it too."""
     return {_VARIABLE: os.environ[_VARIABLE]} if _VARIABLE in os.environ else {}

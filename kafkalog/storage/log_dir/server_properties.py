@@ -14,6 +14,13 @@ from kafkalog.format.side_files.properties import read_properties
 
 _VOTER = re.compile(r"\s*([0-9]+)@")
 _DEFAULT_LOG_DIR = "/tmp/kafka-logs"
+# Settings that name classes.
+_LISTS_OF_CLASSES = (
+    *("metric.reporters", "kafka.metrics.reporters", "group.consumer.assignors"),
+    "group.share.assignors",
+)
+_CLASS_ENDINGS = (".class", ".class.name")
+_OF_KAFKA = ("org.apache.kafka.", "kafka.", "java.", "javax.", "com.sun.")
 _TIER = "remote.log.storage.manager.class"
 
 
@@ -55,7 +62,17 @@ class ServerProperties:
     def metadata_dir(self) -> str:
         """The directory of `__cluster_metadata`: the first of all where nothing names it."""
         named = self.values.get("metadata.log.dir", "").strip()
-        return self._absolute(named) if named else self.log_dirs[0]
+        return self._absolute(named) if named else next(iter(self.log_dirs), "")
+
+    @property
+    def spellings(self) -> dict[str, list[str]]:
+        """How the settings write each log directory, by its path without links."""
+        named = _words(self.values.get("log.dirs", self.values.get("log.dir", _DEFAULT_LOG_DIR)))
+        found: dict[str, list[str]] = {}
+        for each in dict.fromkeys([*named, self.values.get("metadata.log.dir", "").strip()]):
+            if each:
+                found.setdefault(os.path.realpath(self._absolute(each)), []).append(each)
+        return found
 
     @property
     def voters(self) -> frozenset[int]:
@@ -77,6 +94,19 @@ class ServerProperties:
         has_path = self.values.get(f"{_TIER}.path", "").strip()
         is_own = name.startswith("org.apache.kafka.")
         return name if is_on and name and not has_path and not is_own else None
+
+    @property
+    def plugins(self) -> dict[str, list[str]]:
+        """The classes that a node loads at its start and that are not Kafka's, by the names of the
+        settings; without those of tiered storage."""
+        found = {}
+        for name, value in self.values.items():
+            if name in _LISTS_OF_CLASSES or (name.endswith(_CLASS_ENDINGS) and _TIER not in name):
+                classes = [each for each in _words(value) if "." in each]
+                own = [each for each in classes if not each.startswith(_OF_KAFKA)]
+                if own:
+                    found[name] = own
+        return found
 
     def _absolute(self, path: str) -> str:
         return os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(self.path)), path))

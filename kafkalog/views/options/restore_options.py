@@ -48,6 +48,7 @@ class RestoreOptions:
     reuse_offsets: bool
     offset_gap: int
     links: bool
+    hash_inputs: bool
     suppress: str | None
 
     def refuse_contradictions(self) -> None:
@@ -171,6 +172,12 @@ def restore_options(function: Callable[..., Any]) -> Callable[..., Any]:
             is_flag=True,
             help="Hard links to whole segments instead of copies: nothing may write to the input "
             "then.",
+        ),
+        click.option(
+            "--hash-inputs",
+            is_flag=True,
+            help="Put size and CRC-32C of every input file on this machine into the manifest: all "
+            "of the input is read once more.",
         ),
         shared.suppress_option(
             "Leave out the records of the identifiers in this file, one a line, as `kafkalog erase "

@@ -43,7 +43,7 @@ def consumed(node: RestoredNode, topic: str) -> set[Row]:
     )
     consumer.assign([TopicPartition(topic, number, 0) for number in range(TOPICS[topic])])
     left = set(range(TOPICS[topic]))
-    rows = set()
+    rows: set[Row] = set()
     deadline = time.monotonic() + WAIT_SECONDS
     while left:
         assert time.monotonic() < deadline, left
@@ -52,7 +52,7 @@ def consumed(node: RestoredNode, topic: str) -> set[Row]:
             if error is None:
                 value = record.value()
                 text = None if value is None else base64.b64encode(value).decode()
-                rows.add((record.partition(), record.offset(), text))
+                rows.add((record.partition() or 0, record.offset() or 0, text))
             elif error.code() == KafkaError._PARTITION_EOF:
                 left.discard(record.partition())
     consumer.close()

@@ -1,7 +1,7 @@
 """What `kafkalog recover` says of a node's directories is what a real broker makes of them.
 
 Kinds of damage beside those of tests/golden/commands/test_node_starts.py. Rules: docs/format.md
-F960 to F973 and F1180 to F1191.
+F960 to F973 and F1180 to F1197.
 """
 
 import json
@@ -13,10 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from tests.support.broker.node_starts.cleaner_damages import CLEANER_DAMAGES
 from tests.support.broker.node_starts.leader_damages import LEADER_DAMAGES
 from tests.support.broker.node_starts.read_damages import READ_DAMAGES
 from tests.support.broker.node_starts.started_node import started_node
 from tests.support.broker.node_starts.startup_damages import DAMAGES
+from tests.support.broker.node_starts.typed_lines import MENDED, type_lines
 from tests.support.golden.startup_cases import startup_cases
 from tests.support.repository import Unpack
 
@@ -70,3 +72,30 @@ def test_a_broker_does_what_the_plan_says(damage: str, stopped_node: Path, tmp_p
         plain = starts.get(str(folder / "d2/orders-0"))
         if plain is not None and found.segments.get("orders-0"):
             assert min(found.segments["orders-0"]) <= plain
+
+
+@pytest.mark.parametrize("damage", CLEANER_DAMAGES)
+def test_the_cleaner_gives_up_what_the_plan_says(
+    damage: str, stopped_node: Path, tmp_path: Path
+) -> None:
+    # F1196.
+    folder = tmp_path / "node"
+    shutil.copytree(stopped_node, folder)
+    CLEANER_DAMAGES[damage].make(folder)
+    (row,) = (row for row in answers(folder, "partition") if name_of(row) == "orders-0")
+    found = started_node(folder)
+    assert found.started
+    is_cleaned = "cleaned log orders-0" in found.log
+    assert is_cleaned == (row["cleaning_stops_at"] is None)
+    assert ("(orders-0) as uncleanable" in found.log) != is_cleaned
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_a_broker_starts_after_the_lines_to_type(
+    name: str, unpacked: Unpack, tmp_path: Path
+) -> None:
+    folder = startup_cases(unpacked)[name].made_in(tmp_path / "node")
+    assert type_lines(folder) == 1
+    found = started_node(folder)
+    assert found.started, found.log[-3000:]
+    assert not (found.offline or found.set_aside or found.leaderless)

@@ -1,10 +1,11 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
-start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1191."""
+start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1197."""
 
 import json
 import os
 import pwd
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from tests.support.broker.node_starts.cleaner_damages import CLEANER_DAMAGES
 from tests.support.broker.node_starts.leader_damages import LEADER_DAMAGES, OTHER_ID
 from tests.support.broker.node_starts.read_damages import READ_DAMAGES, ReadDamage
+from tests.support.broker.node_starts.typed_lines import MENDED, partitions, recovered, type_lines
 from tests.support.golden.startup_cases import (
     OTHER_USER,
     STARTED_AT,
@@ -160,7 +163,7 @@ _DAMAGES: dict[str, ReadDamage] = {**READ_DAMAGES, **LEADER_DAMAGES}
 def test_a_node_becomes_what_brokers_made_of_such_files(
     damage: str, cases: dict[str, StartupCase], tmp_path: Path
 ) -> None:
-    # F960 to F973 and F1180 to F1191, as brokers of 4.4.0 did.
+    # F960 to F973, F1180 to F1191, F1194 and F1197, as brokers of 4.4.0 did.
     expected, case = _DAMAGES[damage], cases["00-control"]
     folder = case.made_in(tmp_path)
     expected.make(folder)
@@ -174,7 +177,11 @@ def test_a_node_becomes_what_brokers_made_of_such_files(
         assert {name_of(row) for row in rows if row["is_set_aside"]} == expected.set_aside
         leaderless = {name_of(row) for row in rows if row["has_leader"] is False}
         assert leaderless == expected.leaderless
-        assert all(row["leader_reason"] for row in rows if row["has_leader"] is False)
+        assert all(
+            row["leader_reason"]
+            for row in rows
+            if row["has_leader"] is False and not row["is_set_aside"]
+        )
 
 
 def test_an_unclean_election_is_a_finding_with_its_reason(
@@ -212,3 +219,99 @@ def test_nodes_that_are_given_together_start_together(
 
     assert leaderless() == {"orders-0"}
     assert leaderless(other) == set()
+
+
+def test_partitions_without_a_directory_begin_empty(
+    cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F970: also where no checkpoint names them. A broker of 4.4.0 made them again.
+    case = cases["00-control"]
+    folder = case.made_in(tmp_path)
+    for path in folder.glob("d2/*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name.endswith("-checkpoint"):
+            path.unlink()
+    code, rows = answers(case, folder, "partition")
+    assert code == 1
+    emptied = {name_of(row) for row in rows if row["begins_empty"]}
+    assert emptied == {"orders-0", "comp-0", "__consumer_offsets-0"}
+
+
+def test_without_the_metadata_it_is_not_known_what_becomes_of_partitions(
+    cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F968: a broker of 4.4.0 set all aside.
+    folder = cases["24-metadata-log-gone"].made_in(tmp_path)
+    given = ["recover", folder / "d1", folder / "d2", "--as-of", STARTED_AT]
+    lines = CliRunner().invoke(kafkalog, list(map(str, given))).stdout.splitlines()
+    assert lines[0].endswith("what becomes of its partitions is NOT KNOWN:")
+    assert lines[1].startswith("  no __cluster_metadata-0 that can be read is in ")
+    assert "sets all of 6 partitions aside" in lines[2]
+    assert lines[-1].endswith("whether partitions are set aside is NOT KNOWN")
+
+
+def test_a_version_without_zookeeper_does_not_start_on_its_directories(tmp_path: Path) -> None:
+    # F1192: a broker of 4.4.0 ended on the directories of one of 3.9.2.
+    log_dir = tmp_path / "data"
+    (log_dir / "orders-0").mkdir(parents=True)
+    (log_dir / "orders-0" / f"{0:020d}.log").touch()
+    (log_dir / "meta.properties").write_text("version=0\nbroker.id=0\ncluster.id=abc\n")
+
+    def starts(version: str) -> bool:
+        given = ["--kafka", version, "--by", "node", "--format", "json", "--processes", "1"]
+        result = CliRunner().invoke(kafkalog, ["recover", str(log_dir), *given])
+        return bool(json.loads(result.stdout)["broker_starts"])
+
+    assert starts("3.9.2")
+    assert not starts("4.0.1")
+
+
+def test_a_class_that_is_not_kafkas_is_not_judged(
+    cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F1195: a broker of 4.4.0 ended without the class on its class path.
+    case = cases["00-control"]
+    folder = case.made_in(tmp_path)
+    with (folder / "server.properties").open("a") as file:
+        file.write("authorizer.class.name=com.example.Missing\n")
+        file.write("metric.reporters=org.apache.kafka.common.metrics.JmxReporter\n")
+    _, (node,) = answers(case, folder, "node")
+    (assumed,) = node["assumed"]
+    assert assumed.startswith("authorizer.class.name is com.example.Missing")
+    given = ["recover", folder / "d1", folder / "d2", "--as-of", STARTED_AT]
+    given += ["--server-properties", folder / "server.properties"]
+    lines = CliRunner().invoke(kafkalog, list(map(str, given))).stdout.splitlines()
+    assert lines[0].endswith(", IF its class path has com.example.Missing")
+
+
+@pytest.mark.parametrize("damage", CLEANER_DAMAGES)
+def test_the_plan_says_where_cleaning_stops_for_good(
+    damage: str, cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F1196, as brokers of 4.4.0 did.
+    case = cases["00-control"]
+    folder = case.made_in(tmp_path)
+    CLEANER_DAMAGES[damage].make(folder)
+    _, rows = answers(case, folder, "partition")
+    (row,) = (row for row in rows if name_of(row) == "orders-0")
+    assert (row["cleaning_stops_at"] is not None) == CLEANER_DAMAGES[damage].stops
+
+
+@pytest.mark.parametrize("case", MENDED, indirect=True)
+def test_the_lines_to_type_mend_what_is_named(case: StartupCase, tmp_path: Path) -> None:
+    # F960 to F973: a broker of 4.4.0 started after these lines, with all partitions.
+    folder = case.made_in(tmp_path)
+    assert type_lines(folder) == 1
+    assert recovered(folder).startswith("Node 1 starts with Kafka 4.4.0\n")
+    rows = partitions(folder)
+    assert not [row for row in rows if row["is_set_aside"] or row["has_leader"] is False]
+
+
+@pytest.mark.parametrize("case", ["25-node-id-config"], indirect=True)
+def test_a_wrong_node_id_is_changed_in_the_settings(case: StartupCase, tmp_path: Path) -> None:
+    # F962: the directories agree, so the setting is wrong: formatting them would be of no use.
+    folder = case.made_in(tmp_path)
+    settings = folder / "server.properties"
+    assert f"set node.id=1 in {settings}" in recovered(folder)
+    assert "kafka-storage.sh" not in recovered(folder)

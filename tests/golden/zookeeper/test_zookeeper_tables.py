@@ -91,11 +91,12 @@ def test_what_is_not_there_is_said(unpacked: Unpack) -> None:
     ):
         code, _, error = ask(path, f"select * from {table}")
         assert (code, needed in error) == (ExitCode.WRONG_ARGUMENTS, True)
-    for path, given in (
+    wrong: tuple[tuple[str | Path, dict[str, Any]], ...] = (
         ("examples/controller", {"view": "znodes"}),
         ("examples/controller", {"znode": "/brokers"}),
         (zookeeper, {}),
         (zookeeper, {"view": "znodes", "topics": "orders"}),
-    ):
+    )
+    for path, given in wrong:
         with pytest.raises(OptionError):
             kafkalog.scan(path, **given)

@@ -91,7 +91,8 @@ def restore(
     if target is None and not is_check:
         raise OptionError("--to", "", "the new directory, or --check for the plan")
     given.refuse_contradictions()
-    from kafkalog.questions.restore.manifest import manifest_of, not_exact
+    from kafkalog.questions.restore.inexact import not_exact
+    from kafkalog.questions.restore.manifest import manifest_of
     from kafkalog.questions.restore.report import screen
     from kafkalog.questions.restore.runs import planned, refuse_target, written
     from kafkalog.questions.restore.sources import sources_of

@@ -121,6 +121,10 @@ def config_record(kind: int, resource: str, name: str, value: str) -> MetadataRe
     return 4, 0, {"resourceType": kind, "resourceName": resource, "name": name, "value": value}
 
 
+def _feature(name: str, level: int) -> Damage:
+    return metadata(lambda folder: [(12, 0, {"name": name, "featureLevel": level})])
+
+
 def _config(kind: int, resource: str, name: str, value: str) -> Damage:
     return metadata(lambda folder: [config_record(kind, resource, name, value)])
 
@@ -240,6 +244,24 @@ READ_DAMAGES: dict[str, ReadDamage] = {
         changed("server.properties", "num.partitions=1", "log.retention.ms=abc")
     ),
     "properties-other-voter": _ends(changed("server.properties", "voters=1@", "voters=2@")),
+    "properties-log-dir-twice": ReadDamage(
+        changed("server.properties", "log.dirs=d1,d2", "log.dirs=d1,d2,d1")
+    ),
+    "properties-log-dir-in-two-ways": _ends(
+        changed("server.properties", "log.dirs=d1,d2", "log.dirs=d1,d2,d2/")
+    ),
+    "properties-metadata-dir-in-two-ways": _ends(
+        changed("server.properties", "num.partitions=1", "metadata.log.dir=d1/")
+    ),
+    "properties-without-log-dirs": _ends(
+        changed("server.properties", "log.dirs=d1,d2", "log.dirs=")
+    ),
+    "metadata-version-lowered": _ends(_feature("metadata.version", 20)),
+    "metadata-version-lowered-to-first": _ends(_feature("metadata.version", 7)),
+    "groups-lowered": ReadDamage(_feature("group.version", 0)),
+    "transactions-lowered": ReadDamage(_feature("transaction.version", 0)),
+    "share-groups-lowered": ReadDamage(_feature("share.version", 0)),
+    "feature-unknown": _ends(_feature("foo.version", 1)),
     "properties-without-voters": _ends(
         changed("server.properties", "controller.quorum.voters=", "#")
     ),

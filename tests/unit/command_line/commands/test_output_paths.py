@@ -41,8 +41,8 @@ def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[in
     return main(["logs", *NEEDED.get(name, []), *arguments]), found[0] if found else None
 
 
-def test_there_are_twenty_jobs() -> None:
-    assert len(JOBS) == 20
+def test_there_are_twenty_one_jobs() -> None:
+    assert len(JOBS) == 21
 
 
 @pytest.mark.parametrize("name", WITH_OUTPUT)

@@ -1,4 +1,5 @@
-"""Which files a broker's user cannot use. Rule: docs/format.md F965."""
+"""Which files a broker's user cannot use, and which file systems. Rules: docs/format.md F965 and
+F1193."""
 
 import os
 from pathlib import Path
@@ -7,7 +8,12 @@ import pytest
 
 from kafkalog.errors import OptionError
 from kafkalog.inspection.start.node_directories import NodeDirectory
-from kafkalog.inspection.start.permissions import BrokerUser, most_frequent_owner, refused_files
+from kafkalog.inspection.start.permissions import (
+    BrokerUser,
+    full_notice,
+    most_frequent_owner,
+    refused_files,
+)
 
 OTHER = BrokerUser(4_000_000, frozenset((4_000_000,)), "kafka")
 
@@ -85,3 +91,19 @@ def test_the_metadata_ends_the_process_and_other_files_do_not_matter(log_dir: Pa
     (found,) = refused_files(NodeDirectory.read(str(log_dir)), OTHER)
     assert found.file == str(folder / "quorum-state")
     assert found.ends_process
+
+
+@pytest.mark.parametrize(
+    ("blocks", "inodes", "is_full"), [(1, 1, False), (0, 1, True), (1, 0, True)]
+)
+def test_a_full_file_system_takes_the_directory_offline_after_an_unclean_stop(
+    blocks: int, inodes: int, is_full: bool, log_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # F1193: a broker of 4.4.0 on a full tmpfs; after a clean stop it served.
+    status = os.statvfs_result((4096, 4096, 100, blocks, blocks, 100, inodes, inodes, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda path: status)
+    assert refused(log_dir) == (["."] if is_full else [])
+    (log_dir / ".kafka_cleanshutdown").touch()
+    assert refused(log_dir) == []
+    notice = full_notice(NodeDirectory.read(str(log_dir)), OTHER)
+    assert (notice is not None) == is_full

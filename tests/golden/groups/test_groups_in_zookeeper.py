@@ -114,3 +114,36 @@ def test_what_is_told_of_groups_in_kafka_alone_is_refused(given: list[str], tabl
     code, _, err = run(*given, table)
     assert code == ExitCode.WRONG_ARGUMENTS
     assert f"--zookeeper cannot be used with {table.split('=')[0]}" in err
+
+
+def test_topics_and_patterns_choose_rows(given: list[str], unpacked: Unpack) -> None:
+    expected = tool_lines(unpacked("kafka010.golden"))
+
+    def places(*options: str) -> set[Place]:
+        found = rows(*given, *options)
+        return {(row["group"], row["topic"], row["partition"]) for row in found}
+
+    of_lz4 = {place for place in expected if place[1] == "old.codec-lz4"}
+    assert len(of_lz4) == 2
+    assert places("--topic", "old.codec-lz4") == of_lz4
+    assert places("--topic-pattern", "lz4$", "--group-pattern", "gone|zk") == {
+        place for place in of_lz4 if place[0] == "old.g-old-gone"
+    }
+    listed = {row["group"] for row in rows(*given, "--list", "--group-pattern", "old.g-old-[gz]")}
+    assert listed == {"old.g-old-gone", "old.g-old-zk"}
+    code, out, err = run(*given, "--topic", "old.codec-lz5")
+    assert (code, out) == (ExitCode.WRONG_ARGUMENTS, "")
+    assert "--topic: 'old.codec-lz5' is not valid" in err
+    assert "did you mean old.codec-lz4" in err
+
+
+def test_too_much_lag_is_a_finding(given: list[str], unpacked: Unpack) -> None:
+    # Logs of that time have records alone, so that the lag is what is left to read.
+    most = max(lag for _, _, lag, _ in tool_lines(unpacked("kafka010.golden")).values())
+    at_least = [*given, "--fail-on-findings", "--max-lag"]
+    code, _, err = run(*at_least, str(most - 1))
+    assert (code, f"findings: {most} records to read in one" in err) == (ExitCode.FINDINGS, True)
+    assert run(*at_least, str(most))[0] == ExitCode.DONE
+    assert run(*given, "--max-lag", str(most - 1))[0] == ExitCode.DONE
+    code, _, err = run(*given, "--state", "--max-lag", "1")
+    assert (code, "--max-lag cannot be used with --state" in err) == (2, True)

@@ -38,9 +38,13 @@ from kafkalog.format.side_files.producer_snapshot import (
 )
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, write_marker
 from kafkalog.inspection.erasure.suppression import Suppression
-from kafkalog.questions.restore.copied_bytes import PieceCopies, Suppressed, is_stored_as_read
-from kafkalog.questions.restore.log_walk import kept_rows
-from kafkalog.questions.restore.partition_plans import PartitionPlan, SegmentPlan
+from kafkalog.questions.restore.partitions.copied_bytes import (
+    PieceCopies,
+    Suppressed,
+    is_stored_as_read,
+)
+from kafkalog.questions.restore.partitions.log_walk import kept_rows
+from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan, SegmentPlan
 from kafkalog.storage.files.files import read_bytes
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, SegmentFile
 from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame
