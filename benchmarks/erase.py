@@ -8,12 +8,12 @@ which other programs on the machine change little. Files are in the system's cac
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.measuring.processes import command_run
 from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
@@ -99,14 +99,11 @@ def _least(rounds: int, deed: Sequence[object], other: Sequence[object] = ()) ->
 
 def _processor_seconds(command: Sequence[str]) -> float:
     """Return what a command takes, its start included; what it has written is removed."""
-    with open(os.devnull, "w") as nothing:
-        actions = [(os.POSIX_SPAWN_DUP2, nothing.fileno(), each) for each in (1, 2)]
-        process = os.posix_spawnp(command[0], [*command], os.environ, file_actions=actions)
-        _, _, usage = os.wait4(process, 0)
+    taken = command_run(command)
     for each in command:
         if each.endswith("/erase-copy"):
             shutil.rmtree(each, ignore_errors=True)
-    return usage.ru_utime + usage.ru_stime
+    return taken.busy_seconds
 
 
 def _log_dir(directory: Path, codec: str, size: int) -> Path:

@@ -3,7 +3,8 @@
 Measures `kafkalog restore` and `cp` of the bytes that it keeps; both flush to disk. The cluster is
 set restore44 of tests/golden. One of its partitions is made large in all three copies. This is
 `plain-0`, which restore takes from one copy. With --compacted it is `state-0`, which restore unites
-from all three. All files are in the system's cache.
+from all three. With --partitions the disk of one node gets a topic of so many small partitions
+instead, and is restored alone. All files are in the system's cache.
 """
 
 from __future__ import annotations
@@ -24,9 +25,13 @@ import numpy as np
 from benchmarks.measuring.report import load, machine, progress, table
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.format.side_files.producer_snapshot import write_producer_snapshot
+from kafkalog.inspection.metadata.cluster_from_data import RebuiltRecord, record_bytes
+from kafkalog.inspection.metadata.copies import metadata_copies
+from kafkalog.inspection.metadata.new_directory import new_random_id
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.partition_log import LEADER_EPOCHS
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
 from kafkalog.storage.recovery.side_files import rebuild_side_files
 
 _ARCHIVE = Path(__file__).parents[1] / "tests/golden/data/restore44.logs.tar.xz"
@@ -35,6 +40,7 @@ _AS_OF = "2026-11-25T19:48:40Z"
 _RECORD_MS = 1_795_636_100_000
 _MEBIBYTE = 1024 * 1024
 _SEGMENT_BYTES = 128 * _MEBIBYTE
+_BATCH_ROWS = 500
 _CHUNK_BYTES = 4 * _MEBIBYTE
 _COLUMNS = ("", "wall: s", "processor: s", "most memory of a process: MiB")
 
@@ -56,12 +62,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         place = Path(scratch)
         progress("writing three copies")
         copies = _copies(place, options)
+        moment = ["--as-of", _AS_OF]
+        if options.partitions:
+            copies, moment = copies[-1:], []
+            _add_partitions(copies[0], options.partitions)
         best: dict[str, _Run] = {}
         for number in range(options.rounds):
             progress(f"round {number + 1}")
             restored, copied = place / "restored", place / "copied"
             command = [sys.executable, "-m", "kafkalog", "restore", *map(str, copies)]
-            command += ["--as-of", _AS_OF, "--to", str(restored), *options.more]
+            command += [*moment, "--to", str(restored), *options.more]
             _keep_best(best, "kafkalog restore", _measured(command, (0, 1)))
             words = f"cp -r {restored} {copied} && sync"
             _keep_best(best, "cp of its result", _measured(["sh", "-c", words], (0,)))
@@ -78,6 +88,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--value-bytes", type=int, default=1000, help="of a record")
     parser.add_argument("--records", type=int, default=16, help="in a batch")
     parser.add_argument("--compacted", action="store_true", help="unite the copies")
+    parser.add_argument("--partitions", type=int, default=0, metavar="N", help="small ones")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--directory", metavar="DIR", help="where to write")
     parser.add_argument("more", nargs="*", help="more options of kafkalog restore, after --")
@@ -88,6 +99,8 @@ def _copies(place: Path, options: argparse.Namespace) -> list[Path]:
     with tarfile.open(_ARCHIVE) as archive:
         archive.extractall(place, filter="data")
     copies = sorted((place / "snapshots").glob("*/data"))
+    if options.partitions:
+        return copies
     name = "state-0" if options.compacted else "plain-0"
     for copy in copies:
         directory = copy / name
@@ -102,6 +115,44 @@ def _copies(place: Path, options: argparse.Namespace) -> list[Path]:
             _set_to_zero(copy / "cleaner-offset-checkpoint", name)
         _write_segments(directory, options)
     return copies
+
+
+def _add_partitions(log_dir: Path, partitions: int) -> None:
+    """Add a topic to the end of the metadata, and its partitions of some records each."""
+    (copy,) = metadata_copies([str(log_dir)])
+    topic_id = new_random_id()
+    rows = [RebuiltRecord("TopicRecord", "", 0, {"name": "many", "topicId": topic_id})]
+    nodes = [copy.node_id]
+    for number in range(partitions):
+        values = {
+            "partitionId": number,
+            "topicId": topic_id,
+            "replicas": nodes,
+            "isr": nodes,
+            "removingReplicas": [],
+            "addingReplicas": [],
+            "leader": copy.node_id,
+            "leaderEpoch": 0,
+            "partitionEpoch": 0,
+            "directories": [copy.directory_id],
+        }
+        rows.append(RebuiltRecord("PartitionRecord", "", 1, values))
+    offset, time_ms = copy.walk.end_offset, copy.walk.last_ms + 1
+    with max((log_dir / "__cluster_metadata-0").glob("*.log")).open("ab") as file:
+        for first in range(0, len(rows), _BATCH_ROWS):
+            part = [
+                Record(offset + first + place, time_ms, 0, None, record_bytes(row))
+                for place, row in enumerate(rows[first : first + _BATCH_ROWS])
+            ]
+            file.write(write_batch(part, BatchFields(leader_epoch=copy.position[0])))
+    few = [Record(place, time_ms - 1, 0, None, bytes(300)) for place in range(20)]
+    batch = write_batch(few, BatchFields(leader_epoch=0))
+    for number in range(partitions):
+        directory = log_dir / f"many-{number}"
+        directory.mkdir()
+        (directory / f"{0:020d}.log").write_bytes(batch)
+        (directory / LEADER_EPOCHS).write_text("0\n1\n0 0\n")
+        (directory / PARTITION_METADATA).write_text(write_topic_id(topic_id))
 
 
 def _set_to_zero(checkpoint: Path, name: str) -> None:

@@ -33,12 +33,13 @@ from kafkalog.coordination.metadata.releases import (
 )
 from kafkalog.messages.catalog import topic_family
 from kafkalog.schemas import table_fields, table_names
-from kafkalog.spark.source.zookeeper_source import ZOOKEEPER_VIEW_TABLES
 from kafkalog.tables.question_source import QUESTION_TABLES
-from kafkalog.views.options.options import OPTION_NAMES
-from kafkalog.views.options.view_columns import VIEW_TABLES
+from kafkalog.views.options.options import OPTION_NAMES, VIEW_TABLES
 from kafkalog.views.options.write_options import WRITE_OPTION_NAMES
-from kafkalog.views.options.zookeeper.zookeeper_options import ZOOKEEPER_OPTION_NAMES
+from kafkalog.views.options.zookeeper.zookeeper_options import (
+    ZOOKEEPER_OPTION_NAMES,
+    ZOOKEEPER_VIEW_TABLES,
+)
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"
@@ -238,7 +239,7 @@ def jobs_page() -> str:
     for job in JOBS:
         tables = ", ".join(f"[`{name}`](tables.md#{name})" for name in job_tables(job))
         lines.append(
-            f"| [`{_dashed(job)}`](#{_dashed(job)}) | {tables or 'none: it writes a page'} |"
+            f"| [`{_dashed(job)}`](#{_dashed(job)}) | {tables or 'none: it writes files'} |"
         )
     for job in JOBS:
         lines += ["", f"## {_dashed(job)}", "", "```", job_help(job).rstrip(), "```"]

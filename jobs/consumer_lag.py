@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 import time
 
+import click
+
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options.lag_options import LagRequest, lag_options
 
@@ -21,14 +23,20 @@ _SHOWN = (
 
 @job_command("consumer-lag", "/var/lib/kafka/data --output-dir /tmp/lag")
 @lag_options
-def main(job: JobSettings, request: LagRequest) -> ExitCode:
+@click.option(
+    "--why",
+    is_flag=True,
+    help="Write table group_reasons too: why each group does not read on, since when, and what to "
+    "do.",
+)
+def main(job: JobSettings, request: LagRequest, why: bool) -> ExitCode:
     """Show the lag of every consumer group in records and in time, what it is made of, who has the
     partition, and which commits are stale. Findings are records that groups lost to deletion or to
     damage, and lag above --max-lag."""
     from kafkalog.inspection.lag.lag_table import TABLE
-    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.group_parts import cluster_of_groups
     from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
-    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, readable_zookeeper
+    from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
@@ -36,15 +44,10 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     from kafkalog.spark.tables import local_rows
 
     settings = LagSettings.of(request, time.time_ns() // 1_000_000)
-    given = readable_zookeeper(
-        request.zookeeper, job.mode, request.chroot, output_dir=job.output_dir
-    )
+    old = readable_zookeeper(request.zookeeper, job.mode, request.chroot, output_dir=job.output_dir)
     paths, logs = announced_logs(job)
-    inputs = [*paths, *(given.inputs if given else ())]
-    if given is None:
-        refuse_without_commits(job.paths, logs)
-    ids = {log.log_dir.cluster_id for log in logs}
-    zookeeper = None if given is None else ZookeeperCluster(given, ids)
+    inputs = [*paths, *(old.inputs if old else ())]
+    zookeeper = cluster_of_groups(old, job.paths, logs)
     with job_session("kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=True) as spark:
         views = SparkViews(spark, paths, logs, {"mode": job.mode})
         lag = ConsumerLag(views, settings, zookeeper, show=job.show)
@@ -53,7 +56,7 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
         if job.show and lag.totals.partitions:
             shown = [tuple(row.values()) for row in lag.most_behind]
             local_rows(spark, shown, _SHOWN).show(job.show, truncate=False)
-        if request.why:
+        if why:
             from kafkalog.questions.why import TABLE as REASONS
             from kafkalog.questions.why import group_reasons
 

@@ -58,6 +58,7 @@ def main(
     from kafkalog.inspection.erasure.suppression import Suppression
     from kafkalog.lake.export_plan import starting_offsets
     from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
+    from kafkalog.lake.formats.dead_letters import refuse_dead_letters
     from kafkalog.lake.formats.targets import requested_place
     from kafkalog.spark.jobs.inputs import announced_logs, is_small
     from kafkalog.spark.lake.spark_export import ExportSettings, export_tables
@@ -75,6 +76,7 @@ def main(
     options = request.options(inputs, job.mode, place.output_dir, now_ms=now_ms)
     settings = ExportSettings(options, request, tables, place, decoding)
     requests = decoding_requests(decoding, options.paths, job.mode)
+    refuse_dead_letters(decoding.dead_letters, place, is_decoding=bool(requests))
     sources = found_sources(options)
     with job_session(
         "kafkalog ingest-topics",

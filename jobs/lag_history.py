@@ -33,10 +33,10 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     partition with an error at the end, and damage that hides commits. For an earlier copy give its
     time as --until-time: a group that stopped with it is not an error."""
     from kafkalog.inspection.lag.lag_history import TABLE
-    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.group_parts import cluster_of_groups
     from kafkalog.questions.groups.history_summary import GENERATIONS
     from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
-    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, readable_zookeeper
+    from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
@@ -45,15 +45,10 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     from kafkalog.spark.tables import local_rows
 
     settings = LagHistorySettings.of(request, burrow, time.time_ns() // 1_000_000)
-    given = readable_zookeeper(
-        request.zookeeper, job.mode, request.chroot, output_dir=job.output_dir
-    )
+    old = readable_zookeeper(request.zookeeper, job.mode, request.chroot, output_dir=job.output_dir)
     paths, logs = announced_logs(job)
-    inputs = [*paths, *(given.inputs if given else ())]
-    if given is None:
-        refuse_without_commits(job.paths, logs)
-    ids = {log.log_dir.cluster_id for log in logs}
-    zookeeper = None if given is None else ZookeeperCluster(given, ids)
+    inputs = [*paths, *(old.inputs if old else ())]
+    zookeeper = cluster_of_groups(old, job.paths, logs)
     with job_session("kafkalog lag-history", with_delta=job.is_delta, compiles_less=True) as spark:
         views = SparkViews(spark, paths, logs, {"mode": job.mode})
         history = LagHistory(views, settings, zookeeper)

@@ -40,6 +40,7 @@ def main(
     """Show what a broker would do to log directories at its next start, and what could be saved.
     Findings are partitions that lose or have lost records, that keep damage, that are set aside or
     have no leader, and a node that does not start."""
+    from kafkalog.inspection.metadata.current_topics import Doubles
     from kafkalog.questions.node_request import node_request
     from kafkalog.questions.node_start import DIRECTORIES, NODES
     from kafkalog.questions.recovery import PLAN, SEQUENCES, RecoveryRequest, recovery
@@ -50,7 +51,7 @@ def main(
     from kafkalog.spark.tables import show_rows
 
     node, config = node_request(configs, kafka, user), configs.options()
-    inputs, logs = announced_logs(job, with_doubles=True)
+    inputs, logs = announced_logs(job, Doubles.UNSAID)
     with job_session(
         "kafkalog plan-recovery", with_delta=job.is_delta, compiles_less=True
     ) as spark:

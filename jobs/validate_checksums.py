@@ -17,6 +17,7 @@ def main(job: JobSettings) -> ExitCode:
     """Check every batch of every segment: checksums, framing, offsets, records. Findings are what
     is wrong with them."""
     from kafkalog.errors import KafkaLogError
+    from kafkalog.inspection.metadata.current_topics import Doubles
     from kafkalog.questions.checks import FAULTS, REPORT, checks, refuse_without_segments
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.spark_views import SparkViews
@@ -25,7 +26,7 @@ def main(job: JobSettings) -> ExitCode:
     from kafkalog.spark.tables import show_rows
     from kafkalog.views.options.options import Mode
 
-    inputs, logs = announced_logs(job)
+    inputs, logs = announced_logs(job, Doubles.ALL)
     print_absent(inputs, logs)
     refuse_without_segments(inputs, logs)
     with job_session(

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
 from string import Formatter
@@ -143,6 +144,16 @@ def number_text(number: int, written: str) -> str:
     return counted(number, written) if written else str(number)
 
 
+def json_value(value: object) -> object:
+    """Return a time, a decimal or a date as JSON can have it; what JSON has stays as it is."""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    is_simple = value is None or isinstance(value, bool | int | float | str)
+    return value if is_simple else str(value)
+
+
 def time_text(time_ms: int | None) -> str:
     """Return a time in ISO 8601, UTC: `2026-11-21T12:00:00.000Z`; the number itself outside
     the calendar, nothing for None."""
@@ -152,7 +163,7 @@ def time_text(time_ms: int | None) -> str:
         time = _EPOCH + timedelta(milliseconds=time_ms)
     except OverflowError:
         return str(time_ms)
-    return f"{time:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
+    return f"{time.year:04}-{time:%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
 
 
 def given_time_ms(text: str, warn: Callable[[str], object], now_ms: int) -> int:

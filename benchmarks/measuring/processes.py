@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -28,6 +29,28 @@ class Measured(NamedTuple):
     seconds: float
     busy_seconds: float
     peak_bytes: int = 0
+
+
+class CommandRun(NamedTuple):
+    """A command with its start: the seconds that passed, and that processors were busy with it and
+    with all that it has started and waited for."""
+
+    seconds: float
+    busy_seconds: float
+
+
+def command_run(command: Sequence[str]) -> CommandRun:
+    """Run a command, whose output goes nowhere. Raises CalledProcessError for an exit code above
+    1, which is that of findings."""
+    started = time.perf_counter()
+    with open(os.devnull, "w") as nothing:
+        actions = [(os.POSIX_SPAWN_DUP2, nothing.fileno(), each) for each in (1, 2)]
+        process = os.posix_spawnp(command[0], [*command], os.environ, file_actions=actions)
+        _, status, usage = os.wait4(process, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code not in (0, 1):
+        raise subprocess.CalledProcessError(code, command)
+    return CommandRun(time.perf_counter() - started, usage.ru_utime + usage.ru_stime)
 
 
 def submit_arguments(*, cores: int = 2, memory: str = "2g", jars: str = "") -> str:

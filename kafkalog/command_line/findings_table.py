@@ -20,7 +20,7 @@ from kafkalog.command_line.terminal import (
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import Decorator
-from kafkalog.words import counted, printable_lines
+from kafkalog.words import counted, json_value, printable_lines
 
 _Name = TypeVar("_Name", str, int)
 
@@ -69,12 +69,15 @@ def write_findings(
         click.echo(f"and {counted(len(rows) - len(shown), noun)} more: --show {len(rows)}")
 
 
-def answer_columns(table: str, text_columns: Sequence[str], table_format: str) -> tuple[str, ...]:
-    """Return the columns of a table that a command prints: as text `text_columns`, all in the other
-    formats, or those of --columns. Raises OptionError as `printed_columns` does."""
+def answer_columns(
+    table: str, text_columns: Sequence[str], table_format: str, added: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return the columns of a table that a command prints: as text `text_columns`, all and those
+    that are `added` in the other formats, or those of --columns. Raises OptionError as
+    `printed_columns` does."""
     from kafkalog.schemas import table_fields
 
-    every = [field["name"] for field in table_fields(table)]
+    every = [*(field["name"] for field in table_fields(table)), *added]
     return printed_columns(every, table_format, text_columns)
 
 
@@ -124,14 +127,14 @@ def _cell(value: object, *, is_csv: bool) -> object:
 
 
 def _plain(value: object) -> object:
-    """Return a value with bytes as text, also those in lists and objects."""
+    """Return a value as text and JSON can have it, also those in lists and objects."""
     if isinstance(value, bytes):
         return _as_text(value)
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
-    return value
+    return json_value(value)
 
 
 def _as_text(value: bytes) -> str:

@@ -17,32 +17,22 @@ _NARROWEST, _NARROWEST_ANSWER, _NARROWEST_PATH = 16, 32, 40
 # columns go before these, the last ones of the table first.
 _SUBJECTS = ("topic", "partition", "group", "node_id", "broker_id", "transactional_id")
 _ANSWERS = (
-    *(
-        "reason",
-        "outcome",
-        "finding",
-        "kind",
-        "severity",
-        "broker_starts",
-        "can_lead",
-        "visibility",
-    ),
+    *("reason", "outcome", "finding", "kind", "severity", "broker_starts", "can_lead"),
+    *("visibility", "resumes_at", "records_skipped", "records_again"),
+    *("stream_time_ms", "committed_offset", "at_ms", "status", "record_size"),
     *("lost_records", "lag", "to_read", "offset", "behind", "diverges_at", "what"),
-    *("start_error", "waiting_offsets", "value_size"),
-    *("waiting_groups", "detail", "change", "stuck_since_ms", "behind_since_ms"),
+    *("start_error", "waiting_offsets", "value_size", "next_offset", "records_behind"),
+    *("bytes", "peak_bytes_per_second", "last_producer_id", "records_per_batch"),
+    *("distinct_keys", "heaviest_key_share", "repeated_records", "bytes_freed"),
+    *("bytes_within_week", "share"),
+    *("start_offset_after", "cause"),
+    *("waiting_groups", "detail", "change", "name", "stuck_since_ms", "behind_since_ms"),
     *("offsets_held_back", "last_stable_offset", "holder_transactional_id"),
     *("total_size", "size", "saved", "salvageable_records", "padded_time_indexes"),
     *("missing_offsets", "consumers_stop_at"),
     *("under_replicated_partitions", "leaderless_partitions", "leader", "isr", "state"),
-    *(
-        "timestamp_ms",
-        "position",
-        "is_elected",
-        "keep_stopped",
-        "commit_status",
-        "end_offset",
-        "records",
-    ),
+    *("timestamp_ms", "position", "is_elected", "keep_stopped", "commit_status", "end_offset"),
+    "records",
 )
 _RANKS = {name: rank for rank, name in enumerate((*_SUBJECTS, *_ANSWERS))}
 _PATHS = frozenset(("file", "path", "directory", "source", "cut_file"))

@@ -43,14 +43,6 @@ def views_with_progress(
         yield LocalViews(paths, logs, processes_for(size, processes), options or {}, bar.update)
 
 
-def logs_with_doubles(paths: Sequence[str]) -> list[PartitionLog]:
-    """Return the logs under the paths, also where a partition is in two directories, at which a
-    broker ends. Raises LogDirError for paths without anything."""
-    from kafkalog.inspection.metadata.current_topics import find_logs
-
-    return find_logs(paths, strict=False, with_doubles=True)
-
-
 def logs_of_topics(
     paths: Sequence[str],
     topics: Sequence[str] = (),
@@ -66,9 +58,9 @@ def logs_of_topics(
     OptionError for a topic or a partition that no log has.
     """
     if found is None:
-        from kafkalog.inspection.start.doubled_partitions import find_logs_once
+        from kafkalog.inspection.metadata.current_topics import find_logs
 
-        found = find_logs_once(paths)
+        found = find_logs(paths, strict=False)
     with missing_topics_explained(paths, found, topics, partitions):
         return with_topics(found, topics, partitions)
 

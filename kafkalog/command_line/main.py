@@ -20,6 +20,7 @@ from kafkalog import __version__
 from kafkalog.columns.jit import prefer_stored
 from kafkalog.command_line.short_help import HelpedCommand
 from kafkalog.command_line.terminal import print_error, print_note
+from kafkalog.command_line.without_pandas import keep_pandas_away
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, StoppedError, output_closed
 from kafkalog.extras import missing_extras_named
@@ -231,6 +232,7 @@ def main() -> None:
     # A command has few short-lived objects: modules, and rows in columns.
     gc.set_threshold(200_000)
     _keep_memory()
+    keep_pandas_away()
     prefer_stored(_say_compiling)
     # File names can be bytes that are not text.
     for stream in (sys.stdout, sys.stderr):

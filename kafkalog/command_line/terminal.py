@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from itertools import islice
 from typing import IO, Any
 
 import click
@@ -24,6 +25,7 @@ TABLE_FORMATS = ("text", "json", "csv")
 TextRow = Sequence[object]
 # Where click keeps what the options chose, for the command that runs.
 _COLUMNS, _WIDE = "kafkalog.columns", "kafkalog.wide"
+_LINES_AT_ONCE = 1000
 _SEVERITIES = {"error": "red", "warning": "yellow"}
 
 
@@ -154,34 +156,25 @@ def _write_aligned(
     *,
     is_whole: bool,
 ) -> None:
-    writers = [texts.get(name, _text) for name in names]
-    cells = [
-        [
-            "-" if value is None else printable(write(value))
-            for write, value in zip(writers, row, strict=True)
-        ]
-        for row in rows
-    ]
-    numeric = [
-        all(isinstance(row[index], int | float | None) for row in rows)
-        for index in range(len(names))
-    ]
     # A time that is written as text is not in milliseconds.
     headers = [
         (name.removesuffix("_ms") if name in texts else name).upper().replace("_", "-")
         for name in names
     ]
-    columns = [
-        Column(name, [header, *(line[place] for line in cells)], numeric[place])
-        for place, (name, header) in enumerate(zip(names, headers, strict=True))
-    ]
+    columns = []
+    for place, (name, header) in enumerate(zip(names, headers, strict=True)):
+        values = [row[place] for row in rows]
+        is_number = all(isinstance(value, int | float | None) for value in values)
+        columns.append(Column(name, [header, *_cells(values, texts.get(name))], is_number))
     widths = {place: column.width for place, column in enumerate(columns)}
     if sys.stdout.isatty() and not is_whole:
         widths = fitted(columns, shutil.get_terminal_size().columns)
-    for number in range(len(cells) + 1):
-        padded = [_padded(columns[place], number, width) for place, width in widths.items()]
-        line = GAP.join(padded).rstrip()
-        click.echo(styled(line, bold=True) if number == 0 else line)
+    padded = [_padded(columns[place], width) for place, width in widths.items()]
+    lines = (GAP.join(cells).rstrip() for cells in zip(*padded, strict=True))
+    click.echo(styled(next(lines, ""), bold=True))
+    # Each is written at once: a table can have a row for each commit.
+    while some := [*islice(lines, _LINES_AT_ONCE)]:
+        click.echo("\n".join(some))
     left_out = [header for place, header in enumerate(headers) if place not in widths]
     if left_out:
         columns_left_out = ", ".join(left_out)
@@ -190,20 +183,34 @@ def _write_aligned(
         )
 
 
-def _padded(column: Column, number: int, width: int) -> str:
-    cell = column.cells[number]
-    if column.is_number:
-        return cell.rjust(width)
-    text = shortened(column.name, cell, width).ljust(width)
-    if number and column.name == "severity" and cell in _SEVERITIES:
-        return styled(text, fg=_SEVERITIES[cell])
-    return text
+def _cells(values: Sequence[object], write: Callable[[Any], str] | None) -> list[str]:
+    """Return the values of a column as text."""
+    if write is not None:
+        return ["-" if value is None else printable(write(value)) for value in values]
+    return [str(value) if type(value) is int else _text(value) for value in values]
 
 
 def _text(value: object) -> str:
+    if value is None:
+        return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value)
+    return printable(str(value))
+
+
+def _padded(column: Column, width: int) -> list[str]:
+    """Return the cells of a column, its header first, as wide as the column."""
+    if column.is_number:
+        return [cell.rjust(width) for cell in column.cells]
+    cells = [
+        (cell if len(cell) <= width else shortened(column.name, cell, width)).ljust(width)
+        for cell in column.cells
+    ]
+    if column.name == "severity":
+        for number, cell in enumerate(column.cells):
+            if number and cell in _SEVERITIES:
+                cells[number] = styled(cells[number], fg=_SEVERITIES[cell])
+    return cells
 
 
 def is_coloured(stream: IO[Any]) -> bool:

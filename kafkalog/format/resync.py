@@ -10,18 +10,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from kafkalog.format import batch_header as layout
 from kafkalog.format.batch_header import BatchHeader, read_base_offset, read_header, read_length
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET, Bounds
-from kafkalog.format.segment_bytes import SegmentBytes
 from kafkalog.format.torn_batch import LEAST_RECORD_BYTES, TornBatch, value_ranges
+from kafkalog.format.unreadable import UnreadableRanges
+from kafkalog.wire import BytesLike
 from kafkalog.wire.checksums import RangeChecksum
 from kafkalog.wire.varints import VARINT_BYTES, VarintError, read_varint
 
 # Shorter runs of zeros also stand in sound headers; a run this long is a block never written.
 LEAST_ZERO_RUN = layout.V2_HEADER_BYTES
+
+
+class SegmentBytes(Protocol):
+    """The bytes of one segment, in memory or not, as the search wants them; zeros in place of those
+    that are `unreadable`."""
+
+    size: int
+
+    @property
+    def unreadable(self) -> UnreadableRanges:
+        """What could not be read of the bytes that have been wanted so far."""
+
+    def read(self, position: int, size: int) -> BytesLike:
+        """Return the bytes from `position`, fewer than `size` only at the end of the file."""
+
+    def next_candidate(self, start: int, end: int) -> int | None:
+        """Return the first position in [start, end) where a batch could begin, judged by length,
+        magic and offsets that are none at all."""
+
+    def zero_run(self, start: int, end: int) -> int:
+        """Return how many zero bytes follow each other from `start`, `end` at most."""
 
 
 @dataclass(frozen=True, slots=True)

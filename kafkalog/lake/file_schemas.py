@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 
-from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.arrow_types import arrow_fields, arrow_schema
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import parquet_writer
 from kafkalog.schemas import table_json
@@ -27,8 +30,17 @@ def file_schema(table: str) -> pa.Schema:
     return arrow_schema(table).with_metadata(file_metadata(table))
 
 
-def write_no_rows(directory: OutputDirectory, table: str) -> None:
+def schema_with(table: str, fields: Sequence[Mapping[str, Any]]) -> pa.Schema:
+    """Return the columns of files that have more than a table: `fields`, in the JSON form of
+    Spark's schemas, after those of the table."""
+    known = json.loads(table_json(table))
+    described = json.dumps({**known, "fields": [*known["fields"], *fields]})
+    columns = [*arrow_schema(table), *arrow_fields(fields)]
+    return pa.schema(columns, metadata={_SPARK_SCHEMA: described.encode()})
+
+
+def write_no_rows(directory: OutputDirectory, schema: pa.Schema) -> None:
     """Write a file without rows, so that readers of the directory know the columns."""
-    with directory.create(_NO_ROWS) as sink, parquet_writer(sink, file_schema(table)):
+    with directory.create(_NO_ROWS) as sink, parquet_writer(sink, schema):
         pass
     directory.flush([_NO_ROWS])

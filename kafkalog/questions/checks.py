@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby, islice
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -27,17 +26,18 @@ from kafkalog.inspection.partitions.wrong_times import SegmentTimes
 from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
 from kafkalog.storage.log_dir.other_entries import unread_entries
 from kafkalog.storage.names import segment_file_name
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog, SoundFile
 from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED
 from kafkalog.views.engine import AskedView, Rows, Views
 from kafkalog.views.planning.directory_reads import directory_reads
 from kafkalog.words import counted
 
 REPORT, FAULTS = "checksum_report", "faults"
-# Each row of `checked_segments` is a row of one of these tables.
+# Each row of `CheckedSegments` is a row of one of these tables.
 _CHECKED = pa.schema([(name, pa.struct(list(arrow_schema(name)))) for name in (REPORT, FAULTS)])
 _INDEX_COLUMNS = ("directory", "file", "index_findings")
 _TIME_COLUMNS = ("topic", "file", "least_timestamp_ms", "max_timestamp_ms")
+_SOUND = "sound"
 _UNREAD, _DIVERGED = "unreadable", "diverged"
 # Logs that a broker has taken out of use need no files beside them.
 _ON_THEIR_WAY_OUT = (DELETED, CLEANED)
@@ -45,6 +45,7 @@ _SEGMENT = (
     *("cluster_id", "broker_id", "input_path", "topic", "partition", "file"),
     *("segment_base_offset", "is_last_segment"),
 )
+_OF_SEGMENT = itemgetter(*_SEGMENT)
 _COUNTED = {"error": "faults", "warning": "warnings", "information": "remarks"}
 _SUMS = (
     *("batches", "records", "valid_bytes", "faulty_bytes", "trailing_bytes"),
@@ -52,14 +53,45 @@ _SUMS = (
 )
 
 
-def checked_segments(ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield a row for each segment and for each finding in it. Of its two columns, REPORT and
-    FAULTS, one is a row of that table and the other is null. The rows of a segment follow each
-    other in `ranges`."""
-    found = _rows(row for batch in ranges for row in batch.to_pylist())
-    while some := [*islice(found, ROWS_PER_BATCH)]:
-        arrays = [_column(name, some) for name in (REPORT, FAULTS)]
-        yield pa.RecordBatch.from_arrays(arrays, names=[REPORT, FAULTS])
+class CheckedSegments:
+    """Makes a row for each segment and for each finding in it of the rows of view `byte_ranges`,
+    where those of a segment follow each other. Of its two columns, REPORT and FAULTS, one is a row
+    of that table and the other is null."""
+
+    def __init__(self) -> None:
+        self._segment: tuple[object, ...] | None = None
+        self._report: dict[str, Any] = {}
+        self._made: list[tuple[str, TableRow]] = []
+
+    def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Take ranges, and yield rows once they are many."""
+        for row in batch.to_pylist():
+            segment = _OF_SEGMENT(row)
+            if segment != self._segment:
+                self._end_segment()
+                self._segment = segment
+                _begin(self._report, row)
+            _add(self._report, row)
+            if row["kind"] is not None:
+                self._made.append((FAULTS, row))
+            if len(self._made) >= ROWS_PER_BATCH:
+                yield self._batch()
+
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that are left."""
+        self._end_segment()
+        if self._made:
+            yield self._batch()
+
+    def _end_segment(self) -> None:
+        if self._report:
+            self._made.append((REPORT, _ended(self._report)))
+        self._segment, self._report = None, {}
+
+    def _batch(self) -> pa.RecordBatch:
+        arrays = [_column(name, self._made) for name in (REPORT, FAULTS)]
+        self._made = []
+        return pa.RecordBatch.from_arrays(arrays, names=[REPORT, FAULTS])
 
 
 class CheckFinding(NamedTuple):
@@ -129,25 +161,51 @@ def refuse_without_segments(log_dirs: Sequence[str], logs: Sequence[PartitionLog
         raise LogDirError(f"{', '.join(log_dirs)}: there is no segment to check")
 
 
+def asked_checks() -> AskedView:
+    """Return the view that `checked` goes by."""
+    return AskedView("byte_ranges", None, schema=_CHECKED, fold=CheckedSegments)
+
+
 def checks(views: Views, *, with_indexes: bool) -> Checks:
     """Check each byte of the logs of the views, whether replicas have the same records, and the
     files beside them if `with_indexes`."""
     logs = views.logs
-    asked = [AskedView("byte_ranges", None, checked_segments, _CHECKED)]
+    asked = [asked_checks()]
     # View `segments` is about a broker's own disk: docs/remote.md F558.
     on_disk = [log for log in logs if log.tiered_topic_id is None]
     if with_indexes and on_disk:
         asked.append(AskedView("segments", _INDEX_COLUMNS, logs=on_disk))
-    checked, *of_indexes = views.rows(*asked)
-    report = checked.of_table(REPORT)
+    found, *of_indexes = views.rows(*asked)
     beside = [finding for rows in of_indexes for row in rows for finding in _index_findings(row)]
-    return Checks(
-        report,
-        checked.of_table(FAULTS),
-        check_totals(report),
-        beside if with_indexes else None,
-        [*_unread(logs), *views.tasks(_diverged, replicated(logs))],
-    )
+    return checked(views, found, beside if with_indexes else None)
+
+
+def checked(views: Views, found: Rows, beside: Sequence[CheckFinding] | None) -> Checks:
+    """Return the answer, given the rows of `asked_checks` and what is beside the logs; replicas are
+    compared."""
+    report = found.of_table(REPORT)
+    others = [*_unread(views.logs), *views.tasks(_diverged, replicated(views.logs))]
+    return Checks(report, found.of_table(FAULTS), check_totals(report), beside, others)
+
+
+def with_sound_files(logs: Sequence[PartitionLog], report: Rows) -> list[PartitionLog]:
+    """Return the logs with what rows of table REPORT say of files without any finding."""
+    sound = {
+        row["file"]: SoundFile(*(row[name] for name in ("bytes", *SoundFile._fields[1:])))
+        for row in report
+        if row["verdict"] == _SOUND and row["batches"] and row["valid_bytes"] == row["bytes"]
+    }
+    return [
+        replace(
+            log,
+            sound_files={
+                segment.path: sound[segment.path]
+                for segment in log.segments
+                if segment.path in sound
+            },
+        )
+        for log in logs
+    ]
 
 
 def check_totals(reports: Iterable[Mapping[str, Any]]) -> CheckTotals:
@@ -170,21 +228,9 @@ def check_totals(reports: Iterable[Mapping[str, Any]]) -> CheckTotals:
     return totals
 
 
-def _rows(ranges: Iterator[TableRow]) -> Iterator[tuple[str, TableRow]]:
-    """Yield tables and rows of them."""
-    for _, of_segment in groupby(ranges, itemgetter(*_SEGMENT)):
-        report: dict[str, Any] = {}
-        for row in of_segment:
-            _add(report or _begin(report, row), row)
-            if row["kind"] is not None:
-                yield FAULTS, row
-        yield REPORT, _ended(report)
-
-
-def _begin(report: dict[str, Any], row: TableRow) -> dict[str, Any]:
+def _begin(report: dict[str, Any], row: TableRow) -> None:
     report.update({name: row[name] for name in _SEGMENT}, bytes=row["file_size"])
     report.update(dict.fromkeys(_SUMS, 0))
-    return report
 
 
 def _add(report: dict[str, Any], row: Mapping[str, Any]) -> None:
@@ -208,7 +254,7 @@ def _add(report: dict[str, Any], row: Mapping[str, Any]) -> None:
 
 def _ended(report: dict[str, Any]) -> TableRow:
     has_remarks = report["warnings"] + report["remarks"]
-    verdict = "damaged" if report["faults"] else "remarks" if has_remarks else "sound"
+    verdict = "damaged" if report["faults"] else "remarks" if has_remarks else _SOUND
     return {**report, "verdict": verdict}
 
 

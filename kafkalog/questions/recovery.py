@@ -24,7 +24,7 @@ from kafkalog.questions.node_start import (
     node_answers,
 )
 from kafkalog.storage.log_dir.topic_configs import SERVER_PROPERTIES
-from kafkalog.storage.partition_log import is_selected
+from kafkalog.storage.partition_log import PartitionLog, is_selected
 from kafkalog.views.engine import AskedView, Options, Rows, RowsInMemory, Views
 from kafkalog.words import counted, first_names
 
@@ -37,7 +37,8 @@ _MOST_STOPS = 5
 class RecoveryRequest:
     """How the broker stopped (`shutdown`, as the source's option), `index.interval.bytes` of the
     topics, and the present; which node is judged for which version; options with the settings of
-    topics, for retention; and the topics and partitions that rows are requested of, all without."""
+    topics, for retention; the topics and partitions that rows are requested of, all without; and
+    the logs of the views, where more is known of them."""
 
     shutdown: str
     index_interval_bytes: int
@@ -46,6 +47,7 @@ class RecoveryRequest:
     config: Mapping[str, str] = field(default_factory=dict)
     topics: Sequence[str] = ()
     partitions: Sequence[int] = ()
+    logs: Sequence[PartitionLog] | None = None
 
     def asked(self, table: str) -> AskedView:
         """Return the view with the rows of a table."""
@@ -59,7 +61,7 @@ class RecoveryRequest:
             "asOf": self.now_ms,
             **(config if table == PLAN else {}),
         }
-        return AskedView(table, options=options)
+        return AskedView(table, options=options, logs=self.logs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from kafkalog.coordination.groups.stuck_partitions import (
     why_without_partitions,
 )
 from kafkalog.inspection.lag.chosen_rows import ChosenNames
+from kafkalog.inspection.lag.lag_table import LagQuestion
 from kafkalog.inspection.logs.missing_records import missing_words
 from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
 from kafkalog.questions.groups.lag_row import LagRow, lag_rows_of
@@ -93,18 +94,35 @@ def commit_histories(
 
 
 def open_transactions(
-    views: Views, places: Collection[GroupPartition], at_ms: int
+    views: Views, places: Collection[GroupPartition], question: LagQuestion
 ) -> list[HoldingTransaction]:
-    """Return the open transactions in some partitions, the oldest of each first."""
+    """Return the transactions in some partitions that are open, or at a past time were, the oldest
+    of each first."""
     if not places:
         return []
     logs = [log for log in views.logs if log.topic_partition in places]
-    settings = TransactionSettings(at_ms, None, logs=logs, has_ended_rows=False)
-    return holding_transactions(transactions(views, settings))
+    as_of_ms = question.as_of_ms
+    settings = TransactionSettings(
+        question.now_ms, as_of_ms, logs=logs, has_ended_rows=as_of_ms is not None
+    )
+    found = transactions(views, settings)
+    if as_of_ms is None:
+        return holding_transactions(found)
+    open_then = [row for row in found.report if was_open(row, as_of_ms)]
+    return holding_transactions(found, open_then)
 
 
-def holding_transactions(found: Transactions) -> list[HoldingTransaction]:
-    """Return the open transactions, the oldest first."""
+def was_open(row: Mapping[str, Any], at_ms: int) -> bool:
+    """Return whether a transaction, a row of table `transaction_report`, had begun at a past time
+    and not ended."""
+    began_ms, ended_ms = row["started_ms"] or row["first_timestamp_ms"], row["marker_timestamp_ms"]
+    return (began_ms is None or began_ms <= at_ms) and (ended_ms is None or ended_ms > at_ms)
+
+
+def holding_transactions(
+    found: Transactions, rows: Sequence[Mapping[str, Any]] | None = None
+) -> list[HoldingTransaction]:
+    """Return the open transactions, or those of the rows, the oldest first."""
     states = {state["transactional_id"]: state for state in found.ids.states()}
     return [
         HoldingTransaction(
@@ -113,7 +131,9 @@ def holding_transactions(found: Transactions) -> list[HoldingTransaction]:
             row["transactional_id"],
             *(state.get(name) for name in ("state", "started_ms", "timeout_ms")),
         )
-        for row in sorted(found.open(), key=lambda row: int(row["first_offset"] or 0))
+        for row in sorted(
+            found.open() if rows is None else rows, key=lambda row: int(row["first_offset"] or 0)
+        )
         for state in (states.get(row["transactional_id"], {}),)
     ]
 
@@ -142,7 +162,7 @@ def why_rows(
         for (key, _), history in histories.items()
         if history.pending is not None
     }
-    transactions = open_transactions(views, places, at_ms)
+    transactions = open_transactions(views, places, lag.question)
     by_producer = {(each.topic, each.partition, each.producer_id): each for each in transactions}
     by_partition = {(each.topic, each.partition): each for each in reversed(transactions)}
     for row in rows:

@@ -45,6 +45,16 @@ class ReportMoment:
         """Return this moment, or now without one."""
         return cls(time.time_ns() // 1_000_000 if as_of_ms is None else as_of_ms, as_of_ms is None)
 
+    @property
+    def now_ms(self) -> int:
+        """The time of the run: a clock is ahead if it is ahead of that, not of the moment."""
+        return self.at_ms if self.is_now else time.time_ns() // 1_000_000
+
+    @property
+    def as_of_ms(self) -> int | None:
+        """The moment, None for now."""
+        return None if self.is_now else self.at_ms
+
 
 @dataclass(frozen=True, slots=True)
 class StorageSection:

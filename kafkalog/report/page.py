@@ -37,7 +37,7 @@ _MOST_INPUTS = 8
 def page(report: Report) -> str:
     """Return the report as HTML."""
     sections = (
-        storage_section(report.storage, report.batches),
+        storage_section(report.storage, report.batches, report.at),
         rate_section(report.batches, report.storage),
         compression_section(report.batches),
         key_section(report.keys),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import accumulate
 
-from kafkalog.report.contents import BatchesSection, Row, Rows, StorageSection
+from kafkalog.report.contents import BatchesSection, ReportMoment, Row, Rows, StorageSection
 from kafkalog.report.figures import (
     Figure,
     Series,
@@ -34,7 +34,7 @@ from kafkalog.words import counted, size_text
 _COLOURED = 6
 
 
-def storage_section(storage: StorageSection, batches: BatchesSection) -> Section:
+def storage_section(storage: StorageSection, batches: BatchesSection, at: ReportMoment) -> Section:
     """Return bytes by topic, and when what is there was written."""
     totals, topics = storage.totals, storage.topics
     rest = totals.bytes - sum(row.bytes for row in topics)
@@ -52,7 +52,7 @@ def storage_section(storage: StorageSection, batches: BatchesSection) -> Section
         plots.append(place("storage-time", "What is on disk now, by when it was written", grown))
         if left_out := _outside(batches.by_time, batches.grid):
             parts.append(paragraph(left_out))
-    parts.append(_topic_table(topics, batches))
+    parts.append(_topic_table(topics, batches, at))
     words = "All records in the files count, also those below the log start."
     parts.append(paragraph(words))
     if others:
@@ -71,7 +71,7 @@ def storage_section(storage: StorageSection, batches: BatchesSection) -> Section
     return Section(section("storage", "Storage", beside(*plots), *parts), figures)
 
 
-def _topic_table(topics: Rows, batches: BatchesSection) -> Markup:
+def _topic_table(topics: Rows, batches: BatchesSection, at: ReportMoment) -> Markup:
     records, control = _records(batches.by_codec), _records(batches.control)
     heads = (
         *("Topic", "Partitions", "Copies", "Segments", "Bytes", "Records", "Control records"),
@@ -89,11 +89,17 @@ def _topic_table(topics: Rows, batches: BatchesSection) -> Markup:
                     size(row.bytes),
                     *(records[row.topic], control[row.topic]),
                 ),
-                *(time_label(row.first_timestamp_ms), time_label(row.max_timestamp_ms)),
+                *(_time_label(row.first_timestamp_ms, at), _time_label(row.max_timestamp_ms, at)),
             )
             for row in topics
         ),
     )
+
+
+def _time_label(time_ms: int | None, at: ReportMoment) -> str:
+    """Return the time of a record as the page has times: none that is later than a past moment."""
+    is_later = time_ms is not None and at.as_of_ms is not None and time_ms > at.as_of_ms
+    return "later" if is_later else time_label(time_ms)
 
 
 def _records(rows: Rows) -> Counter[str | None]:

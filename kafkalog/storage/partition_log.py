@@ -6,7 +6,7 @@ import os
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar, overload
+from typing import NamedTuple, TypeVar, overload
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.checkpoints import TopicPartition
@@ -32,6 +32,16 @@ class SegmentFile:
     size: int
     input_path: str
     is_cut: bool = False
+
+
+class SoundFile(NamedTuple):
+    """A log file of this size that was read to its end without any finding, and what it has."""
+
+    size: int
+    batches: int
+    records: int
+    base_offset: int
+    last_offset: int
 
 
 class MadeOnRequest(Sequence[_Item]):
@@ -156,7 +166,7 @@ class PartitionLog:
     True for a path that was given itself rather than found in a log directory. `tiered_topic_id` is
     the topic's id if segments are in tiered storage, else None. `is_former` is True for a log of a
     topic whose name another topic has now; `topic` is then its whole name, TOPIC@ID (docs/format.md
-    F925).
+    F925). `sound_files` are those that need not be read again, by path.
     """
 
     topic: str | None
@@ -168,6 +178,7 @@ class PartitionLog:
     is_named: bool = False
     tiered_topic_id: str | None = None
     is_former: bool = False
+    sound_files: Mapping[str, SoundFile] = field(default_factory=dict, compare=False)
 
     @property
     def name(self) -> str:

@@ -15,7 +15,8 @@ import pyarrow as pa
 from kafkalog.errors import RefusedOptionError
 from kafkalog.extras import missing_extras_named
 from kafkalog.tables.decoded_source import ValueOptions
-from kafkalog.tables.scan import NO_VALUES, TABLES, Scan, scan_of
+from kafkalog.tables.scan import NO_VALUES, TABLES, Scan, scan_of, tables_of
+from kafkalog.tables.zookeeper_source import ZOOKEEPER_TABLES, divided_paths, shared_options
 from kafkalog.views.options.call_options import (
     OptionValue,
     Paths,
@@ -32,9 +33,9 @@ from kafkalog.views.options.options import (
     RECORD_VIEWS,
     SPLIT_VIEWS,
     View,
+    columns_of_table,
 )
 from kafkalog.views.options.topics import ALL_TOPICS, TOPIC_OPTIONS
-from kafkalog.views.options.view_columns import columns_of_table
 from kafkalog.words import in_a_line
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 RECORDS = View.RECORDS.value
 # `count(*)` takes the first column, and people read these first.
 _FIRST = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
+_TABLE = re.compile(r"Table with name (\w+) does not exist")
 _OFFSET = re.compile(r'(?i)(?<![\w."])offset(?![\w"])')
 
 
@@ -80,6 +82,11 @@ def _words(error: Exception, query: str) -> str:
     words = in_a_line(str(error))
     if "Parser Error" in words and _OFFSET.search(query):
         words += '; offset is a word of SQL: write "offset" in quotes, or records.offset'
+    unknown = _TABLE.search(words)
+    if unknown and unknown[1] in ZOOKEEPER_TABLES:
+        return f"{unknown[0]}: it is of ZooKeeper's files: give a server's data directory too"
+    if unknown and unknown[1] in TABLES:
+        return f"{unknown[0]}: it is of logs: give log directories too"
     return words
 
 
@@ -135,8 +142,11 @@ def opened_database(
     # A time without a zone is in UTC, as everywhere in kafkalog.
     connection.execute("SET TimeZone = 'UTC'")
     database = Database(connection)
-    for table in TABLES:
-        source = scan_of(paths, table, _options(table, given), processes, values)
+    places = divided_paths(paths, given)
+    for table in tables_of(places):
+        is_of_logs = bool(places.logs) and table in TABLES
+        options = _options(table, given) if is_of_logs else shared_options(given)
+        source = scan_of(places, table, options, processes, values)
         if table == RECORDS:
             source.refuse_early()
         dataset = Scan(table, source).to_dataset(database.errors.append)

@@ -17,10 +17,9 @@ from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.tables.filters import Filter
 from kafkalog.tables.view_source import bytes_of
-from kafkalog.views.engine import LocalViews, RowsInMemory
-from kafkalog.views.options.options import Isolation, Mode, ReadOptions
+from kafkalog.views.engine import LocalViews
+from kafkalog.views.options.options import Isolation, Mode, ReadOptions, chosen_columns
 from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
-from kafkalog.views.options.view_columns import chosen_columns
 from kafkalog.views.parallel import processes_for
 
 if TYPE_CHECKING:
@@ -180,22 +179,14 @@ def _kept_positions(asked: _Asked) -> pa.Table:
 def _group_resume(asked: _Asked) -> pa.Table:
     from kafkalog.questions.groups.group_parts import refuse_without_commits
     from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
-    from kafkalog.questions.positions.group_resume import (
-        OffsetReset,
-        ResumeRequest,
-        commits_to_resume,
-        group_resume,
-        leaders_of_commits,
-    )
+    from kafkalog.questions.positions.group_resume import ResumeRequest, group_resume
+    from kafkalog.views.options.offset_reset import OffsetReset
 
     refuse_without_commits(asked.views.log_dirs, asked.views.logs)
     settings = LagSettings.at(asked.now_ms, None, chosen=asked.chosen_names())
-    commits = commits_to_resume(ConsumerLag(asked.views, settings).rows.commits_alone())
-    leaders = leaders_of_commits(asked.views, commits)
-    request = ResumeRequest(OffsetReset(), asked.now_ms, leaders, asked.is_committed)
-    rows = group_resume(asked.views, commits, request)
-    named = [{**row, "group_id": row["group"]} for row in rows]
-    return RowsInMemory.of("group_resume", named).table
+    commits = ConsumerLag(asked.views, settings).rows.commits_alone()
+    request = ResumeRequest(OffsetReset(), asked.now_ms, asked.is_committed)
+    return group_resume(asked.views, commits, request).rows.table
 
 
 _QUESTIONS: Mapping[str, Callable[[_Asked], pa.Table]] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -18,6 +19,13 @@ from kafkalog.tables.decoded_source import DecodedSource, ValueOptions
 from kafkalog.tables.filters import Filter
 from kafkalog.tables.question_source import QUESTION_TABLES, QuestionSource
 from kafkalog.tables.view_source import ViewSource
+from kafkalog.tables.zookeeper_source import (
+    ZOOKEEPER_TABLES,
+    Places,
+    ZookeeperSource,
+    divided_paths,
+    shared_options,
+)
 from kafkalog.views.options.call_options import (
     OffsetsGiven,
     OptionValue,
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 NO_VALUES = ValueOptions()
+_OF_ZOOKEEPER = ("znode", "zxidAsOf")
 TABLES = tuple(sorted({*(view.value for view in View), *QUESTION_TABLES}))
 
 
@@ -55,6 +64,28 @@ class Source(Protocol):
     def batches(self, columns: Sequence[str], given: Filter) -> Iterator[pa.RecordBatch]:
         """Return these columns of the rows that pass a filter."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class BothSources:
+    """A table that logs and ZooKeeper's files have: the rows of both."""
+
+    logs: Source
+    zookeeper: Source
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the table."""
+        return self.logs.schema
+
+    def refuse_early(self) -> None:
+        """Raise what options and names of files show: OptionError, LogDirError."""
+        self.logs.refuse_early()
+        self.zookeeper.refuse_early()
+
+    def batches(self, columns: Sequence[str], given: Filter) -> Iterator[pa.RecordBatch]:
+        """Return these columns of the rows that pass a filter."""
+        return chain(self.logs.batches(columns, given), self.zookeeper.batches(columns, given))
 
 
 class Scan:
@@ -141,10 +172,12 @@ def scan(
     schemas_topic: str | None = None,
     schema_registry: str | None = None,
     processes: int | None = None,
+    znode: str | None = None,
+    zxid_as_of: int | str | None = None,
     **options: OptionValue,
 ) -> Scan:
-    """Return a view of Kafka's log directories, or the table of a question, to be read as Arrow
-    without Spark and Java.
+    """Return a view of Kafka's log directories or of ZooKeeper's files, or the table of a question,
+    to be read as Arrow without Spark and Java.
 
     `view` is a view of `kafkalog.read`, or a table of a question: checksum_report, commit_history,
     compaction_findings, connectors, connector_tasks, connector_offsets, consumer_lag,
@@ -156,7 +189,8 @@ def scan(
     value_decoded and value_error: "string", "json", whose fields are those of `value_schema` or,
     without it, of a sample, "avro" with a `value_schema`, "confluent-avro" and "confluent-json",
     whose schemas are those of the topic `_schemas` in the input or at `schemas_topic`, or of
-    `schema_registry`, a URL or a directory.
+    `schema_registry`, a URL or a directory. Paths of ZooKeeper's files have the views of
+    docs/zookeeper.md, such as znodes or partition_states, `znode` and `zxid_as_of`.
 
     Raises OptionError, and LogDirError for a path without Kafka's files; errors that depend on the
     files' contents are raised when it is read.
@@ -175,8 +209,11 @@ def scan(
     )
     if values != NO_VALUES and view != View.RECORDS.value:
         raise RefusedOptionError("value_format", "only view records has values to decode")
+    of_zookeeper = {"znode": znode, "zxidAsOf": zxid_as_of}
+    given |= {name: str(value) for name, value in of_zookeeper.items() if value is not None}
     try:
-        found = scan_of(path_texts(path), view, given, processes, values)
+        places = divided_paths(path_texts(path), given)
+        found = scan_of(places, view, given, processes, values)
     except KafkaLogError as error:
         # What commands share names their options.
         error.args = (named_as_parameters(str(error), {each.name for each in fields(values)}),)
@@ -186,7 +223,7 @@ def scan(
 
 
 def scan_of(
-    paths: Sequence[str],
+    places: Places,
     view: str,
     given: Mapping[str, Any],
     processes: int | None,
@@ -194,8 +231,41 @@ def scan_of(
 ) -> Source:
     """Return the source of a view or table; records have their values decoded if a format is
     given. Raises OptionError, and LogDirError for a topic of schemas that cannot be read."""
-    if view not in TABLES:
-        raise OptionError("view", view, f"a view or table: {name_suggestions([view], TABLES)}")
+    zookeeper, logs = places
+    tables = tables_of(places)
+    if view not in tables:
+        suggested = f"a view or table: {name_suggestions([view], tables)}"
+        if view in ZOOKEEPER_TABLES:
+            suggested = "the data directory of a server of ZooKeeper among the paths"
+        raise OptionError("view", view, suggested)
+    of_zookeeper = [name for name in _OF_ZOOKEEPER if name in given]
+    if zookeeper and view in ZOOKEEPER_TABLES:
+        if not logs or view not in TABLES:
+            return ZookeeperSource.of(zookeeper, view, given)
+        own_options = {name: given[name] for name in ("columns", *of_zookeeper) if name in given}
+        rest = {name: text for name, text in given.items() if name not in of_zookeeper}
+        return BothSources(
+            _source_of_logs(logs, view, rest, processes, values),
+            ZookeeperSource.of(zookeeper, view, {**shared_options(given), **own_options}),
+        )
+    if of_zookeeper:
+        raise RefusedOptionError(of_zookeeper[0], "only views of ZooKeeper's files have it")
+    return _source_of_logs(logs, view, given, processes, values)
+
+
+def tables_of(places: Places) -> list[str]:
+    """Return the names of the tables that paths have."""
+    of_zookeeper = ZOOKEEPER_TABLES if places.zookeeper else ()
+    return sorted({*of_zookeeper, *(TABLES if places.logs else ())})
+
+
+def _source_of_logs(
+    paths: Sequence[str],
+    view: str,
+    given: Mapping[str, Any],
+    processes: int | None,
+    values: ValueOptions,
+) -> Source:
     texts = {**given, "paths": json.dumps(list(paths))}
     if view in QUESTION_TABLES:
         return QuestionSource(view, read_options(texts), processes)

@@ -13,7 +13,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from kafkalog.lake.decoding.payload_arrays import PayloadDecoder
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.inspection.metadata.current_topics import find_logs, without_former
+from kafkalog.inspection.metadata.current_topics import without_former
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog, segment_sizes
 from kafkalog.storage.reading.offset_ranges import (
@@ -23,11 +23,16 @@ from kafkalog.storage.reading.offset_ranges import (
     TimestampRange,
 )
 from kafkalog.tables.filters import Filter
-from kafkalog.views.options.options import ISOLATED_VIEWS, START_VIEWS, Mode, ReadOptions, View
+from kafkalog.views.options.options import (
+    ISOLATED_VIEWS,
+    VIEW_TABLES,
+    ReadOptions,
+    View,
+    view_columns,
+)
 from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
-from kafkalog.views.options.view_columns import VIEW_TABLES, view_columns
 from kafkalog.views.parallel import in_order, processes_for
-from kafkalog.views.planning.planning import Read, chosen_logs, planned_groups
+from kafkalog.views.planning.planning import Read, chosen_logs, logs_of_paths, planned_groups
 from kafkalog.views.view_reading import read_view
 
 # Views whose rows are about the log that they are read from, and about no other one.
@@ -98,9 +103,7 @@ class ViewSource:
         return sorted({log.topic for log in self._logs() if log.topic is not None})
 
     def _logs(self) -> list[PartitionLog]:
-        is_strict = self.options.mode is Mode.FAILFAST
-        is_start = self.options.view in START_VIEWS
-        found = find_logs(self.options.paths, strict=is_strict, with_doubles=is_start)
+        found = logs_of_paths(self.options)
         if self.options.topics == _EVERY_TOPIC:
             found = without_former(found)
         if self.options.view in _OF_LOGS:

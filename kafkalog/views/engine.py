@@ -4,7 +4,8 @@ which.
 
 1. The logs are listed before, and no view lists them again.
 2. A task reads its part of a view. It can reduce the rows, so that few of them go further.
-3. Views of one request are read together: no task waits for a view to end.
+3. Views of one request are read together: no task waits for a view to end. Those that fold their
+   rows can go along one walk over a segment.
 4. The rows of a view come back as one object, `Rows`. An engine decides where it keeps them.
 """
 
@@ -13,19 +14,22 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.records.segment_reader import load_kernels
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.options.options import view_options
 from kafkalog.views.parallel import in_order
 from kafkalog.views.planning.planning import Read, planned_groups
+from kafkalog.views.planning.shared_reads import shared_plan, sharing_views
+from kafkalog.views.reading.shared_walk import SharedRead, WantedView, read_shared
 from kafkalog.views.view_reading import read_view
 
 Batches = Iterator[pa.RecordBatch]
@@ -34,13 +38,27 @@ Options = Mapping[str, str | int | None]
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _NO_OPTIONS: Options = MappingProxyType({})
+# What a task reads: of the view with a number, or of all that share a walk.
+_Part = tuple[int | None, Sequence[Read] | Sequence[SharedRead]]
+
+
+class Fold(Protocol):
+    """Takes the rows of a task as they come, whoever reads them."""
+
+    def add(self, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
+        """Take some rows, and return what is ready."""
+        ...
+
+    def end(self) -> Iterable[pa.RecordBatch]:
+        """Return what is left when all rows were taken."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class AskedView:
     """A view that a question asks for: `columns` of its rows, all without; or what `reduce` makes
-    of the rows of a task, batches of `schema`. `options` are the source's. `logs` are those to
-    read, where these are not all."""
+    of the rows of a task, or a `fold` does that a task makes for itself: batches of `schema`.
+    `options` are the source's. `logs` are those to read, where these are not all."""
 
     name: str
     columns: tuple[str, ...] | None = None
@@ -48,6 +66,22 @@ class AskedView:
     schema: pa.Schema | None = None
     options: Options = field(default_factory=dict)
     logs: Sequence[PartitionLog] | None = None
+    fold: Callable[[], Fold] | None = None
+
+    def reduced(self, batches: Batches) -> Batches:
+        """Yield what is wanted of the rows of a task."""
+        if self.fold is None:
+            yield from (self.reduce or iter)(batches)
+            return
+        fold = self.fold()
+        for batch in batches:
+            yield from fold.add(batch)
+        yield from fold.end()
+
+    @property
+    def read_columns(self) -> tuple[str, ...]:
+        """The columns of the view that are read."""
+        return self.columns or tuple(arrow_schema(self.name).names)
 
     @property
     def rows_schema(self) -> pa.Schema:
@@ -112,6 +146,10 @@ class Views(Protocol):
     @property
     def cores(self) -> int:
         """How many tasks run at once."""
+        ...
+
+    def over(self, log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> Views:
+        """Return views of other logs, read in the same way."""
         ...
 
     def rows(self, *asked: AskedView) -> Sequence[Rows]:
@@ -190,8 +228,12 @@ class LocalViews:
     options: Options = field(default_factory=dict)
     on_done: Callable[[int], None] = lambda size: None
 
+    def over(self, log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> LocalViews:
+        """Return views of other logs, by as many processes."""
+        return replace(self, log_dirs=log_dirs, logs=logs)
+
     def rows(self, *asked: AskedView) -> list[RowsInMemory]:
-        """Return the rows of each view, in the order of the logs."""
+        """Return the rows of each view, in the order of the logs; those of folds in any."""
         found: list[list[pa.RecordBatch]] = [[] for _ in asked]
         for number, batch in self._batches(asked):
             found[number].append(batch)
@@ -211,23 +253,37 @@ class LocalViews:
             view_options(self.log_dirs, each.name, **{**self.options, **each.options})
             for each in asked
         ]
-        parts = [
-            (number, reads)
-            for number, each in enumerate(asked)
-            if not is_of_absent_topic(each.options, self.logs)
-            for reads in planned_groups(
-                options[number], list(self.logs if each.logs is None else each.logs)
-            )
+        wanted = [
+            WantedView(options[number], each.read_columns) for number, each in enumerate(asked)
         ]
+        folding = [each if asked[n].fold else None for n, each in enumerate(wanted)]
+        sharing = sharing_views(folding)
+        planned = [
+            []
+            if is_of_absent_topic(each.options, self.logs)
+            else planned_groups(
+                options[number],
+                list(self.logs if each.logs is None else each.logs),
+                divides=number not in sharing,
+            )
+            for number, each in enumerate(asked)
+        ]
+        together, alone = shared_plan(planned, sharing)
+        parts: list[_Part] = [(None, group) for group in together]
+        parts += [(number, group) for number, groups in enumerate(alone) for group in groups]
 
-        def read(part: tuple[int, Sequence[Read]]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        if self.processes > 1 and len(parts) > 1:
+            load_kernels()
+
+        def read(part: _Part) -> Iterator[tuple[int, pa.RecordBatch]]:
             number, reads = part
-            view = asked[number]
-            columns = view.columns or tuple(arrow_schema(view.name).names)
-            batches = read_view(reads, options[number], columns)
-            yield from ((number, batch) for batch in (view.reduce or iter)(batches))
+            if number is None:
+                yield from _folded(asked, wanted, cast("Sequence[SharedRead]", reads))
+                return
+            batches = read_view(cast("Sequence[Read]", reads), *wanted[number])
+            yield from ((number, batch) for batch in asked[number].reduced(batches))
 
-        def done(part: tuple[int, Sequence[Read]]) -> None:
+        def done(part: _Part) -> None:
             self.on_done(sum(each.size for each in part[1]))
 
         yield from in_order(read, parts, processes=self.processes, on_done=done)
@@ -284,6 +340,19 @@ class LocalViews:
     ) -> RowsInMemory:
         """Return the same as rows."""
         return RowsInMemory(pa.Table.from_batches(self.shuffled(read, items, *steps), schema))
+
+
+def _folded(
+    asked: Sequence[AskedView], wanted: Sequence[WantedView], reads: Sequence[SharedRead]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield what the folds of several views make of what a task reads for all of them."""
+    numbers = {number for read in reads for number in read.reads}
+    folds = {n: fold() for n in sorted(numbers) if (fold := asked[n].fold) is not None}
+    for read in reads:
+        for number, batch in read_shared(read, wanted):
+            yield from ((number, made) for made in folds[number].add(batch))
+    for number, ended in folds.items():
+        yield from ((number, made) for made in ended.end())
 
 
 def _made(step: Step, waiting: Mapping[int, Sequence[bytes]], place: int) -> Iterable[Any]:

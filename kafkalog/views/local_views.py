@@ -5,35 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkalog.inspection.metadata.current_topics import find_logs
-from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.messages.internal_records import InternalRecord, read_internal_record
-from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
-from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import AskedView, LocalViews
 from kafkalog.views.options.options import Mode
 
 _RECORD = ("key", "value", "timestampMs")
-
-
-def cluster_metadata(
-    log_dirs: Sequence[str],
-    logs: Sequence[PartitionLog],
-    at_ms: int | None,
-    mode: Mode = Mode.PERMISSIVE,
-) -> ClusterMetadata:
-    """Return what `__cluster_metadata` under log directories says of topics and leaders, with a
-    snapshot where its log has lost its beginning."""
-    metadata = ClusterMetadata()
-    of_metadata = [log for log in logs if log.topic == CLUSTER_METADATA]
-    snapshots = [path for log in of_metadata if (path := snapshot_before(log)) is not None]
-    if snapshots:
-        records = internal_records(snapshots, CLUSTER_METADATA, None, at_ms, mode)
-        metadata.take(record for record, _ in records)
-    if of_metadata:
-        records = internal_records(log_dirs, CLUSTER_METADATA, of_metadata, at_ms, mode)
-        metadata.take(record for record, _ in records)
-    return metadata
 
 
 def internal_records(

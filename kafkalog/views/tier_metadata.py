@@ -10,11 +10,12 @@ from itertools import islice
 
 from kafkalog.coordination.metadata.remote_segments import RemoteSegments, metadata_partition
 from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.inspection.metadata.cluster_history import cluster_histories
 from kafkalog.storage.names import CLUSTER_METADATA, REMOTE_LOG_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.views.engine import AskedView, Views
-from kafkalog.views.local_views import cluster_metadata, internal_records
+from kafkalog.views.local_views import internal_records
 from kafkalog.words import counted, first_names
 
 _MOST_NAMED = 5
@@ -49,7 +50,7 @@ def tier_metadata(views: Views) -> TierMetadata:
             places[segment.topic_id, segment.partition] = log.partition or 0
     damages = list(_damages(views, own))
     here = {log.partition or 0 for log in own}
-    counts = _partition_counts(paths, logs, here, places)
+    counts = _partition_counts(logs, here, places)
     found.gaps += [*_missing(here, counts), *_without_beginnings(own), *damages]
     unexplained = found.remote.unexplained
     if unexplained:
@@ -59,10 +60,7 @@ def tier_metadata(views: Views) -> TierMetadata:
 
 
 def _partition_counts(
-    paths: Sequence[str],
-    logs: Sequence[PartitionLog],
-    here: set[int],
-    places: dict[tuple[str, int], int],
+    logs: Sequence[PartitionLog], here: set[int], places: dict[tuple[str, int], int]
 ) -> list[int]:
     """Return how many partitions the topic has, the least first where several numbers are possible:
     by the cluster's metadata and the checkpoints or, where the metadata does not name the topic,
@@ -74,8 +72,9 @@ def _partition_counts(
         for topic, partition in checkpoint
         if topic == REMOTE_LOG_METADATA
     }
-    assigned = cluster_metadata(paths, logs, None).replicas_of(REMOTE_LOG_METADATA)
-    least = 1 + max(here | named | assigned.keys(), default=-1)
+    histories = cluster_histories(logs).values()
+    assigned = {place for each in histories for place in each.replicas_of(REMOTE_LOG_METADATA)}
+    least = 1 + max(here | named | assigned, default=-1)
     if assigned:
         return [least]
     fitting = (

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.storage.files.files import InputFile
-from kafkalog.zookeeper.buffered_file import BufferedFile
 from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding, corrupt, finding_of
 from kafkalog.zookeeper.snapshot_input import LARGEST_VALUE_BYTES
 from kafkalog.zookeeper.transactions import Transaction, read_transaction
@@ -32,6 +31,26 @@ _PIECE_BYTES = 1 << 20
 _RESYNC_FACTOR = 16
 
 
+class _Buffered:
+    """Bytes of an opened file by their position, for a reader that wants a few at a time; the last
+    piece is kept."""
+
+    def __init__(self, file: InputFile) -> None:
+        self.path = file.path
+        self.size = file.size
+        self._file = file
+        self._start = 0
+        self._piece = b""
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return the bytes from `position`, fewer than `size` only at the end of the file."""
+        begin = position - self._start
+        if begin < 0 or begin + size > len(self._piece):
+            self._piece = self._file.read(position, max(size, _PIECE_BYTES))
+            self._start, begin = position, 0
+        return self._piece[begin : begin + size]
+
+
 class LogEntry(NamedTuple):
     """A sound entry and the position of its first byte."""
 
@@ -41,7 +60,7 @@ class LogEntry(NamedTuple):
 
 def read_transaction_log(file: InputFile) -> Iterator[LogEntry | ZooKeeperFinding]:
     """Yield the entries of a log in their order, findings between them where bytes are damaged."""
-    log = BufferedFile(file)
+    log = _Buffered(file)
     try:
         position = _read_header(log)
     except CorruptDataError as error:
@@ -65,7 +84,7 @@ def read_transaction_log(file: InputFile) -> Iterator[LogEntry | ZooKeeperFindin
         position = end
 
 
-def _read_header(log: BufferedFile) -> int:
+def _read_header(log: _Buffered) -> int:
     header = log.read(0, _HEADER.size)
     if len(header) < _HEADER.size:
         raise corrupt(ZooKeeperFault.TRUNCATED, "the file ends within its header", len(header))
@@ -82,7 +101,7 @@ def _read_header(log: BufferedFile) -> int:
     return _HEADER.size
 
 
-def _entry_end(log: BufferedFile, position: int) -> int | None:
+def _entry_end(log: _Buffered, position: int) -> int | None:
     """Return where a sound entry ends, None at the end of all entries. Raises CorruptDataError."""
     header = log.read(position, ENTRY_HEADER.size)
     if not any(header) and _last_byte(log, position) is None:
@@ -106,7 +125,7 @@ def _entry_end(log: BufferedFile, position: int) -> int | None:
 
 
 def _judged(
-    log: BufferedFile, position: int, end: int | None, error: CorruptDataError, *, is_given_up: bool
+    log: _Buffered, position: int, end: int | None, error: CorruptDataError, *, is_given_up: bool
 ) -> ZooKeeperFinding:
     """Return the finding for bytes that are not an entry; the next one begins at `end`."""
     detail = error.detail
@@ -121,7 +140,7 @@ def _judged(
     return ZooKeeperFinding(log.path, position, ZooKeeperFault(error.fault), detail)
 
 
-def _is_torn(log: BufferedFile, position: int) -> bool:
+def _is_torn(log: _Buffered, position: int) -> bool:
     """Return whether an entry was not written to its end: it extends to the end of the file, or
     ends in zeros. A complete entry with a wrong length has its last byte; another byte in that
     place is damage."""
@@ -134,7 +153,7 @@ def _is_torn(log: BufferedFile, position: int) -> bool:
     return written < max(size, 0) and not _is_whole(log, position, last)
 
 
-def _is_whole(log: BufferedFile, position: int, last: int) -> bool:
+def _is_whole(log: _Buffered, position: int, last: int) -> bool:
     """Return whether all bytes up to the file's last one that is not zero are an entry whose length
     alone is wrong."""
     checksum: int
@@ -145,7 +164,7 @@ def _is_whole(log: BufferedFile, position: int, last: int) -> bool:
     return checksum == zlib.adler32(log.read(begin, last - begin))
 
 
-def _last_byte(log: BufferedFile, position: int) -> int | None:
+def _last_byte(log: _Buffered, position: int) -> int | None:
     """Return the last place from `position` on whose byte is not zero."""
     end = log.size
     while end > position:
@@ -157,7 +176,7 @@ def _last_byte(log: BufferedFile, position: int) -> int | None:
     return None
 
 
-def _next_entry(log: BufferedFile, position: int, budget: int) -> tuple[int | None, int]:
+def _next_entry(log: _Buffered, position: int, budget: int) -> tuple[int | None, int]:
     """Return where the next sound entry begins after the damaged one at `position`, and the rest of
     the budget of bytes for checksums: where its length says, or after the end of any other."""
     claimed_end = position + ENTRY_HEADER.size + _claimed(log, position) + 1
@@ -174,13 +193,13 @@ def _next_entry(log: BufferedFile, position: int, budget: int) -> tuple[int | No
     return None, budget
 
 
-def _claimed(log: BufferedFile, position: int) -> int:
+def _claimed(log: _Buffered, position: int) -> int:
     """Return the length of an entry by its header, 0 if the file has less."""
     size = int.from_bytes(log.read(position + 8, 4), "big", signed=True)
     return size if 0 <= size < log.size - position - ENTRY_HEADER.size else 0
 
 
-def _possible_entry_ends(log: BufferedFile, position: int) -> Iterator[int]:
+def _possible_entry_ends(log: _Buffered, position: int) -> Iterator[int]:
     """Yield the positions after the last byte of a possible entry, where a checksum can follow."""
     mark = END_OF_ENTRY + b"\0\0\0\0"
     while position < log.size:
@@ -192,7 +211,7 @@ def _possible_entry_ends(log: BufferedFile, position: int) -> Iterator[int]:
         position += max(len(piece) - len(mark) + 1, 1)
 
 
-def _is_sound(log: BufferedFile, position: int) -> bool:
+def _is_sound(log: _Buffered, position: int) -> bool:
     try:
         return _entry_end(log, position) is not None
     except CorruptDataError:

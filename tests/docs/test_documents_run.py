@@ -94,6 +94,8 @@ def own_paths(unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory) -> Cal
             "/mnt/broker1/kafka-logs": week,
             "/mnt/broker2/kafka-logs": ROOT / "examples" / "log-dirs" / "kafka-4.4",
             **{f"/snap/b{number}": disks / f"node{number}" / "data" for number in (1, 2, 3)},
+            "/snap/other/metadata": disks / "node1" / "data",
+            "--topic orders --into": "--topic events --into",
             "2026-11-20T14:29:00Z": "2026-11-25T19:48:40Z",
             "/mnt/damaged/kafka-logs": ROOT / "examples" / "log-dirs" / "damaged",
             "/mnt/deleted/kafka-logs": deleted,

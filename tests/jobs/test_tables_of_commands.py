@@ -19,7 +19,7 @@ AS_OF = ("--as-of", "2026-12-01T00:00:00Z")
 QUESTIONS = {
     "check": ("validate_checksums", ()),
     "compaction": ("verify_compaction", AS_OF),
-    "connect": ("connectors", ()),
+    "connect": ("client_topics", ()),
     "groups": ("consumer_lag", AS_OF),
     "keys": ("key_usage", ()),
     "lag-history": ("lag_history", ("--until-time", "2026-12-01T00:00:00Z")),
@@ -123,3 +123,19 @@ def test_answers_about_zookeeper_are_the_same(
     given = [offsets.parent, "--zookeeper", data_dir, "--allow-unknown-cluster"]
     assert_the_same(spark, "migrate-offsets", "migrate_offsets", given, tmp_path / "migration")
     assert_the_same(spark, "audit-consumers", "audit_consumers", [data_dir], tmp_path / "audit")
+
+
+def test_decoded_state_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    # F1276: Spark decodes for the job, Arrow for the command.
+    schema = "order BIGINT, customer STRING, amount DECIMAL(9,2), missing ARRAY<INT>"
+    given = ["--topic", "orders", "--key-format", "string", "--value-format", "json"]
+    given = [str(EXAMPLES / "../shop-week"), *given, "--value-schema", schema, "--output-dir"]
+    main = import_module("jobs.reconstruct_state").main
+    assert main([*given, str(tmp_path / "job"), "--format", "parquet"]) == ExitCode.DONE
+    assert run_command("state", *given, tmp_path / "parquet") == ExitCode.DONE
+    job, command = (
+        spark.read.parquet(str(tmp_path / each / "state_decoded")) for each in ("job", "parquet")
+    )
+    assert command.dtypes == job.dtypes
+    assert sorted(map(str, command.collect())) == sorted(map(str, job.collect()))
+    assert command.where("value_decoded.order IS NOT NULL").count() == 60

@@ -20,6 +20,9 @@ class MadeViews:
         self.options: dict[str, str | int | None] = {}
         self.cores = 1
 
+    def over(self, log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> "MadeViews":
+        raise NotImplementedError
+
     def rows(self, *asked: AskedView) -> list[RowsInMemory]:
         return [RowsInMemory(self._table(each)) for each in asked]
 
@@ -45,7 +48,6 @@ class MadeViews:
                 if part:
                     yield pa.RecordBatch.from_pylist(part, schema=found)
 
-        reduce = asked.reduce or iter
         tasks = self._tasks.get(asked.name, ())
-        made = [batch for rows in tasks for batch in reduce(batches(rows))]
+        made = [batch for rows in tasks for batch in asked.reduced(batches(rows))]
         return pa.Table.from_batches(made, asked.rows_schema)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.scan import DONE, MORE_BYTES, set_header_rows
@@ -48,6 +49,11 @@ class Chunk:
     @property
     def unreadable(self) -> UnreadableRanges:
         return self._window.unreadable
+
+    def of_rows(self, is_chosen: NDArray[np.bool_]) -> Chunk:
+        """Return some of the rows, with the same bytes: what is set in their table is not set in
+        this one."""
+        return Chunk(self.table[is_chosen], self._window)
 
     def give_away_data(self) -> None:
         """Leave the memory of `data`, which is empty from now on, to those who hold views of it."""

@@ -55,7 +55,7 @@ _PIECE_BYTES = 1024 * 1024
 _MOST_ROWS = 64 * 1024
 # Columns that are the same on every row of a segment.
 _SEGMENT_COLUMNS = ("topic", "partition", "file", "brokerId")
-_PAYLOAD_COLUMNS = {"key", "value", "headers"}
+PAYLOAD_COLUMNS = {"key", "value", "headers"}
 _TIME_COLUMNS = {"timestamp", "timestampMs"}
 _ALL_TIMES = (LEAST_MS, 2**63 - 1)
 
@@ -294,6 +294,6 @@ def _rows_at_once(count: int, header_ends: IntArray | None) -> Iterator[tuple[in
 
 
 def _payloads_to_walk(columns: set[str]) -> int:
-    if columns & _PAYLOAD_COLUMNS:
+    if columns & PAYLOAD_COLUMNS:
         return WALK_ALL
     return WALK_FOR_TIMES if columns & _TIME_COLUMNS else WALK_WHERE_GAPS

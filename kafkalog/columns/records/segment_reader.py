@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.batches.byte_ranges import ByteRange, ByteRanges, SegmentFacts
 from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range
-from kafkalog.columns.batches.segment_batches import SegmentBatches, SegmentHeaders
+from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches, SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.segment_walk import may_begin_at
-from kafkalog.columns.batches.window import Window
+from kafkalog.columns.batches.window import MemoryWindow, Window
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.batch_columns import CHECKSUM_COLUMNS, DEEP_COLUMNS, BatchColumns
 from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.columns.records.sound_batches import checked_chunks
 from kafkalog.columns.transactions.transaction_outcomes import TransactionOutcomes
 from kafkalog.format.faults import Fault
+from kafkalog.format.record_batch import write_batch
+from kafkalog.format.records import Record
 from kafkalog.storage.reading.log_bounds import RecordedEnd
 
 Constants = Mapping[str, str | int | None]
 OnFault = Callable[[FaultyRange], None]
+
+
+@cache
+def load_kernels() -> None:
+    """Load the machine code that nearly every read of a segment calls, so that forks have it."""
+    batch = write_batch([Record(0, 0, 0, None, b"")])
+    window = MemoryWindow(np.frombuffer(bytearray(batch), dtype=np.uint8))
+    for _ in SegmentBatchRows(window, SegmentOptions(0), ("fault",), {}).rows():
+        pass
 
 
 class SegmentRecords:
@@ -32,7 +44,8 @@ class SegmentRecords:
 
     `constants` are columns with one value for the whole segment, such as the topic. `on_fault` is
     called with every damaged range that may have held requested offsets, and may raise. With
-    `outcomes`, records of aborted transactions are left out.
+    `outcomes`, records of aborted transactions are left out. With a `walk` of the segment that
+    others go along, take `of_chunk` of each chunk, then `end`.
     """
 
     def __init__(
@@ -45,6 +58,7 @@ class SegmentRecords:
         *,
         with_control_records: bool = False,
         outcomes: TransactionOutcomes | None = None,
+        walk: SegmentBatches | None = None,
     ) -> None:
         self._records = RecordColumns(
             options,
@@ -52,11 +66,11 @@ class SegmentRecords:
             constants,
             with_control_records=with_control_records,
             outcomes=outcomes,
-            by_headers=options.check_crcs,
+            by_headers=options.check_crcs and walk is None,
         )
         self._on_fault = on_fault
         self._faults = _RequestedFaults(window, options)
-        self._batches = SegmentBatches(window, options)
+        self._batches = SegmentBatches(window, options) if walk is None else walk
 
     @property
     def log_end(self) -> int:
@@ -67,8 +81,16 @@ class SegmentRecords:
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the records, in the order of the file."""
         for chunk in self._batches.chunks():
-            yield from self._records.batches(chunk)
-            self._report(self._faults.of(chunk.table))
+            yield from self.of_chunk(chunk)
+        self.end()
+
+    def of_chunk(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a chunk."""
+        yield from self._records.batches(chunk)
+        self._report(self._faults.of(chunk.table))
+
+    def end(self) -> None:
+        """Call `on_fault` with what only the end of the segment decides."""
         self._report(self._faults.at_end())
 
     def check(self) -> None:
@@ -76,7 +98,7 @@ class SegmentRecords:
         for chunk in self._batches.chunks():
             self._records.check(chunk)
             self._report(self._faults.of(chunk.table))
-        self._report(self._faults.at_end())
+        self.end()
 
     def _report(self, faults: Iterator[FaultyRange]) -> None:
         for fault in faults:

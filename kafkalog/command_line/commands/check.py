@@ -75,15 +75,15 @@ def check(
         cluster_images,
         missing_replica_lines,
     )
+    from kafkalog.inspection.metadata.current_topics import Doubles, find_logs
     from kafkalog.inspection.partitions.wrong_times import wrong_time_lines
-    from kafkalog.inspection.start.doubled_partitions import find_all_logs
     from kafkalog.questions.checks import FAULTS, REPORT, checks, refuse_without_segments
     from kafkalog.questions.node_start import stop_lines
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
     table_format = output.table_format
     printed_columns(_FINDING_COLUMNS)
-    found = find_all_logs(paths)
+    found = find_logs(paths, strict=False, doubles=Doubles.ALL)
     logs = logs_of_topics(paths, topics, partitions, found)
     absent = [
         *absent_lines(paths, logs, topics, partitions),

@@ -297,12 +297,11 @@ def _choice(
 def _logs(paths: Sequence[str], *, is_tiered: bool) -> list[PartitionLog]:
     """Return the logs on disks, or those in tiered storage."""
     from kafkalog.inspection.metadata.current_topics import find_logs
-    from kafkalog.inspection.start.doubled_partitions import find_logs_once
     from kafkalog.storage.reading.oldest_log import is_oldest_layout
 
     if is_tiered:
         # Each path by itself: a log's own directory continues where its tiered storage ends.
         found = [log for path in paths for log in find_logs([path], strict=False)]
         return [log for log in found if log.tiered_topic_id is not None]
-    found = find_logs_once(paths)
+    found = find_logs(paths, strict=False)
     return [log for log in found if not is_oldest_layout(log)]

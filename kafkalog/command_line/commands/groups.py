@@ -5,17 +5,21 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, name_tables
-from kafkalog.command_line.groups.resume_table import OffsetResetValue
+from kafkalog.command_line.findings_table import exit_code
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
-from kafkalog.command_line.terminal import printed_columns
+from kafkalog.command_line.terminal import print_note, printed_columns
 from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
+from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.lag_options import LagRequest, lag_options
+from kafkalog.views.options.offset_reset import OffsetReset, auto_offset_reset_option
 from kafkalog.views.options.options import Isolation
 from kafkalog.words import name_suggestions
 
@@ -23,23 +27,44 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafkalog.coordination.groups.group_records import GroupKey
+    from kafkalog.inspection.lag.chosen_rows import ChosenNames
     from kafkalog.inspection.lag.lag_table import LagQuestion
     from kafkalog.questions.groups.lag import ConsumerLag
-    from kafkalog.questions.positions.group_resume import OffsetReset
     from kafkalog.views.engine import LocalViews
 
 _DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY, _HISTORY, _RESUME = (
     *("describe", "list", "state", "members", "lagging", "why", "history", "resume"),
 )
-_TABLE, _REASONS = "consumer_lag", "group_reasons"
+# The table that --output-dir writes, of those that are printed.
+_SAVED = {
+    **dict.fromkeys((_DESCRIBE, _LAGGING), "consumer_lag"),
+    _WHY: "group_reasons",
+    _HISTORY: "commit_history",
+    _RESUME: "group_resume",
+}
+_OF_GROUPS = (_LIST, _STATE, _MEMBERS)
+_OF_LAG = (_DESCRIBE, _LAGGING)
+# The tables that an option is about, where it is not about all.
+_ONLY_WITH = {
+    "--all-groups": (*_OF_LAG, *_OF_GROUPS, _RESUME),
+    "--as-of": (*_OF_LAG, *_OF_GROUPS, _WHY, _HISTORY),
+    "--auto-offset-reset": (_RESUME,),
+    "--fail-on-findings": (*_OF_LAG, _WHY),
+    "--group-pattern": (*_OF_LAG, *_OF_GROUPS, _RESUME),
+    "--max-lag": (*_OF_LAG, _WHY),
+    "--output-dir": tuple(_SAVED),
+    "--topic": (*_OF_LAG, _RESUME),
+    "--topic-pattern": (*_OF_LAG, _RESUME),
+    "--zookeeper": (*_OF_LAG, *_OF_GROUPS),
+}
 
 _EPILOG = f"""\
 {PATHS_MEANING}
 Give the log directories of all brokers: some have the commits, others the topics. LAG is the lag
 of kafka-consumer-groups, which includes markers and gaps; TO-READ is the number of records left to
 read. A group lags in a partition since the time of the first record, by offset, that it has not yet
-read; a group lags since the earliest of these times. Commits of old consumers to ZooKeeper are not
-included: kafkalog job consumer-lag --zookeeper reads both.
+read; a group lags since the earliest of these times. Groups of old consumers that commit to
+ZooKeeper are included with --zookeeper.
 
 \b
 Examples:
@@ -53,6 +78,7 @@ Examples:
   kafkalog groups /var/lib/kafka/data --as-of 2026-11-17T12:00:00Z --lagging
   kafkalog groups /var/lib/kafka/data --state --format json
   kafkalog groups /var/lib/kafka/data --output-dir /tmp/lag
+  kafkalog groups /var/lib/kafka/data --zookeeper /var/lib/zookeeper
 """
 
 
@@ -87,15 +113,7 @@ Examples:
     help="Show where consumers continue that start after the next start of the brokers, with each "
     "replica as the leader: what they get again, and what they skip.",
 )
-@click.option(
-    "--auto-offset-reset",
-    "reset",
-    type=OffsetResetValue(),
-    metavar="RESET",
-    default="latest",
-    show_default=True,
-    help="With --resume: that of the consumers: earliest, latest, none, or by_duration:DURATION.",
-)
+@auto_offset_reset_option("With --resume: that of the consumers")
 @click.option(
     "--history",
     metavar="GROUP",
@@ -104,16 +122,14 @@ Examples:
     "came to it, where they went back, and two that commit by turns; repeatable. --verbose shows "
     "each commit.",
 )
-@shared.group_option
 @click.option("--all-groups", is_flag=True, help="All groups, as without --group.")
 @click.option(
     "--verbose",
     is_flag=True,
     help="Show since when a partition lags, the parts of its lag, and the status of its commit.",
 )
-@shared.as_of_option("Show the state at a past time")
-@shared.isolation_level_option("The isolation level of the consumers.", Isolation.READ_UNCOMMITTED)
-@shared.offsets_retention_option
+@lag_options
+@shared.fail_on_findings_option(default=False)
 @answer_output_options
 @shared.processes_option
 def groups(
@@ -122,71 +138,64 @@ def groups(
     reset: OffsetReset,
     why: Sequence[str],
     history: Sequence[str],
-    groups: Sequence[str],
     all_groups: bool,
     verbose: bool,
-    as_of: int | None,
-    isolation_level: str,
-    offsets_retention: int,
+    request: LagRequest,
+    fail_on_findings: bool,
     output: AnswerOutput,
     processes: int | None,
-) -> None:
+) -> ExitCode:
     """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
-    from kafkalog.inspection.lag.chosen_rows import ChosenNames
-    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.group_parts import cluster_of_groups
     from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.zookeeper.zookeeper_cluster import optional_zookeeper
     from kafkalog.storage.names import CONSUMER_OFFSETS
 
     given = {_WHY: why, _HISTORY: history}
-    table, groups = _chosen_table(table, given, groups, all_groups=all_groups, verbose=verbose)
-    _refuse_output(output, table)
-    _refuse_reset(table, as_of)
-    is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
+    table, names = _chosen_table(table, given, request.groups, all_groups=all_groups)
+    _refuse_combined(table, verbose=verbose)
+    request = replace(request, groups=tuple(names))
+    if table == _WHY:
+        request = replace(request, isolation_level=Isolation.READ_COMMITTED.value)
     if table == _HISTORY:
         from kafkalog.command_line.groups.history_table import HistoryInput, write_history
 
-        request = HistoryInput(paths, groups, as_of, is_committed, processes)
-        write_history(request, output, verbose=verbose)
-        return
+        asked = HistoryInput(paths, names, request.as_of, request.read_committed, processes)
+        write_history(asked, output, verbose=verbose)
+        return ExitCode.DONE
     printed_columns(group_tables.group_columns(table, verbose=verbose))
     # Nothing that is read refers to itself, and to look for it takes a sixth of the time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
     logs = logs_of_topics(paths)
-    refuse_without_commits(paths, logs)
-    saved = _REASONS if table == _WHY else _TABLE
-    place = output.tables_of_logs((saved,), paths, logs)
-    now_ms = time.time_ns() // 1_000_000
-    settings = LagSettings.at(
-        *(now_ms, as_of),
-        read_committed=is_committed,
-        retention_ms=offsets_retention * 60_000,
-        chosen=ChosenNames(frozenset(groups)),
-    )
+    old = optional_zookeeper(request.zookeeper, request.chroot)
+    zookeeper = cluster_of_groups(old, paths, logs)
+    saved = _SAVED.get(table, "")
+    place = output.tables_of_logs((saved,), paths, logs, () if old is None else old.paths)
+    settings = LagSettings.of(request, time.time_ns() // 1_000_000)
     commits = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     with views_with_progress(paths, logs, processes, selected=commits) as views:
-        lag = ConsumerLag(views, settings, with_groups=True)
+        lag = ConsumerLag(views, settings, zookeeper, with_groups=True)
         found = _read(lag, table)
-    group_notes.note_reach(lag, as_of, now_ms)
+    group_notes.note_reach(lag, request.as_of, settings.question.now_ms)
     if not lag.groups:
-        group_notes.note_nothing_known(lag, logs, as_of)
-    requested = _requested(lag, groups)
-    if not groups:
+        group_notes.note_nothing_known(lag, logs, request.as_of)
+    requested = _requested(lag, settings.chosen, {log.topic for log in logs})
+    if not names and old is None:
         group_notes.note_zookeeper(logs)
-    if table == _LIST:
-        group_tables.write_names(lag, requested, output.table_format)
-    elif table == _STATE:
-        group_tables.write_states(lag, requested, output.table_format)
-    elif table == _MEMBERS:
-        group_tables.write_members(lag, requested, output.table_format, verbose=verbose)
+    if table in (_LIST, _STATE, _MEMBERS):
+        group_tables.write_groups(lag, requested, table, output.table_format, verbose=verbose)
     elif table == _RESUME:
-        _write_resume(views, lag, found, settings.question, reset, output.table_format)
+        found = _write_resume(views, lag, found, settings.question, reset, output.table_format)
     else:
-        written = _LagTable(table, output.table_format, as_of, verbose)
+        written = _LagTable(table, output.table_format, request.as_of, verbose)
         found = _write_lags(views, lag, requested, found, written)
     if place is not None:
         name_tables([place.replace(saved, found)])
+    if lag.findings and (fail_on_findings or request.max_lag is not None):
+        print_note(f"findings: {', '.join(lag.findings)}")
+    return exit_code(has_findings=bool(lag.findings), fails=fail_on_findings)
 
 
 def _read(lag: ConsumerLag, table: str) -> pa.Table:
@@ -223,7 +232,7 @@ def _write_lags(
     table, table_format, as_of, verbose = written
     rows = lag_rows_of(found)
     if table == _WHY:
-        reasons = RowsInMemory.of(_REASONS, why_rows(views, lag, groups, rows))
+        reasons = RowsInMemory.of(_SAVED[_WHY], why_rows(views, lag, groups, rows))
         group_tables.write_why([*reasons], table_format)
         found = reasons.table
     elif table == _LAGGING:
@@ -247,38 +256,34 @@ def _write_resume(
     question: LagQuestion,
     reset: OffsetReset,
     table_format: str,
-) -> None:
-    """Write where consumers of groups continue."""
-    from kafkalog.command_line.groups.resume_table import write_resume
-    from kafkalog.questions.positions.group_resume import (
-        ResumeRequest,
-        commits_to_resume,
-        leaders_of_commits,
-    )
+) -> pa.Table:
+    """Write where consumers of groups continue; return the rows that a job writes of it."""
+    from kafkalog.command_line.groups.group_tables import write_resume
+    from kafkalog.questions.positions.group_resume import ResumeRequest, group_resume
 
-    commits = commits_to_resume(found)
-    leaders = leaders_of_commits(views, commits)
-    request = ResumeRequest(reset, question.now_ms, leaders, question.read_committed)
-    write_resume(views, lag, commits, request, table_format)
+    request = ResumeRequest(reset, question.now_ms, question.read_committed)
+    resume = group_resume(views, found, request)
+    write_resume(lag, resume, table_format)
+    return resume.rows.table
 
 
-def _refuse_reset(table: str, as_of: int | None) -> None:
-    """Raise ConflictingOptionsError for --resume at a past time, of which logs do not say how they
-    would start, and for --auto-offset-reset without --resume."""
-    if table == _RESUME and as_of is not None:
-        raise ConflictingOptionsError("--as-of", "--resume")
-    source = click.get_current_context().get_parameter_source("reset")
-    if table != _RESUME and source is not click.core.ParameterSource.DEFAULT:
-        raise RefusedOptionError("--auto-offset-reset", "only with --resume")
+def _refuse_combined(table: str, *, verbose: bool) -> None:
+    """Raise OptionError for an option that the table does not have."""
+    if verbose and table in (_LIST, _STATE, _WHY, _RESUME):
+        raise ConflictingOptionsError("--verbose", f"--{table}")
+    context = click.get_current_context()
+    for option, tables in _ONLY_WITH.items():
+        (parameter,) = (each for each in context.command.params if option in each.opts)
+        source = context.get_parameter_source(parameter.name or "")
+        if source is click.core.ParameterSource.DEFAULT or table in tables:
+            continue
+        if table == _DESCRIBE:
+            raise RefusedOptionError(option, f"only with --{tables[0]}")
+        raise ConflictingOptionsError(option, f"--{table}")
 
 
 def _chosen_table(
-    table: str,
-    named: Mapping[str, Sequence[str]],
-    groups: Sequence[str],
-    *,
-    all_groups: bool,
-    verbose: bool,
+    table: str, named: Mapping[str, Sequence[str]], groups: Sequence[str], *, all_groups: bool
 ) -> tuple[str, Sequence[str]]:
     """Return which table is printed, and of which groups; `named` are the groups that an option of
     a table names. Raises ConflictingOptionsError."""
@@ -289,32 +294,33 @@ def _chosen_table(
     for name, names in named.items():
         if names:
             table, groups = name, names
-    if verbose and table in (_LIST, _STATE, _WHY, _RESUME):
-        raise ConflictingOptionsError("--verbose", f"--{table}")
     return table, groups
 
 
-def _refuse_output(output: AnswerOutput, table: str) -> None:
-    """Raise ConflictingOptionsError for --output-dir with a table that no job writes."""
-    if output.output_dir and table not in (_DESCRIBE, _LAGGING, _WHY, _HISTORY):
-        raise ConflictingOptionsError("--output-dir", f"--{table}")
-
-
-def _requested(lag: ConsumerLag, names: Sequence[str]) -> set[GroupKey]:
-    """Return the groups with these names, or all groups if no name is given. Raises LogDirError for
-    an unknown one where records are missing that may be about it, and else OptionError."""
+def _requested(
+    lag: ConsumerLag, chosen: ChosenNames, topics: Collection[str | None]
+) -> set[GroupKey]:
+    """Return the groups that are chosen. Raises LogDirError for an unknown one where records are
+    missing that may be about it, and else OptionError; so for a topic that no group reads and that
+    none of the logs has, `topics`."""
     from kafkalog.inspection.logs.missing_records import unknown_name
     from kafkalog.questions.groups.group_parts import IN_ZOOKEEPER
 
     known = {key: group for key, group in lag.groups.items() if group.state != "Dead"}
-    missing = set(names) - {key.group_id for key in known}
-    if missing and lag.missing:
-        raise unknown_name(f"group {', '.join(sorted(missing))}", lag.missing)
-    if missing:
-        shown = name_suggestions(missing, {key.group_id for key in known})
-        raise OptionError(
-            "--group",
-            ",".join(sorted(missing)),
-            f"groups of the log directories: {shown} ({IN_ZOOKEEPER})",
-        )
-    return {key for key in known if not names or key.group_id in names}
+    unknown = {
+        "--group": chosen.groups - {key.group_id for key in known},
+        "--topic": chosen.topics - lag.rows.known.names.topics - {*topics},
+    }
+    named: dict[str, set[str | None]] = {
+        "--group": {key.group_id for key in known},
+        "--topic": {*topics} - {None},
+    }
+    for option, missing in unknown.items():
+        if missing and lag.missing:
+            raise unknown_name(f"{option[2:]} {', '.join(sorted(missing))}", lag.missing)
+        if missing:
+            shown = name_suggestions(missing, [str(each) for each in named[option]])
+            more = f" ({IN_ZOOKEEPER})" if option == "--group" else ""
+            allowed = f"{option[2:]}s of the log directories: {shown}{more}"
+            raise OptionError(option, ",".join(sorted(missing)), allowed)
+    return {key for key in known if chosen.is_group is None or chosen.is_group(key.group_id)}

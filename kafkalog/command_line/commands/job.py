@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kafkalog.command_line.without_pandas import let_pandas_in
 from kafkalog.exit_codes import ExitCode
 from kafkalog.job_files import job_path, job_titles, known_job, run_job
 
@@ -62,4 +63,5 @@ def job(name: str, arguments: tuple[str, ...], is_for_submit: bool) -> int:
 
         click.echo(" ".join([*submit_arguments(name, arguments), job_path(name), *arguments]))
         return ExitCode.DONE
+    let_pandas_in()
     return run_job(name, *arguments)

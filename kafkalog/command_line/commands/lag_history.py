@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -24,9 +24,6 @@ from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.lag_options import HistoryRequest, history_options
 from kafkalog.words import time_text
-
-if TYPE_CHECKING:
-    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperInput
 
 _GROUP = "group"
 _TABLES = {"event": "lag_history", "generation": "group_generations"}
@@ -83,9 +80,9 @@ def lag_history(
     processes: int | None,
 ) -> ExitCode:
     """Show the lag and the status of groups over time, and their generations."""
-    from kafkalog.questions.groups.group_parts import refuse_without_commits
+    from kafkalog.questions.groups.group_parts import cluster_of_groups
     from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
-    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
+    from kafkalog.questions.zookeeper.zookeeper_cluster import optional_zookeeper
 
     table_format = output.table_format
     columns = (
@@ -94,15 +91,10 @@ def lag_history(
         else answer_columns(_TABLES[by], _TEXT_COLUMNS[by], table_format)
     )
     settings = LagHistorySettings.of(request, burrow, time.time_ns() // 1_000_000)
-    given = _zookeeper(request)
+    old = optional_zookeeper(request.zookeeper, request.chroot)
     logs = logs_of_topics(paths)
-    if given is None:
-        refuse_without_commits(paths, logs)
-    place = output.tables_of_logs(
-        _TABLES.values(), paths, logs, () if given is None else given.paths
-    )
-    ids = {log.log_dir.cluster_id for log in logs}
-    zookeeper = None if given is None else ZookeeperCluster(given, ids)
+    zookeeper = cluster_of_groups(old, paths, logs)
+    place = output.tables_of_logs(_TABLES.values(), paths, logs, () if old is None else old.paths)
     written: list[str] = []
     with views_with_progress(paths, logs, processes) as views:
         history = LagHistory(views, settings, zookeeper)
@@ -124,12 +116,3 @@ def lag_history(
     write_words(lines, table_format)
     name_tables(written)
     return exit_code(has_findings=history.has_findings, fails=fail_on_findings)
-
-
-def _zookeeper(request: HistoryRequest) -> ZookeeperInput | None:
-    from kafkalog.questions.zookeeper.zookeeper_cluster import zookeeper_input
-    from kafkalog.views.options.options import Mode
-
-    if not request.zookeeper:
-        return None
-    return zookeeper_input(request.zookeeper, Mode.PERMISSIVE.value, request.chroot)

@@ -133,7 +133,7 @@ def ls(
         cluster_images,
         missing_replica_lines,
     )
-    from kafkalog.inspection.start.doubled_partitions import find_all_logs
+    from kafkalog.inspection.metadata.current_topics import Doubles, find_logs
     from kafkalog.storage.log_dir.disk_usage import disk_usage
     from kafkalog.storage.log_dir.other_entries import absent_lines, other_entries
     from kafkalog.views.options.config_files import ConfigSources
@@ -148,7 +148,7 @@ def ls(
     else:
         printed_columns(storage_columns(by, is_quick=quick, is_deep=deep))
     paths, zookeeper = _without_zookeeper(paths, is_read=unread or savings)
-    found = find_all_logs(paths)
+    found = find_logs(paths, strict=False, doubles=Doubles.ALL)
     logs = logs_of_topics(paths, topics, partitions, found)
     put = print_text if table_format == "text" else print_note
     unread_lines: list[str] = []

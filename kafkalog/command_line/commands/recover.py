@@ -16,7 +16,7 @@ from kafkalog.command_line.findings_table import (
     write_answer,
     write_verdict,
 )
-from kafkalog.command_line.inputs import logs_of_topics, logs_with_doubles, views_with_progress
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import print_note, print_text
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -124,6 +124,7 @@ def recover(
     processes: int | None,
 ) -> ExitCode:
     """Show what a broker would do to its log directories at its next start."""
+    from kafkalog.inspection.metadata.current_topics import Doubles, find_logs
     from kafkalog.questions.node_request import node_request, without_missing
     from kafkalog.questions.node_start import DIRECTORIES, NODES
     from kafkalog.questions.recovery import RecoveryRequest, recovery, recovery_plan, sequence_words
@@ -134,7 +135,7 @@ def recover(
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     request = node_request(configs, kafka, user)
     given = without_missing(paths, request.server)
-    found = logs_with_doubles(given)
+    found = find_logs(given, strict=False, doubles=Doubles.UNSAID)
     logs = logs_of_topics(given, topics, partitions, found)
     now_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
     settings = RecoveryRequest(

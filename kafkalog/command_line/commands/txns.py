@@ -129,7 +129,7 @@ Examples:
     help="Only this transactional id; repeatable.",
 )
 @shared.max_transaction_timeout_option
-@shared.as_of_option("Show open transactions as of this time instead of now")
+@shared.as_of_option("Judge what is open by this time, that of an older copy, instead of now")
 @shared.fail_on_findings_option(default=True)
 @answer_output_options
 @shared.processes_option
@@ -250,14 +250,18 @@ def _with_waiting_groups(
 
 
 def _listed(views: LocalViews, states: Iterable[_Row]) -> list[_Row]:
+    from kafkalog.inspection.metadata.cluster_history import cluster_histories
     from kafkalog.storage.names import TRANSACTION_STATE
-    from kafkalog.views.local_views import cluster_metadata
 
-    coordinators = cluster_metadata(views.log_dirs, views.logs, None).leaders_of(TRANSACTION_STATE)
+    coordinators = {
+        (cluster_id, partition): broker_id
+        for cluster_id, history in cluster_histories(views.logs).items()
+        for partition, broker_id in history.leaders_of(TRANSACTION_STATE).items()
+    }
     return [
         {
             **state,
-            "coordinator_id": coordinators.get(state["internal_partition"]),
+            "coordinator_id": coordinators.get((state["cluster_id"], state["internal_partition"])),
             "topic_partitions": ",".join(
                 f"{each['topic']}-{partition}"
                 for each in state["partitions"] or ()

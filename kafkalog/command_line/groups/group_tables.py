@@ -12,6 +12,7 @@ from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, RESUMES_AT
 from kafkalog.questions.groups.lag import ConsumerLag
 from kafkalog.questions.groups.lag_row import LagRow
+from kafkalog.questions.positions.group_resume import COLUMNS, GroupResume
 from kafkalog.words import age_text, counted, duration_text, first_names, time_text
 
 _OFFSETS = (
@@ -67,6 +68,7 @@ _TIMES = dict.fromkeys(
 )
 _TEXTS = {**_TIMES, "time_lag_ms": age_text, "transaction_timeout_ms": duration_text}
 _NO_OFFSET = "{} without a committed offset or an assigned partition: --state shows them"
+_NONE_READS = "no group has a committed offset or an assigned partition{}"
 # What to do is the same for at most so many partitions by their names.
 _MOST_PARTITIONS = 5
 
@@ -88,18 +90,30 @@ def _with_resumed(resumed: Sequence[str]) -> tuple[str, ...]:
     return (*_OFFSETS[:_LAG_END], *resumed, *_OFFSETS[_LAG_END:])
 
 
-def write_names(lag: ConsumerLag, groups: Collection[GroupKey], table_format: str) -> None:
+def write_groups(
+    lag: ConsumerLag, groups: Collection[GroupKey], table: str, table_format: str, *, verbose: bool
+) -> None:
+    """Write the table of an option about groups as a whole: `list`, `state` or `members`."""
+    if table == "list":
+        _write_names(lag, groups, table_format)
+    elif table == "state":
+        _write_states(lag, groups, table_format)
+    else:
+        _write_members(lag, groups, table_format, verbose=verbose)
+
+
+def _write_names(lag: ConsumerLag, groups: Collection[GroupKey], table_format: str) -> None:
     """Write a row per group, of any type."""
     rows = [(key.group_id, group.group_type) for key, group in _in_order(lag, groups)]
     write_table(_NAMES, rows, table_format, without_rows=lag.no_group)
 
 
-def write_states(lag: ConsumerLag, groups: Collection[GroupKey], table_format: str) -> None:
+def _write_states(lag: ConsumerLag, groups: Collection[GroupKey], table_format: str) -> None:
     """Write a row per group."""
     rows = [
         (
             key.group_id,
-            lag.facts.leaders.get((key.cluster_id, key.internal_partition or 0)),
+            _coordinator(lag, key),
             group.assignor,
             group.state,
             group.members,
@@ -110,20 +124,25 @@ def write_states(lag: ConsumerLag, groups: Collection[GroupKey], table_format: s
     write_table(_STATES, rows, table_format, without_rows=lag.no_group)
 
 
+def _coordinator(lag: ConsumerLag, key: GroupKey) -> int | None:
+    """Return the broker that coordinates a group; none does one that commits to ZooKeeper."""
+    if key.internal_partition is None:
+        return None
+    return lag.facts.leaders.get((key.cluster_id, key.internal_partition))
+
+
 def _in_order(lag: ConsumerLag, groups: Collection[GroupKey]) -> Iterable[tuple[GroupKey, Group]]:
-    for key in sorted(groups, key=lambda key: key.group_id):
+    for key in sorted(groups, key=lambda key: (key.group_id, key.internal_partition is None)):
         yield key, lag.groups[key]
 
 
-def write_members(
+def _write_members(
     lag: ConsumerLag, groups: Collection[GroupKey], table_format: str, *, verbose: bool
 ) -> None:
     """A row per member."""
     more = _MORE_MEMBERS if verbose else ()
     topic_names = lag.facts.topic_names()
-    members = sorted(
-        lag.rows.known.members, key=lambda member: (member.group.group_id, member.member_id)
-    )
+    members = sorted(lag.members, key=lambda member: (member.group.group_id, member.member_id))
     rows = [
         (
             member.group.group_id,
@@ -180,6 +199,8 @@ def write_offsets(
         more = _more(row) if verbose else ()
         values.append((*offsets[:_LAG_END], *again, *offsets[_LAG_END:], *more))
     none = _NO_OFFSET.format(counted(len(groups), "group")) if groups else lag.no_group
+    if groups and lag.in_topics:
+        none = lag.by_what_is_here(_NONE_READS.format(lag.in_topics))
     write_table(names, values, table_format, texts=_TEXTS, without_rows=none)
 
 
@@ -211,7 +232,7 @@ def write_lagging(
     because of damage; the longest lag first."""
     lagging = [row for row in rows if row.is_counted and any(row[part] for part in _BEHIND_PARTS)]
     if not lagging and table_format == "text":
-        lags = lag.by_what_is_here("no group is known to lag")
+        lags = lag.by_what_is_here(f"no group is known to lag{lag.in_topics}")
         print_text(lags if lag.groups else lag.no_group)
         return
     names = _LAGGING_VERBOSE if verbose else _LAGGING
@@ -278,3 +299,19 @@ def write_why(found: Sequence[Mapping[str, Any]], table_format: str) -> None:
     for (group, words), places in partitions.items():
         where = f" in {first_names(places, _MOST_PARTITIONS)}" if places else ""
         print_text(f"{group}{where}: {words}")
+
+
+def write_resume(lag: ConsumerLag, found: GroupResume, table_format: str) -> None:
+    """Write a row per group, partition and replica that could lead; as text those of other replicas
+    only where consumers continue elsewhere, without columns that have no value."""
+    rows = found.found if table_format != "text" else found.telling()
+    names: Sequence[str] = COLUMNS
+    if table_format == "text" and not has_chosen_columns():
+        has_value = {name for row in rows for name in COLUMNS if row[name] is not None}
+        names = [name for name in COLUMNS[:-1] if name in has_value]
+    none = lag.by_what_is_here("no group has a commit or an assigned partition")
+    values = [[row[name] for name in names] for row in rows]
+    write_table(names, values, table_format, without_rows=none)
+    if table_format == "text":
+        for line in found.words():
+            print_text(line)

@@ -12,6 +12,7 @@ from kafkalog.command_line.findings_table import answer_columns, write_answer, w
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.questions.positions.commit_history import (
     COMMIT,
+    END,
     TABLE,
     CommitHistoryRequest,
     commit_history,
@@ -68,6 +69,9 @@ def write_history(given: HistoryInput, output: AnswerOutput, *, verbose: bool) -
     if is_text and not verbose:
         rows = [*_joined(history.rows)]
         columns = _with_commits(columns)
+    if is_text:
+        # A narrow terminal has no room for the event: such a row is not about a commit.
+        rows = [{**row, "finding": row["finding"] or _end(row)} for row in rows]
     write_answer(columns, rows, table_format, show=_MOST_ROWS, texts=_TEXTS)
     write_words(history.words(), table_format)
     save_tables(place, {TABLE: history.rows})
@@ -77,6 +81,10 @@ def _with_commits(columns: Sequence[str]) -> tuple[str, ...]:
     """Return the columns with the number of commits, before that of members or at the end."""
     place = columns.index("members") if "members" in columns else len(columns)
     return (*columns[:place], _COMMITS, *columns[place:])
+
+
+def _end(row: Mapping[str, Any]) -> str | None:
+    return END if row["event"] == END else None
 
 
 def _joined(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kafkalog.command_line.findings_table import table_rows
+from kafkalog.command_line.findings_table import table_rows, write_words
 from kafkalog.command_line.terminal import printed_columns, write_table
 from kafkalog.questions.topics.growth import GrowthRequest, growth
 from kafkalog.storage.partition_log import PartitionLog
@@ -39,7 +40,10 @@ def write_growth(
     table_format: str,
 ) -> None:
     """Write what came in a period, a row per topic, partition or producer in a topic."""
-    found = growth(views, GrowthRequest(*period, logs))
+    now_ms = time.time_ns() // 1_000_000
+    found = growth(views, GrowthRequest(now_ms, *period, logs))
     rows = {"topic": found.topics, "partition": found.partitions, "producer": found.producers}[by]
     names = printed_columns(GROWTH_COLUMNS[by])
     write_table(names, table_rows(rows, names, table_format), table_format, texts=_TEXTS)
+    if found.words:
+        write_words(found.words, table_format)

@@ -12,9 +12,9 @@ from kafkalog.coordination.metadata.image import Moment
 from kafkalog.coordination.metadata.release_refusals import Effect
 from kafkalog.coordination.metadata.releases import known_release
 from kafkalog.exit_codes import ExitCode
+from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.questions.groups.coordinators import is_coordinated
 from kafkalog.questions.version_change import COLUMNS, Row, is_refused, version_rows, version_words
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import segment_sizes
 from kafkalog.views.engine import LocalViews
 from kafkalog.views.parallel import processes_for
@@ -39,7 +39,7 @@ class VersionRequest:
         columns = None if is_text else printed_columns(COLUMNS)
         replay = self.cluster.image(until)
         paths = list(self.cluster.paths)
-        logs = [log for log in find_partitions(paths, strict=False) if is_coordinated(log)]
+        logs = [log for log in find_logs(paths, strict=False) if is_coordinated(log)]
         size = sum(sum(segment_sizes(log.segments)) for log in logs)
         views = LocalViews(paths, logs, processes_for(size, None))
         rows = version_rows(replay, views, self.kafka_version)

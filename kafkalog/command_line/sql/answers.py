@@ -6,8 +6,6 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -74,7 +72,7 @@ class Answers:
             nonlocal count
             for batch in reader:
                 count += len(batch)
-                columns = [map(_plain, column.to_pylist()) for column in batch.columns]
+                columns = [column.to_pylist() for column in batch.columns]
                 # Two columns of a query can have one name.
                 values = [dict(enumerate(row)) for row in zip(*columns, strict=True)]
                 yield from table_rows(values, range(len(names)), self.table_format)
@@ -90,17 +88,3 @@ def _write_parquet(reader: pa.RecordBatchReader, file: Any) -> int:
             writer.write_batch(batch)
             count += len(batch)
     return count
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as text and JSON can have it."""
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    is_simple = value is None or isinstance(value, bool | int | float | str | bytes)
-    return value if is_simple else str(value)

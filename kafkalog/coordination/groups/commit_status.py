@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 # Statuses of commits whose lag counts. A running broker's disk has hardly any expired commit: those
 # are in copies, and counted when the copy was made.
 COUNTED = ("current", "unconfirmed", "expired")
+BEYOND_LOG_END = "beyond_log_end"
 NO_COMMIT = "no_commit"
 # Kafka's default of `offsets.retention.minutes`: a week.
 OFFSETS_RETENTION_MINUTES = 7 * 24 * 60
@@ -90,7 +91,7 @@ def commit_status(
     if _is_of_earlier_topic(commit, topics):
         return "recreated_topic"
     if high_watermark is not None and commit["committed_offset"] > high_watermark:
-        return "beyond_log_end"
+        return BEYOND_LOG_END
     expiry_ms = expires_ms(commit, group, retention_ms)
     if expiry_ms is not None and expiry_ms <= at_ms:
         return "expired"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT
+from kafkalog.coordination.groups.commit_status import BEYOND_LOG_END, COUNTED, NO_COMMIT
 from kafkalog.words import counted, duration_text, time_text
 
 _ONGOING = "Ongoing"
@@ -119,7 +119,7 @@ class PartitionOfGroup(NamedTuple):
     holder: HoldingTransaction | None = None
 
     def why(self, at_ms: int) -> tuple[str, str]:
-        """Return the reason, the first in docs/lag.md that applies, and what to do."""
+        """Return the reason, the first in docs/questions.md that applies, and what to do."""
         for reason, words in (self._of_commit(at_ms), self._of_log(at_ms), self._of_members()):
             if reason:
                 return reason, words
@@ -129,6 +129,11 @@ class PartitionOfGroup(NamedTuple):
         if self.pending_offset is not None:
             by = "a transaction that is not found" if not self.holder else self.holder.words(at_ms)
             return "pending_commit", f"Its commit of offset {self.pending_offset} waits for {by}."
+        if self.status == BEYOND_LOG_END:
+            return self.status, (
+                f"The log ends {counted(self.ahead, 'offset')} before its commit: the log was cut "
+                "or its topic made again; kafka-consumer-groups --reset-offsets chooses a place."
+            )
         if self.status not in (*COUNTED, NO_COMMIT):
             return self.status, (
                 f"Its commit does not count ({self.status}): consumers begin where "
@@ -144,11 +149,6 @@ class PartitionOfGroup(NamedTuple):
                 f"{counted(self.lost, 'offset')} from {self.committed_offset} on were deleted "
                 "before it read them: consumers continue where auto.offset.reset says; "
                 "kafka-consumer-groups --reset-offsets chooses a place."
-            )
-        if self.ahead:
-            return "ahead_of_log", (
-                f"The log ends {counted(self.ahead, 'offset')} before its commit: the log was cut "
-                "or its topic made again; kafka-consumer-groups --reset-offsets chooses a place."
             )
         if self.is_held:
             by = "an open transaction" if not self.holder else self.holder.words(at_ms)

@@ -68,7 +68,8 @@ class Standing:
                 self.in_sync = left
             if not left and has_eligible:
                 self.eligible = sorted({*self.eligible, own})
-                if len(self.last_known) != 1 or self.last_known[0] != recorded:
+                # Only who loses the leadership now is the last known one (4.1 and later).
+                if recorded >= 0 and not self.last_known:
                     self.last_known = [recorded]
         if has_eligible and not broker.stopped_cleanly:
             self.eligible = [each for each in self.eligible if each != own]

@@ -91,6 +91,17 @@ def assignments(images: Images) -> dict[tuple[str | None, str, int], Assignment]
     }
 
 
+def assigned_directory(
+    image: MetadataImage, place: tuple[str | None, int], node_id: int
+) -> str | None:
+    """Return the id of the directory that a partition of this topic id and number has on a node;
+    None where the node has no replica of it."""
+    row = image.tables["partition"].get(place)
+    if row is None or node_id not in row["replicas"]:
+        return None
+    return str(row["directories"][row["replicas"].index(node_id)])
+
+
 def cluster_images(logs: Sequence[PartitionLog]) -> Images:
     """Return by cluster id the image at the end of the best copy among logs that have been found;
     a cluster without one that can be read is missing."""

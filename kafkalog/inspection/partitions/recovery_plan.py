@@ -155,7 +155,7 @@ def _divided(log: PartitionLog, plan: RecoveryPlan) -> tuple[list[ServedSegment]
     for segment in log.segments:
         is_deleted = segment.base_offset in plan.deleted_segments
         end = 0 if is_deleted else cuts.get(os.path.basename(segment.path))
-        ranges = list(_byte_ranges(segment, is_compacted=log.is_compacted))
+        ranges = list(_byte_ranges(log, segment))
         if end is not None:
             # Of what follows a cut nothing is left that a hole could lie before.
             ranges = [row for row in ranges if row["length"]]
@@ -176,10 +176,14 @@ def _is_kept(row: ByteRange, plan: RecoveryPlan) -> bool:
     return last_offset is not None and int(str(last_offset)) < plan.kept_in_snapshot
 
 
-def _byte_ranges(segment: SegmentFile, *, is_compacted: bool) -> Iterator[ByteRange]:
-    options = SegmentOptions.of(segment)
+def _byte_ranges(log: PartitionLog, segment: SegmentFile) -> Iterator[ByteRange]:
+    options, known = SegmentOptions.of(segment), log.sound_files.get(segment.path)
     with opened_segment(segment) as file:
-        yield from SegmentByteRanges(FileWindow(file), options, is_compacted=is_compacted).rows()
+        if known is not None and known.size == file.size:
+            yield {"position": 0, "length": file.size, "verdict": VALID, **known._asdict()}
+            return
+        ranges = SegmentByteRanges(FileWindow(file), options, is_compacted=log.is_compacted)
+        yield from ranges.rows()
 
 
 def _unflushed(log: PartitionLog, recovery_point: int) -> TableRow:

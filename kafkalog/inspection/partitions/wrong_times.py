@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS
 from kafkalog.words import counted, first_names, time_text
 
@@ -35,7 +36,7 @@ def wrong_time(time_ms: int, now_ms: int) -> str | None:
             if _EARLIEST_MS <= time_ms // factor <= latest_ms:
                 return f"times that look like {unit}"
         return "times ahead of the clock"
-    if 0 <= time_ms < _EARLIEST_MS:
+    if time_ms < _EARLIEST_MS and time_ms != NO_VALUE:
         if _EARLIEST_MS <= time_ms * 1000 <= latest_ms:
             return "times that look like seconds in place of milliseconds"
         return "times before 2000"

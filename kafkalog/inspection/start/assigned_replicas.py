@@ -17,6 +17,7 @@ from kafkalog.coordination.metadata.leader_election import (
     standing_after_start,
 )
 from kafkalog.coordination.metadata.releases import ELR_VERSION
+from kafkalog.inspection.metadata.assigned_partitions import assigned_directory
 from kafkalog.storage.names import PartitionName
 from kafkalog.storage.partition_log import PARTITION_METADATA
 
@@ -104,10 +105,7 @@ class Assignments:
 
     def assigned_to(self, topic_id: str | None, number: int) -> str | None:
         """Return the id of the directory that a partition of this topic id is assigned to."""
-        row = self._row(topic_id, number)
-        if row is None or self.node_id not in row["replicas"]:
-            return None
-        return str(row["directories"][row["replicas"].index(self.node_id)])
+        return assigned_directory(self.image, (topic_id, number), self.node_id)
 
     def offline_fate(self, name: PartitionName) -> ReplicaFate:
         """Return what becomes of a partition whose directory is offline: others can lead it."""

@@ -66,6 +66,14 @@ class DecodingRequest:
         is_by_data = self.kind.is_confluent and self.schema is None and self.schema_id is None
         return not is_by_data
 
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The columns that decoding adds."""
+        facts = (
+            ("decoded", "error", "schema_id") if self.kind.is_confluent else ("decoded", "error")
+        )
+        return tuple(f"{self.column}_{fact}" for fact in facts)
+
     def argument(self, name: str) -> str:
         """Return the name of one of this column's options."""
         return f"--{self.column}-{name}"
@@ -252,11 +260,19 @@ def _request(
     return DecodingRequest(column, kind, schema, message, schema_id, topic, mode, place)
 
 
+# What a format needs, by the end of the option's name.
+_NEEDED = {
+    "schema": "the schema, as text or file: for json the fields, such as 'customer STRING, amount "
+    "DOUBLE', or a JSON Schema; for avro the Avro schema; for protobuf the descriptor file",
+    "message": "the name of the message in the descriptor file, such as shop.Order",
+}
+
+
 def _check(name: str, value: object, is_taken: bool, is_needed: object) -> None:
     if value is not None and not is_taken:
         raise RefusedOptionError(name, f"of no use with what else is given (see --help on {name})")
     if value is None and is_needed:
-        raise OptionError(name, None, "a value, which this format needs; see --help")
+        raise OptionError(name, None, _NEEDED[name.rpartition("-")[2]])
 
 
 def _schemas_topic(options: DecodingOptions, paths: Sequence[str]) -> tuple[str, ...]:

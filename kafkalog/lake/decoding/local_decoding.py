@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.errors import RefusedOptionError, SchemaError
-from kafkalog.lake.decoded_columns import DecodedColumns
+from kafkalog.lake.decoded_columns import DecodedColumns, Field
 from kafkalog.lake.decoding.avro_reader import AvroReader
 from kafkalog.lake.decoding.ddl_types import ddl_type
 from kafkalog.lake.decoding.decoded_fields import decoded_field, read_as, refuse_type
@@ -31,6 +31,7 @@ from kafkalog.lake.decoding.registered_schemas import (
     read_registry,
     records_of_schemas,
 )
+from kafkalog.lake.file_schemas import schema_with
 from kafkalog.messages.json_schemas import json_schema_type
 from kafkalog.messages.payload_formats import (
     ID_PREFIX_BYTES,
@@ -86,13 +87,7 @@ class LocalDecoding:
         self._decoders = [
             payload_decoder(self._requests[column], found) for column, found in formats.items()
         ]
-        fields = tuple(
-            decoded_field(name, spark_type)
-            for decoder in self._decoders
-            for name, spark_type in decoder.types.items()
-        )
-        for field in fields:
-            refuse_type(self._requests, field)
+        fields = _added_fields(self._decoders, self._requests)
         return DecodedColumns(
             fields,
             self._options.evolving([*self._requests.values()]),
@@ -115,6 +110,41 @@ class LocalDecoding:
         return rows.filter(reduce(pc.or_, map(pc.is_valid, errors)))
 
 
+def decoded_rows(
+    table: str, rows: pa.Table, choices: Sequence[tuple[DecodingRequest, IdChoice]]
+) -> tuple[pa.Table, pa.Schema]:
+    """Return rows of a table with the columns that decoding adds, and the schema of files that have
+    them. Of Confluent's formats the ids in the rows decide; `choices` are those of `format_choice`.
+    Raises OptionError as `LocalDecoding.columns` does."""
+    decoders = []
+    for request, choice in choices:
+        payloads = rows.column(request.column).chunks if request.kind.is_confluent else ()
+        ids = set().union(*map(ids_of, payloads))
+        decoders.append(payload_decoder(request, choice(sorted(ids))))
+    fields = _added_fields(decoders, {request.column: request for request, _ in choices})
+    schema = schema_with(table, fields)
+    batches = (
+        reduce(lambda batch, decoder: decoder.with_decoded(batch), decoders, batch)
+        for batch in rows.to_batches()
+    )
+    return pa.Table.from_batches(batches, schema.remove_metadata()), schema
+
+
+def _added_fields(
+    decoders: Iterable[PayloadDecoder], requests: Mapping[str, DecodingRequest]
+) -> tuple[Field, ...]:
+    """Return the columns that decoders add. Raises OptionError for a type that files cannot
+    hold."""
+    fields = tuple(
+        decoded_field(name, spark_type)
+        for decoder in decoders
+        for name, spark_type in decoder.types.items()
+    )
+    for field in fields:
+        refuse_type(requests, field)
+    return fields
+
+
 def _without_decoded(rows: pa.RecordBatch, column: str) -> pa.RecordBatch:
     errors = rows.column(f"{column}_error")
     place = rows.schema.get_field_index(column)
@@ -128,7 +158,9 @@ def format_choice(request: DecodingRequest) -> IdChoice:
     Raises OptionError for what cannot be used, and for Protobuf.
     """
     if request.kind.is_protobuf:
-        allowed = "Spark decodes Protobuf: kafkalog job ingest-topics has the same options"
+        allowed = (
+            "Spark decodes Protobuf: jobs ingest-topics and reconstruct-state have the same options"
+        )
         raise RefusedOptionError(request.argument("format"), allowed)
     given = None
     if request.schema is not None or request.kind is PayloadKind.STRING:

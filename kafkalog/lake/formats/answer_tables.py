@@ -40,6 +40,7 @@ from kafkalog.storage.files.output_files import refuse_unwritable
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.log_dir.read_directories import refuse_tables
 from kafkalog.views.engine import Rows
+from kafkalog.words import json_value
 
 INPUT_COLUMN = "input_path"
 _OPTION = "--output-dir"
@@ -90,15 +91,18 @@ class AnswerTables:
         with missing_extras_named():
             import_module("deltalake")
 
-    def replace(self, table: str, rows: pa.Table | RowsOfTasks) -> str:
+    def replace(
+        self, table: str, rows: pa.Table | RowsOfTasks, schema: pa.Schema | None = None
+    ) -> str:
         """Write the rows of a table in place of those that it has; return its path. Tasks write
-        what they make themselves, where the format is Parquet."""
+        what they make themselves, where the format is Parquet. `schema` is that of files of a
+        table whose columns the options decide."""
         self._refuse_others(table)
         path = self._path(table)
         if self.table_format == "delta":
             self._replace_in_delta(path, table, rows)
             return path
-        replace_directory(path, lambda directory: self._write(directory, table, rows))
+        replace_directory(path, lambda directory: self._write(directory, table, rows, schema))
         return path
 
     def _path(self, table: str) -> str:
@@ -120,11 +124,13 @@ class AnswerTables:
                 OutputDirectory(path).delete(file.path)
             raise
 
-    def _write(self, path: str, table: str, rows: pa.Table | RowsOfTasks) -> None:
+    def _write(
+        self, path: str, table: str, rows: pa.Table | RowsOfTasks, schema: pa.Schema | None
+    ) -> None:
         directory = OutputDirectory(path)
         if self.table_format == "parquet":
-            if not self._parquet_files(TableOutput(path, ingest_run=0), table, rows):
-                write_no_rows(directory, table)
+            if not self._parquet_files(TableOutput(path, ingest_run=0), table, rows, schema):
+                write_no_rows(directory, schema or file_schema(table))
         else:
             rows = rows if isinstance(rows, pa.Table) else rows.rows().table
             lines = json_lines(rows) if self.table_format == "json" else csv_lines(rows)
@@ -136,11 +142,15 @@ class AnswerTables:
         directory.replace(SUCCESS, b"")
 
     def _parquet_files(
-        self, output: TableOutput, table: str, rows: pa.Table | RowsOfTasks
+        self,
+        output: TableOutput,
+        table: str,
+        rows: pa.Table | RowsOfTasks,
+        schema: pa.Schema | None = None,
     ) -> list[WrittenFile]:
         if not isinstance(rows, pa.Table):
             return rows.written(output, no_report)
-        return written_rows(output, table, rows.cast(file_schema(table)).to_batches())
+        return written_rows(output, table, rows.cast(schema or file_schema(table)).to_batches())
 
     def _refuse_others(self, table: str) -> None:
         """Raise RefusedOptionError for a table of another format, and KafkaLogError for one with
@@ -275,7 +285,5 @@ def _csv_cell(value: object) -> object:
     return value
 
 
-def _base64(value: object) -> str:
-    if not isinstance(value, bytes):
-        raise TypeError(f"JSON has no values of type {type(value).__name__}")
-    return b64encode(value).decode("ascii")
+def _base64(value: object) -> object:
+    return b64encode(value).decode("ascii") if isinstance(value, bytes) else json_value(value)

@@ -7,7 +7,7 @@ the command that does it. Rules: docs/command-line.md F1154 to F1158.
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -19,7 +19,7 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.replica_facts import continuation
 from kafkalog.inspection.partitions.tier_check import IN_TIER, tier_rows
 from kafkalog.questions.groups.committed_offsets import CommittedOffsets, committed_offsets
-from kafkalog.questions.retention import RetentionRequest, retention
+from kafkalog.questions.retention import RetentionPlan, RetentionRequest, retention
 from kafkalog.storage.files.files import entries_left
 from kafkalog.storage.log_dir.topic_configs import DELETE_POLICY
 from kafkalog.storage.names import (
@@ -138,7 +138,8 @@ class FreePlan:
 
     def _lines(self) -> Iterator[str]:
         need = "" if self.need is None else f" of the {size_text(self.need)} that are needed"
-        yield f"{counted(len(self.steps), 'step')} free {size_text(self.freed)}{need}"
+        verb = "frees" if len(self.steps) == 1 else "free"
+        yield f"{counted(len(self.steps), 'step')} {verb} {size_text(self.freed)}{need}"
         for harm, words in _WORDS.items():
             steps = [step for step in self.steps if step.harm is harm]
             if steps:
@@ -175,40 +176,60 @@ class _Segment(NamedTuple):
 def free(views: Views, request: FreeRequest) -> FreePlan:
     """Return what to delete until enough is freed: by harm, then the largest first, of the oldest
     segments the oldest first."""
-    segments = _segments(views, request)
+    plan = retention(views, RetentionRequest(request.at_ms, request.config))
+    segments = _segments(views, plan)
     commits = committed_offsets(views)
     in_tier, not_known = _in_tier(views)
     not_known += _set_aside(views)
     taken: dict[str, int] = {}
+    freed: Counter[str] = Counter()
     steps: list[Step] = []
     missing = request.need
     for found in (
         _marked(views),
         _prefixes(Harm.PAST_RETENTION, segments, taken, lambda each: bool(each.goes)),
         _prefixes(Harm.IN_TIER, segments, taken, lambda each: _path(each) in in_tier),
-        _replicated(segments, taken, request.replicas),
+        _replicated(views, freed, request.replicas),
         _oldest(segments, taken, commits),
     ):
         for step in found:
             if missing is not None and missing <= 0:
                 break
             steps.append(step)
+            freed[step.path] += step.bytes
             if step.harm is Harm.REPLICATED:
                 taken[step.path] = LARGEST_OFFSET
             elif step.start_offset_after is not None:
                 taken[step.path] = step.start_offset_after
             if missing is not None:
                 missing -= step.bytes
+    if any(step.harm in (Harm.REPLICATED, Harm.OLDEST) for step in steps):
+        not_known += _unknown_retention(plan)
     return FreePlan(_joined(steps), request.need, not_known)
 
 
-def _segments(views: Views, request: FreeRequest) -> list[list[_Segment]]:
+def _unknown_retention(plan: RetentionPlan) -> Iterator[str]:
+    """Yield a line about topics whose retention is not known: some of what a step removes may be
+    what the broker removes by itself."""
+    topics = [
+        each
+        for each in plan.topics
+        if each.missing_settings and each.segments > 1 and each.topic not in _KEPT_TOPICS
+    ]
+    if topics:
+        names = sorted({name for each in topics for name in each.missing_settings})
+        yield (
+            f"past_retention is not known of {counted(len(topics), 'topic')} for want of "
+            f"{', '.join(names)}: --server-properties gives them"
+        )
+
+
+def _segments(views: Views, plan: RetentionPlan) -> list[list[_Segment]]:
     """Return the segments of each log that may lose some, without the last one."""
-    plan = retention(views, RetentionRequest(request.at_ms, request.config))
     rows = {row["file"]: row for row in plan.rows}
     found = []
     for log in views.logs:
-        if not log.is_live or log.topic in _KEPT_TOPICS or log.topic_partition is None:
+        if not _may_lose(log):
             continue
         sizes = _sizes(log.path)
         cleaned = log.topic_partition in log.log_dir.cleaner_checkpoints
@@ -223,6 +244,10 @@ def _segments(views: Views, request: FreeRequest) -> list[list[_Segment]]:
             own.append(_Segment(log, number, size, files, newest, goes, is_compacted))
         found.append(own)
     return found
+
+
+def _may_lose(log: PartitionLog) -> bool:
+    return log.is_live and log.topic not in _KEPT_TOPICS and log.topic_partition is not None
 
 
 def _sizes(directory: str) -> dict[str, tuple[int, int]]:
@@ -312,23 +337,19 @@ def _step(harm: Harm, segments: Sequence[_Segment], groups: tuple[str, ...] = ()
 
 
 def _replicated(
-    segments: Sequence[Sequence[_Segment]],
-    taken: Mapping[str, int],
-    replicas: Sequence[PartitionLog],
+    views: Views, freed: Mapping[str, int], replicas: Sequence[PartitionLog]
 ) -> Iterator[Step]:
-    """Yield the directories of partitions that another broker has whole. Rule: F1157."""
+    """Yield the directories of partitions that another broker has whole, with what earlier steps
+    leave of them. Rule: F1157."""
     others: dict[TopicPartition | None, list[PartitionLog]] = defaultdict(list)
     for log in replicas:
         if log.is_live:
             others[log.topic_partition].append(log)
     found = []
-    for own in segments:
-        if not own or own[0].log.path in taken:
-            continue
-        log = own[0].log
-        if any(_has_all(log, other) for other in others[log.topic_partition]):
+    for log in views.logs:
+        if _may_lose(log) and any(_has_all(log, other) for other in others[log.topic_partition]):
             inside = entries_left(log.path)
-            size = sum(each.size for each in inside)
+            size = sum(each.size for each in inside) - freed.get(log.path, 0)
             command = f"rm -r {quote(log.path)}"
             place = log.topic, log.partition
             found.append(Step(Harm.REPLICATED, log.path, size, len(inside), (command,), *place))

@@ -12,12 +12,12 @@ from kafkalog.coordination.groups.offsets_partitions import partition_count
 from kafkalog.coordination.groups.share_states import SharePartition, ShareState, ShareStates
 from kafkalog.inspection.groups.placed_commits import PartitionFacts
 from kafkalog.inspection.logs.replica_facts import best_logs
-from kafkalog.messages.cluster_metadata import ClusterMetadata
+from kafkalog.inspection.metadata.cluster_history import cluster_histories
 from kafkalog.storage.log_dir.topic_directories import topic_directories
-from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE
+from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import Views
-from kafkalog.views.local_views import cluster_metadata, internal_records
+from kafkalog.views.local_views import internal_records
 from kafkalog.views.options.options import Mode
 
 if TYPE_CHECKING:
@@ -75,12 +75,13 @@ def cluster_facts(
         if each.topic is not None
     }
     leaders: dict[tuple[str | None, int], int] = {}
-    for of_cluster, metadata in _metadata(views, at_ms):
+    is_strict = _mode(views) is Mode.FAILFAST
+    for of_cluster, history in cluster_histories(views.logs, at_ms, strict=is_strict).items():
         topics.update(
-            KnownTopic(of_cluster, name, topic_id, topic_id in metadata.deleted)
-            for topic_id, name in metadata.names.items()
+            KnownTopic(of_cluster, name, topic_id, topic_id in history.deleted)
+            for topic_id, name in history.names.items()
         )
-        led = metadata.leaders_of(CONSUMER_OFFSETS)
+        led = history.leaders_of(CONSUMER_OFFSETS)
         leaders.update({(of_cluster, number): leader for number, leader in led.items()})
     if zookeeper is not None:
         from kafkalog.questions.zookeeper.zookeeper_groups import (
@@ -97,12 +98,6 @@ def cluster_facts(
         if log.topic == CONSUMER_OFFSETS and log.is_live and log.partition is not None
     }
     return ClusterFacts([*topics], leaders, partitions, _share_states(views, at_ms))
-
-
-def _metadata(views: Views, at_ms: int | None) -> Iterator[tuple[str | None, ClusterMetadata]]:
-    """Yield what the best copy of each cluster's `__cluster_metadata` says."""
-    for cluster_id, logs in _by_cluster(views.logs, CLUSTER_METADATA).items():
-        yield cluster_id, cluster_metadata(views.log_dirs, best_logs(logs), at_ms, _mode(views))
 
 
 def _share_states(views: Views, at_ms: int | None) -> dict[SharePartition, ShareState]:

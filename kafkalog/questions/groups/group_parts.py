@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -22,16 +23,15 @@ from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
 from kafkalog.views.engine import Batches, Options, Views, rows_of_view
 from kafkalog.views.options.options import ReadOptions
-from kafkalog.views.planning.group_reads import group_reads
+from kafkalog.views.planning.planning import planned_groups
+from kafkalog.views.reading.commit_reading import CommitsRead
 from kafkalog.views.reading.group_reading import GroupsRead, read_groups
 
 if TYPE_CHECKING:
-    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, ZookeeperInput
 
 # Where the other groups of clusters with old consumers are.
-IN_ZOOKEEPER = (
-    "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper DIR"
-)
+IN_ZOOKEEPER = "groups that commit to ZooKeeper are in its files: kafkalog groups --zookeeper DIR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def group_parts(
     for log in found:
         if log.is_live:
             by_place[log.log_dir.cluster_id, log.partition].append(with_own_checkpoints(log))
-    reads = {read.place: read for read in group_reads(options, found)}
+    reads = {read.place: read for read in _group_reads(options, found)}
     return [
         GroupsPart(*place, reads.get(place), tuple(by_place.get(place, ())))
         for place in dict.fromkeys([*reads, *by_place])
@@ -123,6 +123,17 @@ def _waiting_groups(rows: pa.Table) -> frozenset[GroupKey]:
     return frozenset(GroupKey(**row) for row in waits.to_pylist())
 
 
+def _group_reads(options: ReadOptions, found: list[PartitionLog]) -> list[GroupsRead]:
+    """Return a read for each partition of `__consumer_offsets`, of all its copies. `options` are of
+    view `offset_commits`; `found` are the logs under the paths."""
+    copies: dict[tuple[str | None, int | None], list[CommitsRead]] = defaultdict(list)
+    for read in chain.from_iterable(planned_groups(options, found)):
+        if isinstance(read, CommitsRead):
+            first = read.segments[0]
+            copies[first.cluster_id, first.partition].append(read)
+    return [GroupsRead(tuple(reads)) for reads in copies.values()]
+
+
 def refuse_without_commits(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> None:
     """Raise LogDirError where none of the logs has commits of consumer groups."""
     if all(log.topic != CONSUMER_OFFSETS for log in logs):
@@ -130,6 +141,19 @@ def refuse_without_commits(log_dirs: Sequence[str], logs: Sequence[PartitionLog]
             f"{', '.join(log_dirs)}: there is no partition of {CONSUMER_OFFSETS}, to which "
             f"consumer groups commit: give the log directories of all brokers ({IN_ZOOKEEPER})"
         )
+
+
+def cluster_of_groups(
+    old: ZookeeperInput | None, log_dirs: Sequence[str], logs: Sequence[PartitionLog]
+) -> ZookeeperCluster | None:
+    """Return the cluster whose groups commit to ZooKeeper, None without its files. Raises
+    LogDirError where no log has commits either, and as ZookeeperCluster does."""
+    if old is None:
+        refuse_without_commits(log_dirs, logs)
+        return None
+    from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
+
+    return ZookeeperCluster(old, {log.log_dir.cluster_id for log in logs})
 
 
 def known_names(views: Views, zookeeper: ZookeeperCluster | None) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
-from kafkalog.coordination.groups.group_records import Group, GroupKey
+from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
 from kafkalog.inspection.groups.commit_reach import (
     CommitReach,
     commit_reaches,
@@ -117,14 +117,33 @@ class ConsumerLag:
         return self.rows.summary.totals
 
     @property
+    def question(self) -> LagQuestion:
+        """The time that the rows are about, and the rest that is asked."""
+        return self._settings.question
+
+    @property
     def at_ms(self) -> int:
         """The time that the rows are about."""
-        return self._settings.question.at_ms
+        return self.question.at_ms
 
     @cached_property
     def groups(self) -> dict[GroupKey, Group]:
-        """All groups, where they are wanted."""
-        return {group.key: group for group in self.rows.known.groups}
+        """All groups, where they are wanted, those in ZooKeeper too."""
+        found = {group.key: group for group in self.rows.known.groups}
+        return found | {group.key: group for group in self._in_zookeeper[0]}
+
+    @cached_property
+    def members(self) -> list[GroupMember]:
+        """The members of these groups."""
+        return [*self.rows.known.members, *self._in_zookeeper[1]]
+
+    @cached_property
+    def _in_zookeeper(self) -> tuple[list[Group], list[GroupMember]]:
+        if self._zookeeper is None:
+            return [], []
+        from kafkalog.questions.zookeeper.zookeeper_groups import groups_in_zookeeper
+
+        return groups_in_zookeeper(self._zookeeper, self._settings.question.as_of_ms)
 
     @cached_property
     def missing(self) -> list[MissingRecords]:
@@ -173,6 +192,11 @@ class ConsumerLag:
             *([f"share groups: {missing_words(shares)}"] if shares else ()),
             *missing,
         ]
+
+    @property
+    def in_topics(self) -> str:
+        """What a claim about lag ends with where it is of some topics."""
+        return "" if self._settings.chosen.is_topic is None else " in these topics"
 
     @property
     def findings(self) -> list[str]:

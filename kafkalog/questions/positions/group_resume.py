@@ -21,14 +21,15 @@ from kafkalog.coordination.groups.group_records import GroupPartition
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.replica_facts import live_replicas
 from kafkalog.inspection.logs.time_lookup import time_answer
+from kafkalog.inspection.metadata.cluster_history import cluster_histories
 from kafkalog.inspection.partitions.leader_choices import Replica
 from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.recovery.truncation import ReplicaLog, resumed_offset
-from kafkalog.views.engine import Views
-from kafkalog.views.local_views import cluster_metadata
-from kafkalog.words import counted, duration_text
+from kafkalog.views.engine import Rows, RowsInMemory, Views
+from kafkalog.views.options.offset_reset import EARLIEST, LATEST, OffsetReset
+from kafkalog.words import counted
 
 TABLE = "group_resume"
 COLUMNS = (
@@ -36,7 +37,8 @@ COLUMNS = (
     *("records_skipped", "to_read", "leader", "leads_now", "log_start_offset", "log_end_offset"),
     "what_happens",
 )
-EARLIEST, LATEST, NONE = "earliest", "latest", "none"
+_ANSWERS = ("resumes_at", "reason", "records_again", "records_skipped")
+_MOST_SENTENCES = 20
 # Statuses of commits that brokers give to no consumer any more.
 _DROPPED = {
     "expired": "the commit expires: brokers drop it by offsets.retention.minutes",
@@ -58,19 +60,6 @@ class Reason(StrEnum):
     NO_START = "no_start"
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetReset:
-    """auto.offset.reset: earliest, latest, none, or by a duration."""
-
-    policy: str = LATEST
-    duration_ms: int | None = None
-
-    def __str__(self) -> str:
-        if self.duration_ms is None:
-            return self.policy
-        return f"by_duration of {duration_text(self.duration_ms)}"
-
-
 class CommitToResume(NamedTuple):
     """A group's commit for a partition, None without one, the leader epoch of the last record that
     was read, what the commit is worth now (docs/lag.md), and whether another one waits for the end
@@ -87,13 +76,59 @@ class CommitToResume(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ResumeRequest:
-    """auto.offset.reset and isolation.level of the consumers, the time of the run, and the leaders
-    of partitions as the cluster's metadata has them."""
+    """auto.offset.reset and isolation.level of the consumers, and the time of the run."""
 
     reset: OffsetReset
     now_ms: int
-    leaders: Mapping[GroupPartition, int]
     read_committed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResume:
+    """Rows with COLUMNS, a row per commit and replica that could lead, the one that leads now
+    first; one without a leader where the input does not have the log."""
+
+    found: Sequence[dict[str, Any]]
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of table `group_resume`."""
+        return RowsInMemory.of(TABLE, [{**row, "group_id": row["group"]} for row in self.found])
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether consumers continue elsewhere than at their commit."""
+        return any(row["reason"] != Reason.AT_COMMIT for row in self.found)
+
+    def telling(self) -> list[dict[str, Any]]:
+        """Return the first row of each commit, and those of other leaders with another answer."""
+        first: dict[tuple[Any, ...], dict[str, Any]] = {}
+        shown = []
+        for row in self.found:
+            known = first.setdefault((row["group"], row["topic"], row["partition"]), row)
+            if known is row or any(known[name] != row[name] for name in _ANSWERS):
+                shown.append(row)
+        return shown
+
+    def words(self) -> list[str]:
+        """Return a sentence for each commit that consumers do not continue at, of the first
+        ones."""
+        rows = self.telling()
+        elsewhere = [row for row in rows if row["reason"] != Reason.AT_COMMIT]
+        lines = [_sentence(row) for row in elsewhere[:_MOST_SENTENCES]]
+        if len(elsewhere) > _MOST_SENTENCES:
+            more = counted(len(elsewhere) - _MOST_SENTENCES, "row")
+            lines.append(f"{more} more with such a reason: column what_happens has a sentence")
+        if len(rows) < len(self.found):
+            left = counted(len(self.found) - len(rows), "other replica")
+            lines.append(f"with {left} as the leader they continue there too")
+        return lines
+
+
+def _sentence(row: Mapping[str, Any]) -> str:
+    where = f"{row['group']} in {row['topic']}-{row['partition']}"
+    leader = "" if row["leader"] is None else f", led by broker {row['leader']}"
+    return f"{where}{leader}: {row['what_happens']}"
 
 
 class _Resume(NamedTuple):
@@ -101,9 +136,24 @@ class _Resume(NamedTuple):
     reason: Reason
 
 
-def commits_to_resume(rows: pa.Table) -> list[CommitToResume]:
-    """Return commits, and the partitions that members have without one, of rows of
-    `LagRows.commits_alone`."""
+def group_resume(views: Views, commits: pa.Table, request: ResumeRequest) -> GroupResume:
+    """Return where consumers continue, of the commits and of the partitions that members have
+    without one: rows of `LagRows.commits_alone`. Raises OSError."""
+    by_log: dict[GroupPartition, list[CommitToResume]] = defaultdict(list)
+    for commit in _commits_to_resume(commits):
+        by_log[commit.topic, commit.partition].append(commit)
+    replicas = {
+        logs[0].topic_partition: logs
+        for logs in live_replicas([log for log in views.logs if not is_oldest_layout(log)])
+    }
+    leaders = _leaders(views, {topic for topic, _ in by_log})
+    run = partial(_rows, replicas=replicas, leaders=leaders, request=request)
+    found = [row for rows in views.tasks(run, sorted(by_log.items())) for row in rows]
+    in_order = sorted(found, key=lambda row: (row["group"], row["topic"], row["partition"]))
+    return GroupResume(in_order)
+
+
+def _commits_to_resume(rows: pa.Table) -> list[CommitToResume]:
     columns = ("group_id", "topic", "partition", "committed_offset", "leader_epoch")
     order = [(name, "ascending") for name in columns[:3]]
     found = rows.select([*columns, "commit_status", "has_open_commit"]).sort_by(order)
@@ -117,44 +167,26 @@ def commits_to_resume(rows: pa.Table) -> list[CommitToResume]:
     ]
 
 
-def leaders_of_commits(
-    views: Views, commits: Iterable[CommitToResume]
-) -> dict[GroupPartition, int]:
+def _leaders(views: Views, topics: Iterable[str]) -> dict[GroupPartition, int]:
     """Return who leads the partitions now, by the cluster's metadata in the input."""
-    metadata = cluster_metadata(views.log_dirs, views.logs, None)
     return {
         (topic, partition): broker
-        for topic in {each.topic for each in commits}
-        for partition, broker in metadata.leaders_of(topic).items()
+        for history in cluster_histories(views.logs).values()
+        for topic in topics
+        for partition, broker in history.leaders_of(topic).items()
     }
-
-
-def group_resume(
-    views: Views, commits: Iterable[CommitToResume], request: ResumeRequest
-) -> list[dict[str, Any]]:
-    """Return rows with COLUMNS, a row per commit and replica that could lead, the one that leads
-    now first; one without a leader where the input does not have the log. Raises OSError."""
-    by_log: dict[GroupPartition, list[CommitToResume]] = defaultdict(list)
-    for commit in commits:
-        by_log[commit.topic, commit.partition].append(commit)
-    replicas = {
-        logs[0].topic_partition: logs
-        for logs in live_replicas([log for log in views.logs if not is_oldest_layout(log)])
-    }
-    run = partial(_rows, replicas=replicas, request=request)
-    found = [row for rows in views.tasks(run, sorted(by_log.items())) for row in rows]
-    return sorted(found, key=lambda row: (row["group"], row["topic"], row["partition"]))
 
 
 def _rows(
     item: tuple[GroupPartition, Sequence[CommitToResume]],
     replicas: Mapping[GroupPartition | None, Sequence[PartitionLog]],
+    leaders: Mapping[GroupPartition, int],
     request: ResumeRequest,
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows about a partition, each of whose logs is read once."""
     key, commits = item
     logs = replicas.get(key, ())
-    leader = request.leaders.get(key)
+    leader = leaders.get(key)
     by_leading = sorted(logs, key=lambda log: log.log_dir.broker_id != leader)
     rows: list[dict[str, Any]] = []
     for log in by_leading:

@@ -20,6 +20,7 @@ from kafkalog.errors import LogDirError
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.log_offsets import log_end_offset
 from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.inspection.metadata.cluster_history import cluster_histories
 from kafkalog.lake.positions.spark_checkpoint import SparkCheckpoint
 from kafkalog.lake.positions.table_commits import (
     TableCommits,
@@ -35,10 +36,8 @@ from kafkalog.messages.clients.kept_positions import (
     kind_of_topic,
 )
 from kafkalog.questions.positions.commit_history import log_begin
-from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.views.engine import AskedView, Rows, RowsInMemory, Views
-from kafkalog.views.local_views import internal_records
 from kafkalog.words import counted, time_text
 
 TABLE = "kept_positions"
@@ -83,10 +82,10 @@ class _Kept:
 
 
 class _Topics(NamedTuple):
-    """By the cluster's metadata: ids of topics by name, the newest, when that was created, None
-    where the record is not there, and the names of those that were deleted."""
+    """By the clusters' metadata: when topics that are there were created, as far as the logs go
+    back, and the names of those that were deleted."""
 
-    created_ms: Mapping[str, int | None]
+    created_ms: Mapping[str, int]
     deleted: frozenset[str]
 
 
@@ -244,22 +243,15 @@ def _take_topics(
 
 def _topics(views: Views) -> _Topics:
     """Return what the cluster's metadata says of topics, as far as its log goes back."""
-    logs = [log for log in views.logs if log.topic == CLUSTER_METADATA and log.is_live]
-    created: dict[str, int | None] = {}
-    names: dict[str, str] = {}
+    created: dict[str, int] = {}
     deleted: set[str] = set()
-    for log in best_logs(logs)[:1]:
-        for record, written_ms in internal_records(views.log_dirs, CLUSTER_METADATA, [log]):
-            if record.value is None:
-                continue
-            if record.name == "TopicRecord":
-                name = record.value["name"]
-                names[record.value["topicId"]] = name
-                created[name] = written_ms
-                deleted.discard(name)
-            elif record.name == "RemoveTopicRecord":
-                name = names.get(record.value["topicId"], "")
+    for history in cluster_histories(views.logs).values():
+        for key, name in history.names.items():
+            if key in history.deleted:
                 deleted.add(name)
+            elif key in history.created_ms:
+                created[name] = history.created_ms[key]
+        deleted -= {row["topic"] for row in history.image.rows("topic")}
     return _Topics(created, frozenset(deleted))
 
 

@@ -11,7 +11,7 @@ from kafkalog.errors import CorruptDataError, OffsetOutOfRangeError
 from kafkalog.format.batch_header import NO_VALUE, read_header
 from kafkalog.format.record_batch import read_batch
 from kafkalog.format.transaction_marker import COMMIT, read_marker
-from kafkalog.questions.restore.united_logs import replaced_segments
+from kafkalog.questions.restore.partitions.united_logs import replaced_segments
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_reader import LogReader

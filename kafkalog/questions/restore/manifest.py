@@ -13,14 +13,14 @@ from typing import Any
 from kafkalog.coordination.metadata.image import KRAFT_VERSION
 from kafkalog.coordination.metadata.releases import earliest_release
 from kafkalog.errors import LogDirError
-from kafkalog.questions.restore.groups import RestoredCommit
+from kafkalog.questions.restore.inexact import not_exact
 from kafkalog.questions.restore.nodes import SERVER_PROPERTIES, Node
-from kafkalog.questions.restore.partition_plans import PartitionPlan
+from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan
 from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.restoring import MANIFEST, Restored
 from kafkalog.views.engine import Views
 from kafkalog.wire.checksums import crc32c
-from kafkalog.words import counted, first_names, time_text
+from kafkalog.words import time_text
 
 _FORMAT = "kafkalog-restore-1"
 _MOST_NAMES = 5
@@ -38,7 +38,8 @@ def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -
         "as_of_ms": request.as_of_ms,
         "as_of": time_text(request.as_of_ms),
         "restored_at_ms": request.now_ms,
-        "cluster_id": request.cluster_id,
+        "cluster_id": request.into.cluster_id if request.into else request.cluster_id,
+        "into": request.into.path if request.into else None,
         "cluster_id_before": sources.best.cluster_id,
         "least_release": least_release(plan),
         "metadata": {
@@ -47,7 +48,7 @@ def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -
             "last_timestamp_ms": metadata.replay.last_ms,
         },
         "inputs": [*_inputs(plan)],
-        "nodes": [asdict(node) for node in request.nodes],
+        "nodes": [asdict(node) for node in plan.nodes],
         "partitions": [_partition_row(plan, each) for each in plan.plans],
         "coordinators": [_partition_row(plan, each) for each in plan.rewritten],
         "begin_empty": [
@@ -79,9 +80,9 @@ def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -
             for group, keys in sorted(groups.doubtful.items())
         ],
         "offset_gap": 0 if request.reuses_offsets else request.offset_gap,
-        "next_producer_id": metadata.next_producer_id,
-        "configs": [{**asdict(each), "undo": each.undo} for each in metadata.configs],
-        "start": start_command(request.nodes[0]),
+        "next_producer_id": None if request.into else metadata.next_producer_id,
+        "configs": [{**asdict(each), "undo": each.undo} for each in found.configs],
+        "start": None if request.into else start_command(plan.nodes[0]),
         "not_exact": [*not_exact(found)],
     }
     if files is not None:
@@ -132,7 +133,7 @@ def _partition_row(plan: RestorePlan, each: PartitionPlan) -> dict[str, Any]:
         "log_start_offset": each.start,
         "cut_offset": each.cut,
         "old_end_offset": each.old_end,
-        "leader_epoch": plan.metadata.epochs[each.topic_id, each.partition],
+        "leader_epoch": _leader_epoch(plan, each),
         "records": each.records,
         "bytes": each.bytes,
         "covered_ms": each.covered_ms,
@@ -142,121 +143,10 @@ def _partition_row(plan: RestorePlan, each: PartitionPlan) -> dict[str, Any]:
     }
 
 
-def not_exact(found: Restored) -> Iterator[str]:
-    """Yield what of the result is not exact, or not whole, with partitions and offsets."""
-    plan = found.plan
-    for each in plan.uncovered:
-        until = "an unknown time" if each.covered_ms is None else time_text(each.covered_ms)
-        yield (
-            f"{each.name}: no copy goes up to the moment: records after {until}, from offset "
-            f"{each.cut} on, may be missing"
-        )
-    for each in plan.plans:
-        yield from _of_partition(each)
-    yield from _of_commits(found)
-    yield from _of_transactions(plan)
-    for left in plan.left_out:
-        if not left.is_chosen:
-            yield f"{left.topic} is left out: {left.reason}"
-    for topic, suppressed in found.left_out_persons:
-        if suppressed.undecoded:
-            yield (
-                f"{topic}: {suppressed.undecoded} values are not JSON, and --suppress looks for "
-                "values at a path: they were kept"
-            )
-        if suppressed.unsearched:
-            yield (
-                f"{topic}: {suppressed.unsearched} bytes could not be searched for --suppress, and "
-                "were kept"
-            )
-    for partition, groups in found.groups.items():
-        if groups.doubtful:
-            names = first_names(sorted(groups.doubtful), _MOST_NAMES)
-            yield (
-                f"__consumer_offsets-{partition}: the cleaner can have removed what was in force "
-                f"for {counted(sum(groups.doubtful.values()), 'key')} of {names}: commits may be "
-                "earlier than at the moment, or missing"
-            )
-        if groups.unreadable:
-            yield (
-                f"__consumer_offsets-{partition}: {groups.unreadable} records cannot be read, and "
-                "are kept as they are"
-            )
-
-
-def _of_partition(each: PartitionPlan) -> Iterator[str]:
-    if each.is_cleaned_beyond:
-        yield (
-            f"{each.name}: the cleaner of each copy has looked at records after the cut, offset "
-            f"{each.cut}: keys that were written again since may lack the record that was in force"
-        )
-    if each.cut == each.old_end < each.known_end:
-        yield (
-            f"{each.name}: a checkpoint beside a copy has offset {each.known_end}, and the copies "
-            f"end at {each.old_end}: the records between are missing"
-        )
-    if each.tiered_from is not None:
-        yield (
-            f"{each.name}: offsets {each.tiered_from} to {each.start - 1} are in tiered storage, "
-            "which was not given"
-        )
-    if each.deleted_ms is not None:
-        yield (
-            f"{each.name}: a client has deleted the records before offset {each.deleted_to} at "
-            f"{time_text(each.deleted_ms)}, after the moment: those from offset {each.start} on "
-            "are here again, also ones that may have been deleted before it"
-        )
-    elif each.deleted_to is not None:
-        yield (
-            f"{each.name}: a client has deleted the records before offset {each.start}; whether "
-            "before the moment or after it nothing says: they stay deleted"
-        )
-    for start, end in each.missing:
-        if start < each.cut:
-            yield (
-                f"{each.name}: offsets {start} to {end - 1} are neither in tiered storage nor on a "
-                "disk"
-            )
-    for lost in each.lost:
-        yield (
-            f"{each.name}: {lost.size} bytes at position {lost.position} of {lost.path} are left "
-            f"out: {lost.reason}"
-        )
-
-
-def _of_commits(found: Restored) -> Iterator[str]:
-    """Yield partitions of which records were consumed by the moment that no copy has."""
-    ends = {each.key: each.old_end for each in found.plan.plans}
-    highest: dict[tuple[str, int], RestoredCommit] = {}
-    for groups in found.groups.values():
-        for commit in groups.commits:
-            key = commit.topic, commit.partition
-            known = highest.get(key)
-            if commit.offset_before > ends.get(key, commit.offset_before) and (
-                known is None or known.offset_before < commit.offset_before
-            ):
-                highest[key] = commit
-    for key, commit in highest.items():
-        yield (
-            f"{commit.topic}-{commit.partition}: group {commit.group_id} had committed offset "
-            f"{commit.offset_before} by the moment, and the copies end at {ends[key]}: the records "
-            "between are missing"
-        )
-
-
-def _of_transactions(plan: RestorePlan) -> Iterator[str]:
-    for ended in plan.ended:
-        if ended.is_guess:
-            yield (
-                f"{ended.topic}-{ended.partition}: the transaction of producer "
-                f"{ended.producer_id} from offset {ended.first_offset} on is aborted: "
-                f"{ended.reason}"
-            )
-    for name, topic, number in plan.incomplete:
-        yield (
-            f"{topic}-{number}: the commit of transaction {name} was decided, and records of it "
-            "may be missing here: the transaction is not whole"
-        )
+def _leader_epoch(plan: RestorePlan, each: PartitionPlan) -> int:
+    if plan.request.into is not None and each in plan.plans:
+        return plan.request.into.leader_epoch(*each.key)
+    return plan.metadata.epochs[each.topic_id, each.partition]
 
 
 def bytes_below(target: str) -> int:

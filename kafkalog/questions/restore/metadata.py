@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kafkalog.coordination.metadata.image import KRAFT_VERSION, MetadataImage, Moment
-from kafkalog.coordination.metadata.releases import METADATA_VERSION
+from kafkalog.coordination.metadata.releases import ELR_VERSION, METADATA_VERSION
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.inspection.metadata.cluster_from_data import RebuiltRecord, record_bytes
@@ -29,7 +29,8 @@ _IDS_OF_A_BLOCK = 1000
 _UNSEEN_BLOCKS = 1000
 _BATCH_RECORDS = 500
 _WITH_DIRECTORIES = 17
-_RETENTION = ("retention.ms", "retention.bytes")
+_NO_LEADER = -1
+RETENTION = ("retention.ms", "retention.bytes")
 MIN_IN_SYNC = "min.insync.replicas"
 _TIER = ("remote.storage.enable", "remote.log.copy.disable", "remote.log.delete.on.disable")
 _OF_TIER = (*_TIER, "local.retention.ms", "local.retention.bytes")
@@ -50,18 +51,26 @@ class ChangedConfig:
     @property
     def undo(self) -> str:
         """The command that sets it back."""
-        entity = f"--entity-type {self.resource}s --entity-name {self.name or '<default>'}"
-        if self.resource == "broker" and not self.name:
-            entity = "--entity-type brokers --entity-default"
-        if self.before is None:
-            change = f"--delete-config {self.config}"
-        else:
-            value = f"[{self.before}]" if "," in self.before else self.before
-            change = f"--add-config {self.config}={value}"
-        command = f"kafka-configs.sh --bootstrap-server HOST:PORT --alter {entity} {change}"
+        command = self._command(self.before)
         # Retention would delete the objects of the old cluster.
         is_of_tier = self.config in _OF_TIER
         return f"{command}  # never with the old cluster's store" if is_of_tier else command
+
+    @property
+    def command(self) -> str:
+        """The command that makes the change."""
+        return self._command(self.after)
+
+    def _command(self, wanted: str | None) -> str:
+        entity = f"--entity-type {self.resource}s --entity-name {self.name or '<default>'}"
+        if self.resource == "broker" and not self.name:
+            entity = "--entity-type brokers --entity-default"
+        if wanted is None:
+            change = f"--delete-config {self.config}"
+        else:
+            value = f"[{wanted}]" if "," in wanted else wanted
+            change = f"--add-config {self.config}={value}"
+        return f"kafka-configs.sh --bootstrap-server HOST:PORT --alter {entity} {change}"
 
 
 def _is_of_old_hosts(resource: str, name: str, config: str) -> bool:
@@ -100,8 +109,7 @@ class RestoredMetadata:
     @property
     def is_dynamic(self) -> bool:
         """Whether the log names the voters."""
-        row = self.image.tables["feature"].get((KRAFT_VERSION,))
-        return row is not None and row["level"] > 0
+        return self._level(KRAFT_VERSION) > 0
 
     @cached_property
     def records(self) -> list[RebuiltRecord]:
@@ -145,7 +153,9 @@ class RestoredMetadata:
                 "isr": ids,
                 "removingReplicas": [],
                 "addingReplicas": [],
-                "leader": ids[0],
+                # A broker that finds itself the leader begins to load coordinators, and stops with
+                # errors when the controller registers it, which takes away the leader.
+                "leader": _NO_LEADER,
                 "leaderRecoveryState": 0,
                 "leaderEpoch": self.epochs[topic_id, partition],
                 "partitionEpoch": row["partition_epoch"] + 1,
@@ -153,12 +163,22 @@ class RestoredMetadata:
             if self._has_directories:
                 values["directories"] = [node.directory_id for node in nodes]
             version = 1 if self._has_directories else 0
+            if self._has_eligible_replicas:
+                # The ISR loses brokers that register after an unclean stop.
+                version, values["lastKnownElr"] = 2, ids[:1]
             yield RebuiltRecord("PartitionRecord", f"{topic_id}-{partition}", version, values)
 
-    @cached_property
+    @property
     def _has_directories(self) -> bool:
-        row = self.image.tables["feature"].get((METADATA_VERSION,))
-        return row is not None and row["level"] >= _WITH_DIRECTORIES
+        return self._level(METADATA_VERSION) >= _WITH_DIRECTORIES
+
+    @property
+    def _has_eligible_replicas(self) -> bool:
+        return self._level(ELR_VERSION) > 0
+
+    def _level(self, feature: str) -> int:
+        row = self.image.tables["feature"].get((feature,))
+        return 0 if row is None else int(row["level"])
 
     def _configs(self) -> Iterator[RebuiltRecord]:
         for change in self.configs:
@@ -184,7 +204,7 @@ class RestoredMetadata:
             policy = configs.get(("topic", topic, "cleanup.policy"), {}).get("value", "delete")
             if topic_id in self.left_out or topic in INTERNAL_TOPICS or "delete" not in policy:
                 continue
-            for config in () if self.keeps_retention else _RETENTION:
+            for config in () if self.keeps_retention else RETENTION:
                 before = configs.get(("topic", topic, config), {}).get("value")
                 if before != "-1":
                     yield ChangedConfig("topic", topic, config, before, "-1")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkalog.format.side_files.checkpoints import TopicPartition, write_offset_checkpoint
-from kafkalog.questions.restore.partition_files import WrittenPartition
+from kafkalog.questions.restore.partitions.partition_files import WrittenPartition
 from kafkalog.storage.names import (
     CLEANER_OFFSETS,
     CONSUMER_OFFSETS,

@@ -5,7 +5,7 @@ left out. Rules: docs/restore.md.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,11 +13,12 @@ from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, coordinator_records
+from kafkalog.questions.restore.into_cluster import IntoCluster
 from kafkalog.questions.restore.metadata import RestoredMetadata
 from kafkalog.questions.restore.nodes import Node
-from kafkalog.questions.restore.partition_files import Ending
-from kafkalog.questions.restore.partition_planning import plan_partition
-from kafkalog.questions.restore.partition_plans import LATEST_MS, PartitionPlan, PlanTask
+from kafkalog.questions.restore.partitions.partition_files import Ending
+from kafkalog.questions.restore.partitions.partition_planning import plan_partition
+from kafkalog.questions.restore.partitions.partition_plans import LATEST_MS, PartitionPlan, PlanTask
 from kafkalog.questions.restore.sources import Sources
 from kafkalog.questions.restore.tiers import PartitionKey
 from kafkalog.questions.restore.transactions import (
@@ -53,7 +54,8 @@ class RestoreRequest:
     after the end of the copies, unless `reuses_offsets`: at the cut. `is_topic_chosen` and
     `is_group_chosen` select by name. Topics in `latest_topics` are not cut at the moment, nor is
     any with `is_uncut`: there are the disks of one node, and the moment is their end. Records of
-    `suppression` are left out."""
+    `suppression` are left out. With `into` there are only partitions, for a cluster that exists,
+    whose brokers are the `nodes`."""
 
     as_of_ms: int
     nodes: Sequence[Node]
@@ -61,6 +63,7 @@ class RestoreRequest:
     now_ms: int
     replication: int = 1
     links: bool = False
+    hashes_inputs: bool = False
     creates_missing: bool = False
     reuses_offsets: bool = False
     offset_gap: int = UNSEEN_OFFSETS
@@ -70,6 +73,7 @@ class RestoreRequest:
     latest_topics: Sequence[str] = ()
     is_uncut: bool = False
     suppression: Suppression | None = None
+    into: IntoCluster | None = None
 
     @property
     def cut_ms(self) -> int:
@@ -119,7 +123,7 @@ class RestorePlan:
     @property
     def bytes_to_write(self) -> int:
         """Bytes that are copied, on all nodes."""
-        return self.request.replication * sum(each.bytes for each in self.plans)
+        return sum(each.bytes * len(self.places_of(each)) for each in self.plans)
 
     @cached_property
     def ends(self) -> dict[tuple[str, int], int]:
@@ -140,6 +144,20 @@ class RestorePlan:
     def leader_of(self, topic: str, partition: int) -> Node:
         """Return the node that leads a partition."""
         return self.nodes_of(self._ids[topic], partition)[0]
+
+    @cached_property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes that get a directory."""
+        if self.request.into is None:
+            return self.request.nodes
+        ids = {node.node_id for each in self.plans for node in self.places_of(each)}
+        return [node for node in self.request.nodes if node.node_id in ids]
+
+    def places_of(self, plan: PartitionPlan) -> Sequence[Node]:
+        """Return the nodes that the copied bytes of a partition are written for."""
+        if self.request.into is not None:
+            return self.request.into.nodes_of(*plan.key)
+        return self.nodes_of(plan.topic_id, plan.partition)
 
     def nodes_of(self, topic_id: str, partition: int) -> Sequence[Node]:
         """Return the nodes that a partition is on, its leader first."""
@@ -184,6 +202,8 @@ def plan_restore(
     rewritten = [plan for plan in plans if plan.topic in REWRITTEN_TOPICS]
     _cut_by_records(rewritten, records, request)
     copied = [plan for plan in plans if plan.topic not in REWRITTEN_TOPICS]
+    if request.into is not None:
+        _refuse_cluster(request.into, copied, image)
     epochs = leader_epochs(sources, plans, image)
     coordinators = [
         epoch for key, epoch in epochs.items() if topics.get(key[0]) == TRANSACTION_STATE
@@ -226,6 +246,16 @@ def _refuse_nothing(image: MetadataImage, request: RestoreRequest) -> None:
         )
 
 
+def _refuse_cluster(
+    into: IntoCluster, plans: Sequence[PartitionPlan], image: MetadataImage
+) -> None:
+    partitions: dict[str, int] = defaultdict(int)
+    for plan in plans:
+        partitions[plan.topic] += 1
+    compacted = {topic for topic in partitions if "compact" in cleanup_policy(image, topic)}
+    into.refuse(partitions, compacted)
+
+
 def _wanted(
     sources: Sources, request: RestoreRequest, topics: Mapping[str, str], image: MetadataImage
 ) -> tuple[list[PlanTask], list[tuple[str, int, str]], list[LeftOut]]:
@@ -256,17 +286,11 @@ def _wanted(
             for each in numbers
             if (topic_id, each) in sources.copies
         ]
-    known = {key[0]: row["topic"] for each in sources.images for key, row in _topics(each)}
     others = {key[0]: copies[0].log.topic or "" for key, copies in sources.copies.items()}
     for topic_id, topic in others.items():
         if topic_id in topics:
             continue
-        is_known = topic_id in known
-        is_deleted = not any(each.log.is_live for each in sources.copies_of(topic_id))
-        why = "not in the metadata that was given"
-        if is_known or is_deleted:
-            why = "deleted before the moment" if is_deleted else "created after the moment"
-        left_out.append(LeftOut(topic, topic_id, why, is_chosen=is_known or is_deleted))
+        left_out.append(_of_another_time(sources, topic, topic_id, request.as_of_ms))
     left_out += [
         LeftOut(log.path, None, "no file says of which topic the directory is")
         for log in sources.unidentified
@@ -275,14 +299,28 @@ def _wanted(
     return tasks, empty, left_out
 
 
+def _of_another_time(sources: Sources, topic: str, topic_id: str, as_of_ms: int) -> LeftOut:
+    """Return a topic that has copies and is not in the metadata of the moment."""
+    known = [
+        copy.walk.last_ms
+        for copy, image in zip(sources.metadata, sources.images, strict=True)
+        if (topic_id,) in image.tables["topic"]
+    ]
+    is_deleted = not any(each.log.is_live for each in sources.copies_of(topic_id))
+    if min(known, default=as_of_ms + 1) <= as_of_ms:
+        return LeftOut(topic, topic_id, "deleted before the moment", is_chosen=True)
+    if known:
+        return LeftOut(topic, topic_id, "created after the moment", is_chosen=True)
+    if is_deleted:
+        reason = "deleted before the moment, or created and deleted after it"
+        return LeftOut(topic, topic_id, reason, is_chosen=True)
+    return LeftOut(topic, topic_id, "not in the metadata that was given")
+
+
 def cleanup_policy(image: MetadataImage, topic: str) -> str:
     """Return the cleanup.policy of a topic, as far as its configs say."""
     row = image.tables["config"].get(("topic", topic, "cleanup.policy"))
     return "delete" if row is None else str(row["value"])
-
-
-def _topics(image: MetadataImage) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
-    yield from image.tables["topic"].items()
 
 
 def _records(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from kafkalog.questions.restore.manifest import least_release, not_exact
+from kafkalog.questions.restore.inexact import not_exact
+from kafkalog.questions.restore.manifest import least_release
 from kafkalog.questions.restore.metadata import MIN_IN_SYNC
 from kafkalog.questions.restore.nodes import SERVER_PROPERTIES
 from kafkalog.questions.restore.planning import RestorePlan
@@ -30,7 +31,10 @@ def screen(found: Restored, target: str | None) -> Iterator[str]:
     if target is None:
         yield "nothing is written: this is the plan"
         return
-    yield from _next_steps(found, target)
+    if found.plan.request.into is None:
+        yield from _next_steps(found, target)
+    else:
+        yield from _steps_into(found, target)
 
 
 def _what(found: Restored) -> Iterator[str]:
@@ -45,7 +49,11 @@ def _what(found: Restored) -> Iterator[str]:
         f"{counted(records, 'record')} in {size_text(size)}, {counted(len(groups), 'group')}, "
         f"{counted(len(plan.transactions.ids), 'transactional id')}"
     )
-    yield f"  cluster id {plan.request.cluster_id}, was {plan.sources.best.cluster_id}"
+    into = plan.request.into
+    if into is not None:
+        yield f"  for the cluster of {into.path}, id {into.cluster_id}"
+    else:
+        yield f"  cluster id {plan.request.cluster_id}, was {plan.sources.best.cluster_id}"
 
 
 def _changes(found: Restored) -> Iterator[str]:
@@ -76,6 +84,8 @@ def _changes(found: Restored) -> Iterator[str]:
     if plan.empty:
         names = [f"{topic}-{number}" for topic, number, _ in plan.empty]
         yield f"  begin empty: {first_names(names, _MOST_NAMES)}"
+    if plan.request.into is not None:
+        return
     lowered = [each for each in plan.metadata.configs if each.config == MIN_IN_SYNC]
     others = len(plan.metadata.configs) - len(lowered)
     yield (
@@ -101,6 +111,16 @@ def _next_steps(found: Restored, target: str) -> Iterator[str]:
     others = [each.undo for each in configs if each.config != MIN_IN_SYNC]
     yield from _first(others, "when you are content, set back")
     yield from _first(in_sync, "not before the partitions have as many replicas as they had")
+
+
+def _steps_into(found: Restored, target: str) -> Iterator[str]:
+    yield from _first([each.command for each in found.configs], "first, so that nothing expires")
+    yield "then stop these brokers, all of them before you go on:"
+    for node in found.plan.nodes:
+        place = f"{target}/{node.log_directory}"
+        yield f"  broker {node.node_id}: directories in {place} replace those of the same name"
+    yield "and start them; commits of groups are in manifest.json, and in no log"
+    yield from _first([each.undo for each in found.configs], "when you are content, set back")
 
 
 def _first(lines: Sequence[str], head: str) -> Iterator[str]:

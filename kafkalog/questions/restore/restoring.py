@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,6 @@ from kafkalog.format.records import Record
 from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.questions.node_start import FoundNodes, NodeRequest, node_answers
 from kafkalog.questions.recovery import Recovery, RecoveryRequest, recovery_plan
-from kafkalog.questions.restore.copied_bytes import Suppressed
 from kafkalog.questions.restore.groups import (
     Entry,
     GroupSettings,
@@ -25,6 +25,7 @@ from kafkalog.questions.restore.groups import (
     restored_groups,
     restored_share_states,
 )
+from kafkalog.questions.restore.metadata import ChangedConfig
 from kafkalog.questions.restore.nodes import (
     SERVER_PROPERTIES,
     Node,
@@ -32,7 +33,13 @@ from kafkalog.questions.restore.nodes import (
     server_properties,
     write_checkpoints,
 )
-from kafkalog.questions.restore.partition_files import WriteTask, WrittenPartition, write_partition
+from kafkalog.questions.restore.partitions.copied_bytes import Suppressed
+from kafkalog.questions.restore.partitions.partition_files import (
+    ATTEMPT,
+    WriteTask,
+    WrittenPartition,
+    write_partition,
+)
 from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.transactions import state_values
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -40,7 +47,7 @@ from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACT
 from kafkalog.storage.partition_log import PARTITION_METADATA
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
-from kafkalog.views.engine import LocalViews, Views
+from kafkalog.views.engine import Views
 
 MANIFEST = "manifest.json"
 _BATCH_BYTES = 256 * 1024
@@ -62,13 +69,27 @@ class Restored:
         nothing = Suppressed()
         return [pair for pair in sorted(self.suppressed.items()) if pair[1] != nothing]
 
+    @property
+    def configs(self) -> Sequence[ChangedConfig]:
+        """The configs that are changed or, in a cluster that exists, are to be changed first."""
+        into = self.plan.request.into
+        if into is None:
+            return self.plan.metadata.configs
+        return into.retention(sorted({each.topic for each in self.plan.plans}))
+
     def add(self, node: Node, part: WrittenPartition) -> None:
         """Take note of what was written on a node."""
         if part.is_whole:
             self.written.setdefault(node.node_id, []).append(part)
         # Each node that a partition is on leaves out the same.
-        if self.plan.leader_of(part.topic, part.partition) is node:
+        if self._counted(part) is node:
             self.suppressed.setdefault(part.topic, Suppressed()).add(part.suppressed)
+
+    def _counted(self, part: WrittenPartition) -> Node:
+        into = self.plan.request.into
+        if into is None:
+            return self.plan.leader_of(part.topic, part.partition)
+        return into.nodes_of(part.topic, part.partition)[0]
 
 
 def restored(plan: RestorePlan) -> Restored:
@@ -108,13 +129,16 @@ def write_restored(
     """Write all files below an empty directory that no reader sees yet. `on_done` is called with
     the number of bytes that were copied. Raises OSError."""
     plan = found.plan
-    for node in plan.request.nodes:
+    for node in plan.nodes:
         os.makedirs(os.path.join(target, node.log_directory))
     tasks = [*_write_tasks(plan, target)]
     results = views.tasks(write_partition, [task for _, task in tasks])
     for (node, _), written in zip(tasks, results, strict=True):
         found.add(node, written)
         on_done(written.bytes)
+    _remove_attempts(plan, target)
+    if plan.request.into is not None:
+        return
     _write_coordinators(found, target)
     for node in plan.request.nodes:
         log_directory = os.path.join(target, node.log_directory)
@@ -126,18 +150,30 @@ def write_restored(
             file.write(text)
 
 
+def _remove_attempts(plan: RestorePlan, target: str) -> None:
+    """Remove what tasks have left that failed and ran again."""
+    for node in plan.nodes:
+        log_directory = os.path.join(target, node.log_directory)
+        for name in os.listdir(log_directory):
+            if name.endswith(ATTEMPT):
+                shutil.rmtree(os.path.join(log_directory, name))
+
+
 def _write_tasks(plan: RestorePlan, target: str) -> Iterator[tuple[Node, WriteTask]]:
     """Make the directories of partitions, and yield what is to be written into each."""
     request = plan.request
+    into = request.into
     for each in plan.plans:
-        for node in plan.nodes_of(each.topic_id, each.partition):
+        for node in plan.places_of(each):
             log_directory = os.path.join(target, node.log_directory)
             os.mkdir(os.path.join(log_directory, each.name))
+            written = each if into is None else into.adopted(each)
             task = WriteTask(
-                *(each, plan.endings.get(each.key, []), log_directory, request.as_of_ms),
+                *(written, plan.endings.get(each.key, []), log_directory, request.as_of_ms),
                 links=request.links,
                 next_offset=0 if request.reuses_offsets else each.old_end + request.offset_gap,
                 suppression=request.suppression,
+                highest_epoch=None if into is None else into.leader_epoch(*each.key),
             )
             yield from ((node, part) for part in task.parts())
 
@@ -203,32 +239,32 @@ def _batches(entries: Sequence[Entry], start: int, epoch: int, now_ms: int) -> I
         yield write_batch(waiting, fields)
 
 
-def judged(found: Restored, target: str, processes: int) -> Recovery:
+def judged(views: Views, found: Restored, target: str) -> Recovery:
     """Return what a broker would do at its start with each log directory that was written. Raises
     LogDirError where it would not start, or would lose anything."""
     request = found.plan.request
-    result = None
-    for node in request.nodes:
-        path = os.path.join(target, node.log_directory)
-        views = LocalViews([path], find_partitions([path]), processes)
-        result = recovery_plan(views, RecoveryRequest("unclean", 4096, request.now_ms))
-        # Where damage is left out, a hole in the offsets is what is meant to be.
-        damaged = {each.key for each in found.plan.plans if each.lost or each.missing}
-        if any(_is_refused(row, damaged) for row in result.findings):
-            raise LogDirError(
-                f"the directory that was written is not sound, and is not kept: "
-                f"{result.totals.words()}"
-            )
+    if not found.plan.nodes:
+        raise LogDirError("there is no node")
+    # All nodes at once: they start together, and one leads what the others copy.
+    paths = [os.path.join(target, node.log_directory) for node in found.plan.nodes]
+    logs = find_partitions(paths)
+    result = recovery_plan(
+        views.over(paths, logs), RecoveryRequest("unclean", 4096, request.now_ms)
+    )
+    # Where damage is left out, a hole in the offsets is what is meant to be.
+    damaged = {each.key for each in found.plan.plans if each.lost or each.missing}
+    if any(_is_refused(row, damaged) for row in result.findings):
+        raise LogDirError(
+            f"what was written is not sound, and is not kept: {result.totals.words()}"
+        )
+    if request.into is None:
         started = NodeRequest()
-        judged_node = FoundNodes.of([path], views.logs, started)
-        nodes = node_answers(judged_node, views.logs, started, [*result.plan])
+        nodes = node_answers(FoundNodes.of(paths, logs, started), logs, started, [*result.plan])
         if nodes.has_findings:
             raise LogDirError(
-                f"the node that was written does not start, and is not kept: "
+                "what was written does not start, and is not kept: "
                 f"{'; '.join(line.strip() for line in nodes.lines())}"
             )
-    if result is None:
-        raise LogDirError("there is no node")
     return result
 
 

@@ -14,8 +14,10 @@ from kafkalog.coordination.metadata.image import END, MetadataImage, Moment
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, copies_among
 from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
+from kafkalog.questions.restore.partitions.partition_plans import Copy
 from kafkalog.questions.restore.tiers import PartitionKey, found_logs, with_beginning
 from kafkalog.storage.files.files import list_directory
+from kafkalog.storage.files.unreadable_input import UnreadableInput, unread_from_now
 from kafkalog.storage.log_dir.listed_logs import listed_log
 from kafkalog.storage.names import CLUSTER_METADATA, partition_name
 from kafkalog.storage.partition_log import (
@@ -26,19 +28,10 @@ from kafkalog.storage.partition_log import (
 )
 
 
-@dataclass(frozen=True)
-class Copy:
-    """One copy of a partition. `covered_ms` is the time up to which its node's disk was surely
-    written when it was copied, None where no metadata log beside it says."""
-
-    log: PartitionLog
-    covered_ms: int | None
-
-
 @dataclass
 class Sources:
     """The given disks, and tiered storage at `tier_paths`. `copies` has the logs by partition,
-    `unidentified` those whose topic id no file gives."""
+    `unidentified` those whose topic id no file gives, `unread` what cannot be read of all this."""
 
     paths: Sequence[str]
     metadata: Sequence[MetadataCopy]
@@ -46,6 +39,7 @@ class Sources:
     unidentified: Sequence[PartitionLog]
     log_dirs: Sequence[str]
     tier_paths: Sequence[str] = ()
+    unread: UnreadableInput | None = None
     _replays: dict[int, MetadataReplay] = field(default_factory=dict)
 
     @property
@@ -109,6 +103,7 @@ class Sources:
 def sources_of(paths: Sequence[str]) -> Sources:
     """Return what is under the paths. Raises LogDirError where no copy of the metadata is there, or
     copies of several clusters are."""
+    unread = unread_from_now()
     given = found_logs(paths)
     found = given.on_disk
     metadata = copies_among(log for log in found if log.is_live)
@@ -140,7 +135,7 @@ def sources_of(paths: Sequence[str]) -> Sources:
     for key, log in given.in_tier.items():
         if key not in by_key:
             by_key[key].append(Copy(log, None))
-    return Sources(paths, metadata, by_key, unidentified, log_dirs, given.tier_paths)
+    return Sources(paths, metadata, by_key, unidentified, log_dirs, given.tier_paths, unread)
 
 
 def _marked_logs(log_dirs: Sequence[str], data: Sequence[PartitionLog]) -> list[PartitionLog]:

@@ -12,8 +12,8 @@ from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.messages.record_writer import write_record_value
 from kafkalog.messages.schema import Values
 from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, complete_from
-from kafkalog.questions.restore.partition_files import Ending
-from kafkalog.questions.restore.partition_plans import OpenTransaction, PartitionPlan
+from kafkalog.questions.restore.partitions.partition_files import Ending
+from kafkalog.questions.restore.partitions.partition_plans import OpenTransaction, PartitionPlan
 from kafkalog.storage.names import TRANSACTION_STATE
 
 (
@@ -63,6 +63,17 @@ class TransactionalId:
     def producer_id(self) -> int:
         """The producer id as of the moment."""
         return -1 if self.state is None else int(self.state["producerId"])
+
+    @property
+    def is_ongoing_after(self) -> bool:
+        """Whether the first record after the moment is of the transaction that `state` has begun,
+        and is not later than its decision: so it was ongoing at the moment."""
+        state, later = self.state, self.later
+        if state is None or later is None or self.status != ONGOING:
+            return False
+        same = ("producerId", "transactionStartTimestampMs")
+        is_same = all(state[name] == later[name] for name in same)
+        return is_same and int(later["transactionStatus"]) in (ONGOING, *_PREPARED)
 
     @property
     def kept_state(self) -> Values | None:
@@ -189,7 +200,8 @@ def transactional_ids(
         complete = complete_from(listed, cuts[partition])
         for known in found.values():
             if known.partition == partition and known.later_ms is not None:
-                known.is_doubtful = known.state_offset < complete
+                is_old = known.state_offset < complete
+                known.is_doubtful = is_old and not known.is_ongoing_after
     return found
 
 

@@ -1,12 +1,13 @@
 """Which schema ids do the records of each topic name, and which schemas are they?
 
 Confluent's serializers write the id before the payload, or a GUID into a header. Rules:
-docs/format.md F285 to F291, docs/command-line.md F1159 and F1160.
+docs/format.md F285 to F291, docs/command-line.md F1159, F1160 and F1320.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from kafkalog.columns.arrays import binaries
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.table_rows import grouped, table_batch
 from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.messages.clients.mirror_records import mirror_kind, read_mirror_record
 from kafkalog.messages.schema_registry import (
     SCHEMAS_TOPIC,
     RegisteredSchema,
@@ -32,6 +34,8 @@ from kafkalog.words import counted, first_names
 
 TABLE = "schema_ids"
 PREFIX, HEADER = "prefix", "header"
+# Rows that count all payloads of a field, whatever they begin with.
+_PAYLOADS = "payloads"
 UNKNOWN = "unknown"
 _HEADERS = {"__key_schema_id": "key", "__value_schema_id": "value"}
 _PREFIX_BYTES, _GUID_BYTES = 5, 17
@@ -39,6 +43,8 @@ _GUID_VERSION = 1
 # Payloads of other formats can begin with a zero byte: more ids than this in a partition are none.
 _MOST_IDS = 1000
 _MOST_NAMES = 5
+# A topic whose serializer writes ids has more of them than one in so many payloads.
+_FEW = 100
 _COLUMNS = ("topic", "partition", "offset", "timestampMs", "key", "value", "headers")
 _NAMED = ("topic", "partition", "field", "framing", "schema_id", "guid")
 _FOUND = pa.schema(
@@ -84,8 +90,10 @@ class SchemaIds:
         found: dict[tuple[Any, ...], dict[str, Any]] = {}
         for row in self.rows:
             place = tuple(row[name] for name in ("topic", *_NAMED[2:]))
-            known = found.setdefault(place, {**row, "records": 0, "partitions": 0})
+            sums = {"records": 0, "field_records": 0, "partitions": 0}
+            known = found.setdefault(place, {**row, **sums})
             known["records"] += row["records"]
+            known["field_records"] += row["field_records"]
             known["partitions"] += 1
             for name, choose in (("first_timestamp_ms", min), ("last_timestamp_ms", max)):
                 times = [each for each in (known[name], row[name]) if each is not None]
@@ -126,6 +134,14 @@ class SchemaIds:
         topics = counted(len({row["topic"] for row in rows}), "topic")
         by_guid = f" and {counted(len(guids), 'GUID')}" if guids else ""
         yield f"{counted(len(ids), 'schema id')}{by_guid} in use in {topics}"
+        doubtful = self._doubtful()
+        if doubtful:
+            yield (
+                f"perhaps none: {first_names(doubtful, _MOST_NAMES)}: payloads of other formats "
+                "can begin as these few do"
+            )
+        if self.registry is None and not rows:
+            return
         if self.registry is None:
             yield f"which schemas they are is not known: the input has no topic {SCHEMAS_TOPIC}"
             return
@@ -145,6 +161,20 @@ class SchemaIds:
         if self.registry.unreadable:
             count = counted(len(self.registry.unreadable), "record")
             yield f"not read: {count} of {SCHEMAS_TOPIC} that a registry did not write"
+
+    def _doubtful(self) -> list[str]:
+        """Return the topics in which few payloads begin with an id. Rule: F1320."""
+        found: dict[tuple[str, str], Counter[str]] = {}
+        for row in self.rows:
+            if row["framing"] == PREFIX:
+                counts = found.setdefault((row["topic"], row["field"]), Counter())
+                counts["records"] += row["records"]
+                counts[f"in {row['partition']}"] = row["field_records"]
+        return [
+            f"{topic} ({records:,} of {counted(whole, field)})"
+            for (topic, field), counts in sorted(found.items())
+            if (records := counts.pop("records")) * _FEW < (whole := sum(counts.values()))
+        ]
 
 
 def schema_ids(views: Views, request: SchemaIdsRequest) -> SchemaIds:
@@ -173,9 +203,19 @@ def schema_ids(views: Views, request: SchemaIdsRequest) -> SchemaIds:
 
 
 def _rows(found: pa.Table, registry: SchemaRegistry | None) -> Rows:
+    is_count = pc.equal(found["framing"], _PAYLOADS)
+    counts = {
+        (row["topic"], row["partition"], row["field"]): row["records"]
+        for row in found.filter(is_count).to_pylist()
+    }
+    named = found.filter(pc.invert(is_count))
     rows = [
-        {**row, **_of_schema(row["schema_id"], registry)}
-        for row in found.sort_by([(name, "ascending") for name in _NAMED]).to_pylist()
+        {
+            **row,
+            **_of_schema(row["schema_id"], registry),
+            "field_records": counts[row["topic"], row["partition"], row["field"]],
+        }
+        for row in named.sort_by([(name, "ascending") for name in _NAMED]).to_pylist()
     ]
     return RowsInMemory(pa.Table.from_batches([table_batch(TABLE, rows, {})]))
 
@@ -206,8 +246,11 @@ def _named_schemas(batches: Batches) -> Batches:
 
 
 def _of_batch(batch: pa.RecordBatch) -> Iterator[pa.Table]:
+    batch = _without_mirrors(batch)
     named = _in_headers(batch)
     for field in ("key", "value"):
+        present = np.flatnonzero(pc.is_valid(batch.column(field)).to_numpy(zero_copy_only=False))
+        yield _found(batch, present, field, _PAYLOADS, None, None)
         rows, guids = named[field]
         if len(rows):
             yield _found(batch, rows, field, HEADER, None, guids)
@@ -216,6 +259,16 @@ def _of_batch(batch: pa.RecordBatch) -> Iterator[pa.Table]:
         rows = np.flatnonzero(is_named)
         if len(rows):
             yield _found(batch, rows, field, PREFIX, pa.array(ids[rows]), None)
+
+
+def _without_mirrors(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the records without those of MirrorMaker: its keys begin with a version, int16, and
+    the length of a text, of which the first byte is zero too. Rule: F1320."""
+    if not any(mirror_kind(topic) for topic in pc.unique(batch.column("topic")).to_pylist()):
+        return batch
+    taken = (batch.column(name).to_pylist() for name in ("topic", "key", "value"))
+    is_other = [read_mirror_record(*record) is None for record in zip(*taken, strict=True)]
+    return batch.filter(pa.array(is_other, pa.bool_()))
 
 
 def prefix_ids(payloads: pa.Array) -> tuple[BoolArray, LongArray]:

@@ -50,14 +50,15 @@ class StreamsPositions:
 def streams_positions(views: Views, groups: Sequence[str] = ()) -> StreamsPositions:
     """Return how far applications are, those with these ids if any are given, by the last commit in
     force of each partition."""
-    has_commits = any(log.topic == CONSUMER_OFFSETS for log in views.logs)
+    if not any(log.topic == CONSUMER_OFFSETS for log in views.logs):
+        return StreamsPositions(RowsInMemory.of(TABLE, []), has_commits=False)
     found = rows_of_view(views, _VIEW, _COLUMNS, _of_streams, arrow_schema(_VIEW, _COLUMNS))
     last: dict[tuple[str, str, int], dict[str, Any]] = {}
     for row in found:
         _keep(last, row)
     rows = [_row(last[place]) for place in sorted(last) if not groups or place[0] in groups]
     return StreamsPositions(
-        RowsInMemory.of(TABLE, [row for row in rows if row is not None]), has_commits
+        RowsInMemory.of(TABLE, [row for row in rows if row is not None]), has_commits=True
     )
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from kafkalog.columns.arrays import of_values
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.commit_status import KnownTopic
+from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
 from kafkalog.inspection.groups.commits_in_effect import (
     COMMIT_COLUMNS,
     COMMIT_KEY,
@@ -19,6 +20,9 @@ from kafkalog.inspection.groups.commits_in_effect import (
 from kafkalog.inspection.groups.placed_commits import of_placed_schema
 from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 from kafkalog.views.options.zookeeper.zookeeper_options import ZookeeperView
+
+# The type of groups that ZooKeeper coordinates.
+TYPE = "zookeeper"
 
 
 def zookeeper_commits(cluster: ZookeeperCluster, at_ms: int | None) -> pa.Table:
@@ -55,7 +59,7 @@ def zookeeper_commits(cluster: ZookeeperCluster, at_ms: int | None) -> pa.Table:
     states = [None if each is None else "Stable" if each else "Empty" for each in of_groups]
     columns = {
         "member_id": of_values([owners.get(place) for place in places], pa.string()),
-        "group_type": of_values([each and "zookeeper" for each in states], pa.string()),
+        "group_type": of_values([each and TYPE for each in states], pa.string()),
         "group_state": of_values(states, pa.string()),
         "member_count": of_values(counts, pa.int32()),
         "commits_complete_from_ms": of_values(
@@ -63,6 +67,39 @@ def zookeeper_commits(cluster: ZookeeperCluster, at_ms: int | None) -> pa.Table:
         ),
     }
     return of_placed_schema(pa.concat_tables(found, promote_options="default"), columns)
+
+
+def groups_in_zookeeper(
+    cluster: ZookeeperCluster, at_ms: int | None
+) -> tuple[list[Group], list[GroupMember]]:
+    """Return the groups that anything is known of, and their members, the registered consumers,
+    with the partitions that they own. Rule: docs/zookeeper.md F493."""
+    owned = cluster.rows(ZookeeperView.PARTITION_OWNERS, at_ms)
+    assigned: dict[tuple[str, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for row in owned:
+        if None not in (row["group_id"], row["consumer_id"], row["topic"], row["partition"]):
+            assigned[row["group_id"], row["consumer_id"]][row["topic"]].append(row["partition"])
+    found, members = [], []
+    for group_id, consumers in sorted(_members(cluster, owned, at_ms).items()):
+        key = GroupKey(cluster.cluster.cluster_id, None, group_id)
+        found.append(
+            Group(
+                *(key, TYPE, "Stable" if consumers else "Empty", None, None, None, None, None),
+                members=len(consumers),
+                is_simple=False,
+            )
+        )
+        members += [
+            GroupMember(
+                *(key, TYPE, consumer, None, None, None),
+                assigned=[
+                    {"topic": topic, "topic_id": None, "partitions": partitions}
+                    for topic, partitions in sorted(assigned[group_id, consumer].items())
+                ],
+            )
+            for consumer in sorted(consumers)
+        ]
+    return found, members
 
 
 def zookeeper_topics(cluster: ZookeeperCluster, at_ms: int | None) -> list[KnownTopic]:

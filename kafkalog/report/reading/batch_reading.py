@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from kafkalog.columns.arrays import fixed_width, integers, of_values
 from kafkalog.report.contents import BatchesSection, Row, as_rows
 from kafkalog.report.time_grid import TimeGrid, grid_over
-from kafkalog.views.engine import Batches, Views, rows_of_view
+from kafkalog.views.engine import AskedView, Batches, Rows
 
 # Calendars of plots end before the year 10000: a time that is later is none.
 _NO_YEAR_MS = 253_402_300_800_000
@@ -35,8 +35,8 @@ _KEYS = {
 }
 _SUMS = ("batches", "records", "bytes", "measured_bytes", "uncompressed_bytes")
 _TOTALS = pa.schema([*_KEYS.items(), *((name, pa.int64()) for name in _SUMS)])
-# Sums of so many batches are added up at a time.
-_MOST_TABLES = 64
+# So many batches are added up at a time.
+_MOST_WAITING = 16 * 1024
 
 
 def shown_topics(column: pa.Array, topics: Sequence[str | None]) -> pa.Array:
@@ -45,22 +45,34 @@ def shown_topics(column: pa.Array, topics: Sequence[str | None]) -> pa.Array:
     return pc.if_else(pc.is_in(column, value_set=known), column, pa.scalar(None, pa.string()))
 
 
-def read_batches(
-    views: Views, longest: frozenset[str], topics: Sequence[str | None], until_ms: int = _NO_YEAR_MS
-) -> BatchesSection:
-    """Return sums over batches; `longest` are the directories of the replicas whose records
-    count. No stretch of time has batches that are later than `until_ms`."""
-    kept = partial(_kept_times, until_ms=until_ms)
-    times = rows_of_view(views, "batches", (_TIME,), kept, _TIMES).table
-    spread = _spread(times)
-    grid = TimeGrid(0, 1, 0) if spread is None else grid_over(*spread)
-    sums = BatchSums(longest, topics, grid, until_ms)
-    of_tasks = rows_of_view(views, "batches", _COLUMNS, sums, _TOTALS)
-    totals = as_rows(_summed([of_tasks.table]).to_pylist())
+def asked_times(until_ms: int = _NO_YEAR_MS) -> AskedView:
+    """Return the view of the times of batches, for a grid: of those up to `until_ms`."""
+    return AskedView("batches", (_TIME,), partial(_kept_times, until_ms=until_ms), _TIMES)
+
+
+class TimeSpread:
+    """The times of batches, of the rows of `asked_times`: a grid over nearly all of them, and a
+    time that hardly any is later than; an empty grid and 0 where there is none."""
+
+    def __init__(self, times: Rows) -> None:
+        spread = _spread(times.table)
+        self.is_known = spread is not None
+        self.grid = TimeGrid(0, 1, 0) if spread is None else grid_over(*spread)
+        self.latest_ms = 0 if spread is None else spread[2]
+
+
+def asked_sums(sums: BatchSums) -> AskedView:
+    """Return the view that has sums over batches."""
+    return AskedView("batches", _COLUMNS, schema=_TOTALS, fold=partial(FoldedSums, sums))
+
+
+def batches_section(spread: TimeSpread, found: Rows) -> BatchesSection:
+    """Return sums over batches, given the rows of `asked_sums`."""
+    totals = as_rows(_summed([found.table]).to_pylist())
     of_records = [row for row in totals if not row.is_control]
     return BatchesSection(
-        None if spread is None else grid,
-        0 if spread is None else spread[2],
+        spread.grid if spread.is_known else None,
+        spread.latest_ms,
         summed(of_records, "shown_topic", "stretch"),
         summed(of_records, "shown_topic", "compression"),
         summed(of_records, "compression", "size_from"),
@@ -95,29 +107,20 @@ def _spread(kept: pa.Table) -> tuple[int, int, int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class BatchSums:
-    """Sums over the batches of a task by topic, null for those that are not shown; codec; stretch
+    """How batches are summed up: by topic, null for those that are not shown; codec; stretch
     of time, -1 for times before the grid and without one, `grid.stretches` for those after it or
     after `until_ms`; power of
     two of the size; and whether they are control batches. Uncompressed bytes, and those measured in
     the file, are of batches that can be decoded; records are those of each partition's longest
-    copy."""
+    copy, by the directories in `longest`. No stretch of time has batches later than `until_ms`."""
 
     longest: frozenset[str]
     topics: Sequence[str | None]
     grid: TimeGrid
     until_ms: int = _NO_YEAR_MS
 
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield the sums."""
-        tables: list[pa.Table] = []
-        for batch in batches:
-            tables.append(_summed([self._columns(batch)]))
-            if len(tables) == _MOST_TABLES:
-                tables = [_summed(tables)]
-        if tables:
-            yield from _summed(tables).to_batches()
-
-    def _columns(self, batch: pa.RecordBatch) -> pa.Table:
+    def columns(self, batch: pa.RecordBatch) -> pa.Table:
+        """Return each batch as a sum of its own."""
         size = integers(batch.column("size").fill_null(0))
         raw = batch.column("uncompressed_size")
         is_measured = raw.is_valid()
@@ -150,6 +153,27 @@ class BatchSums:
         ]
         is_counted = of_values(counts, pa.bool_()).take(found.indices)
         return pc.if_else(is_counted, records.fill_null(0), 0).cast(pa.int64())
+
+
+class FoldedSums:
+    """Sums over the batches of a task."""
+
+    def __init__(self, sums: BatchSums) -> None:
+        self._sums = sums
+        self._tables: list[pa.Table] = []
+        self._waiting = 0
+
+    def add(self, batch: pa.RecordBatch) -> Sequence[pa.RecordBatch]:
+        """Add up batches."""
+        self._tables.append(self._sums.columns(batch))
+        self._waiting += len(batch)
+        if self._waiting >= _MOST_WAITING:
+            self._tables, self._waiting = [_summed(self._tables)], 0
+        return ()
+
+    def end(self) -> Sequence[pa.RecordBatch]:
+        """Return the sums."""
+        return _summed(self._tables).to_batches() if self._tables else ()
 
 
 def _power_of_two(

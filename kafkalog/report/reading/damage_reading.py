@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from kafkalog.questions.checks import checks
+from kafkalog.questions.checks import Checks
 from kafkalog.report.contents import DamageSection, Row, as_rows
 from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
-from kafkalog.views.engine import Views
 
 _LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
 _RANKS = {"error": 0, "warning": 1}
@@ -19,7 +18,7 @@ _SUMS = ("bytes", "ranges", "errors", "faulty_bytes", "trailing_bytes")
 LISTED_OTHERS = 20
 
 
-def read_damage(views: Views, *, cells: int, partitions: int, ranges: int) -> DamageSection:
+def damage_section(found: Checks, *, cells: int, partitions: int, ranges: int) -> DamageSection:
     """Return a row per partition and broker, the worst first: bytes; segments; faulty_bytes and
     trailing_bytes; ranges, those with findings, and errors, the worst of them; and marks, the
     (cell, kind, severity, ranges) that there is something in, where the partition's segments, one
@@ -29,7 +28,6 @@ def read_damage(views: Views, *, cells: int, partitions: int, ranges: int) -> Da
     The section has the first `partitions` of them, and the first `ranges` of each of these; and
     what `kafkalog check` finds beside them: replicas with other records, and entries that are named
     like files of Kafka and cannot be read. Files beside logs are not checked."""
-    found = checks(views, with_indexes=False)
     segments, faults = _by_log(found.report), _by_log(found.faults)
     logs = [_damage_map(rows, faults.get(log, ()), cells) for log, rows in segments.items()]
     logs.sort(

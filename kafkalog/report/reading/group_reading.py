@@ -60,9 +60,7 @@ def read_groups(views: Views, latest_ms: int, at: ReportMoment) -> GroupsSection
         # Of a past time commits may only be later.
         is_empty = at.is_now and not missing
         return None if is_empty else GroupsSection(_totals(()), (), (), (), reach, missing=lacks)
-    lag = ConsumerLag(
-        views, LagSettings.at(at.at_ms, None if at.is_now else at.at_ms), with_groups=True
-    )
+    lag = ConsumerLag(views, LagSettings.at(at.now_ms, at.as_of_ms), with_groups=True)
     lag_rows = lag.rows.rows()
     ends = [] if judged.rows.summary.ends is None else as_rows(judged.rows.summary.ends.to_pylist())
     listed = [Row(**each._asdict()) for each in judged.statuses[:LISTED_STATUSES]]
@@ -75,7 +73,7 @@ def read_groups(views: Views, latest_ms: int, at: ReportMoment) -> GroupsSection
         reach,
         _with_commits(_first_partitions(ends), lag_rows),
         len(ends),
-        *_members(lag.rows.known.members),
+        *_members(lag.members),
         lacks,
     )
 
@@ -85,7 +83,7 @@ def _history(
 ) -> LagHistory:
     moments = HistoryMoments(0, at.at_ms, at.is_now, every_ms, ticks_until_ms)
     chosen = ChosenNames(groups=frozenset(groups))
-    return LagHistory(views, LagHistorySettings(at.at_ms, moments, chosen=chosen))
+    return LagHistory(views, LagHistorySettings(at.now_ms, moments, chosen=chosen))
 
 
 def _key(row: Row | GroupStatus) -> _Key:

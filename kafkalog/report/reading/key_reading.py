@@ -5,25 +5,28 @@ from __future__ import annotations
 import codecs
 import secrets
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import binaries
+from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.keys.key_hashes import SECRET_BYTES, hash_keys, secret_words
 from kafkalog.report.contents import KeysSection, Row, as_rows
-from kafkalog.report.reading.batch_reading import shown_topics
 from kafkalog.report.reading.key_sketch import KeySketch, sketch_of
-from kafkalog.views.engine import Batches, Views, rows_of_view
+from kafkalog.views.engine import AskedView, Rows
 
 _COLUMNS = ("topic", "key", "value")
 _TOP_KEYS = 10
 _SHOWN_CHARACTERS = 48
 # Enough for the characters that are shown of a key, and for whether it has more.
 _SAMPLE_BYTES = 4 * (_SHOWN_CHARACTERS + 2)
+# Hashes of 2 MiB: samples of keys wait with them.
+_MOST_WAITING = 256 * 1024
 _NUMBERS = ("records", "keyed", "tombstones")
 _SCHEMA = pa.schema(
     [
@@ -35,15 +38,20 @@ _SCHEMA = pa.schema(
 )
 
 
-def read_keys(views: Views, topics: Sequence[str | None], *, are_shown: bool) -> KeysSection:
-    """Return a row per topic, None for those that are not among `topics`: records; keyed, those
-    with a key; tombstones, those of them without a value; distinct_keys, estimated; and top_keys,
-    (item, count) of the most frequent ones: a hash with a secret that is forgotten, or with
-    `are_shown` the key."""
-    count = KeyCounting(topics, secrets.token_bytes(SECRET_BYTES), has_samples=are_shown)
+def asked_keys(topics: Sequence[str | None], *, are_shown: bool) -> AskedView:
+    """Return the view that counts the keys of ordinary topics, those that are not among `topics` as
+    one; hashed with a secret that is forgotten, and with samples if they `are_shown`."""
+    secret = secrets.token_bytes(SECRET_BYTES)
+    fold = partial(KeyCounting, topics, secret, has_samples=are_shown)
+    return AskedView("records", _COLUMNS, None, _SCHEMA, {"subscribe": None}, fold=fold)
+
+
+def keys_section(counted: Rows, *, are_shown: bool) -> KeysSection:
+    """Return a row per topic, None for those that are not shown: records; keyed, those with a key;
+    tombstones, those of them without a value; distinct_keys, estimated; and top_keys, (item, count)
+    of the most frequent ones: a hash, or with `are_shown` the key."""
     found: dict[str | None, TopicKeys] = defaultdict(TopicKeys)
-    ordinary = {"subscribe": None}
-    for row in as_rows(rows_of_view(views, "records", _COLUMNS, count, _SCHEMA, ordinary)):
+    for row in as_rows(counted):
         found[row.topic].add(_of_row(row))
     shown = sorted(found, key=lambda topic: (-found[topic].records, topic or ""))
     return KeysSection([_row(topic, found[topic], are_shown) for topic in shown], are_shown)
@@ -66,39 +74,77 @@ class TopicKeys:
         self.sketch.merge(other.sketch)
 
 
-@dataclass(frozen=True, slots=True)
 class KeyCounting:
     """Counts the keys in a task's records."""
 
-    topics: Sequence[str | None]
-    secret: bytes
-    has_samples: bool
+    def __init__(self, topics: Sequence[str | None], secret: bytes, *, has_samples: bool) -> None:
+        self._topics = topics
+        counting = partial(_Counting, secret_words(secret), has_samples=has_samples)
+        self._found: dict[str | None, _Counting] = defaultdict(counting)
 
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield a row per topic."""
-        found: dict[str | None, TopicKeys] = defaultdict(TopicKeys)
-        for batch in batches:
-            topics = shown_topics(batch.column(0), self.topics)
-            for topic in pc.unique(topics):
+    def add(self, batch: pa.RecordBatch) -> Sequence[pa.RecordBatch]:
+        """Count the keys of some records."""
+        topics = batch.column("topic")
+        distinct = pc.unique(topics)
+        for topic in distinct:
+            own = batch
+            if len(distinct) > 1:
                 is_of = topics.is_null() if not topic.is_valid else pc.equal(topics, topic)
-                keys, values = (batch.column(name).filter(is_of) for name in ("key", "value"))
-                found[topic.as_py()].add(self._counted(keys, values))
-        if found:
-            rows = [_as_row(topic, keys) for topic, keys in found.items()]
-            yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+                own = batch.filter(is_of)
+            name = topic.as_py()
+            found = self._found[name if name in self._topics else None]
+            found.count(own.column("key"), own.column("value"))
+        return ()
 
-    def _counted(self, keys: pa.Array, values: pa.Array) -> TopicKeys:
-        is_keyed = keys.is_valid()
-        tombstones = pc.and_(is_keyed, values.is_null())
-        keyed = keys.filter(is_keyed)
+    def end(self) -> Sequence[pa.RecordBatch]:
+        """Return a row per topic."""
+        if not self._found:
+            return ()
+        rows = [_as_row(topic, counting.result()) for topic, counting in self._found.items()]
+        return [pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)]
+
+
+class _Counting:
+    """Counts the keys of a topic in a task. Hashes wait until they are many: each sketch that is
+    merged costs as much as some ten thousand of them."""
+
+    def __init__(self, secret: LongArray, *, has_samples: bool) -> None:
+        self._secret = secret
+        self._has_samples = has_samples
+        self._found = TopicKeys()
+        self._waiting: list[LongArray] = []
+        self._samples: list[bytes] = []
+
+    def count(self, keys: pa.Array, values: pa.Array) -> None:
+        """Count the keys of some records."""
+        found, keyed = self._found, keys
+        if keys.null_count:
+            keyed = keys.drop_null()
+        found.records += len(keys)
+        found.keyed += len(keyed)
+        if values.null_count:
+            tombstones = pc.and_(keys.is_valid(), values.is_null())
+            found.tombstones += pc.sum(tombstones).as_py() or 0
         hashes = np.zeros((len(keyed), 2), np.int64)
         data, ends, _ = binaries(keyed)
-        hash_keys(data, ends, secret_words(self.secret), hashes)
-        samples = None
-        if self.has_samples:
-            samples = pc.binary_slice(keyed, 0, _SAMPLE_BYTES).to_pylist()
-        sketch = sketch_of(hashes[:, 0].copy().view(np.uint64), samples)
-        return TopicKeys(len(keys), len(keyed), pc.sum(tombstones).as_py() or 0, sketch)
+        hash_keys(data, ends, self._secret, hashes)
+        self._waiting.append(hashes[:, 0].copy())
+        if self._has_samples:
+            self._samples += pc.binary_slice(keyed, 0, _SAMPLE_BYTES).to_pylist()
+        if sum(map(len, self._waiting)) >= _MOST_WAITING:
+            self._merge()
+
+    def result(self) -> TopicKeys:
+        """Return what was counted."""
+        self._merge()
+        return self._found
+
+    def _merge(self) -> None:
+        if self._waiting:
+            hashes = np.concatenate(self._waiting).view(np.uint64)
+            samples = self._samples if self._has_samples else None
+            self._found.sketch.merge(sketch_of(hashes, samples))
+            self._waiting, self._samples = [], []
 
 
 def _as_row(topic: str | None, keys: TopicKeys) -> dict[str, object]:

@@ -41,7 +41,7 @@ class KeySketch:
             counts -= np.partition(counts, -TRACKED_KEYS - 1)[-TRACKED_KEYS - 1]
         kept = counts > 0
         self.hashes, self.counts, self.samples = found[kept], counts[kept], samples[kept]
-        self.smallest = np.unique(np.concatenate((self.smallest, other.smallest)))[:_SMALLEST]
+        self.smallest = _distinct(np.concatenate((self.smallest, other.smallest)))[0][:_SMALLEST]
 
     @property
     def distinct(self) -> int:
@@ -60,9 +60,24 @@ class KeySketch:
 
 def sketch_of(hashes: Hashes, samples: Sequence[bytes] | None = None) -> KeySketch:
     """Return the sketch of keys, given a hash of each, and the beginning of each."""
-    found, first, counts = np.unique(hashes, return_index=True, return_counts=True)
-    own = np.empty(len(found), object)
-    own[:] = b"" if samples is None else [samples[i] for i in first]
+    own: NDArray[np.object_]
+    if samples is None:
+        found, counts = _distinct(hashes)
+        own = np.full(len(found), b"", object)
+    else:
+        found, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+        own = np.empty(len(found), object)
+        own[:] = [samples[i] for i in first]
     sketch = KeySketch()
-    sketch.merge(KeySketch(found, counts, own, found))
+    sketch.merge(KeySketch(found, counts, own, found[:_SMALLEST]))
     return sketch
+
+
+def _distinct(hashes: Hashes) -> tuple[Hashes, NDArray[np.int64]]:
+    """Return the hashes in their order, each once, and how often each occurs. numpy's `unique`
+    sorts places, or hashes again: both take several times as long."""
+    in_order = np.sort(hashes)
+    is_first = np.ones(len(in_order), bool)
+    is_first[1:] = in_order[1:] != in_order[:-1]
+    begins = np.flatnonzero(is_first)
+    return in_order[begins], np.diff(np.append(begins, len(in_order)))

@@ -7,15 +7,22 @@ from dataclasses import dataclass, field
 
 from kafkalog import __version__
 from kafkalog.errors import OptionError
-from kafkalog.report.contents import Report, ReportMoment
-from kafkalog.report.reading.batch_reading import read_batches
+from kafkalog.questions.checks import asked_checks, checked
+from kafkalog.report.contents import Report, ReportMoment, as_rows
+from kafkalog.report.reading.batch_reading import (
+    BatchSums,
+    TimeSpread,
+    asked_sums,
+    asked_times,
+    batches_section,
+)
 from kafkalog.report.reading.cluster_reading import read_cluster
-from kafkalog.report.reading.damage_reading import read_damage
+from kafkalog.report.reading.damage_reading import damage_section
 from kafkalog.report.reading.group_reading import read_groups
-from kafkalog.report.reading.key_reading import read_keys
+from kafkalog.report.reading.key_reading import asked_keys, keys_section
 from kafkalog.report.reading.retention_reading import read_retention
 from kafkalog.report.reading.start_reading import read_start
-from kafkalog.report.reading.storage_reading import longest_copies, read_segments, storage_section
+from kafkalog.report.reading.storage_reading import asked_segments, longest_copies, storage_section
 from kafkalog.report.reading.transaction_reading import read_transactions
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import Views
@@ -46,28 +53,34 @@ class ReportRequest:
 def read_report(views: Views, request: ReportRequest) -> Report:
     """Return the rows of a report. Raises OptionError for log directories of several clusters, and
     what the views raise."""
-    segments = read_segments(views)
+    at, at_ms = request.at, request.at.at_ms
+    # Of a past time nothing later is drawn.
+    until = {} if at.is_now else {"until_ms": at_ms}
+    of_segments, times = views.rows(asked_segments(), asked_times(**until))
+    segments = as_rows(of_segments)
     storage = storage_section(segments, TOPICS)
     clusters = sorted({row.cluster_id for row in storage.owners if row.cluster_id is not None})
     if len(clusters) > 1:
         raise OptionError("LOG_DIR", ", ".join(clusters), "log directories of one cluster")
     topics = [row.topic for row in storage.topics]
-    at, at_ms = request.at, request.at.at_ms
-    # Of a past time nothing later is drawn.
-    until = {} if at.is_now else {"until_ms": at_ms}
-    batches = read_batches(views, longest_copies(segments), topics, **until)
+    spread, are_shown = TimeSpread(times), request.shows_keys
+    sums = BatchSums(longest_copies(segments), topics, spread.grid, **until)
+    # One walk over each segment has all three.
+    found = views.rows(asked_checks(), asked_sums(sums), asked_keys(topics, are_shown=are_shown))
+    of_checks, of_batches, of_keys = found
+    batches, checks = batches_section(spread, of_batches), checked(views, of_checks, None)
     return Report(
         __version__,
         at,
         request.log_dirs,
         storage,
         batches,
-        read_keys(views, topics, are_shown=request.shows_keys),
-        read_damage(views, cells=CELLS, partitions=PARTITIONS, ranges=RANGES),
+        keys_section(of_keys, are_shown=are_shown),
+        damage_section(checks, cells=CELLS, partitions=PARTITIONS, ranges=RANGES),
         read_groups(views, batches.latest_ms, at),
         read_transactions(views, topics, at, most=HOLDERS),
         read_retention(views, topics, at_ms=at_ms, config=request.config, most=TOPICS),
         read_cluster(views, request.logs),
-        read_start(views, at_ms=at_ms, config=request.config, most=HOLDERS),
+        read_start(views, checks, at_ms=at_ms, config=request.config, most=HOLDERS),
         request.absent,
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from kafkalog.report.contents import Row, StorageSection, as_rows
-from kafkalog.views.engine import Views, rows_of_view
+from kafkalog.report.contents import Row, StorageSection
+from kafkalog.views.engine import AskedView
 
 # Column `status` of what a broker that starts has in its log: F645.
 _SERVED = frozenset(("active", "live", "takes_over"))
@@ -16,9 +16,9 @@ _COLUMNS = (
 )
 
 
-def read_segments(views: Views) -> list[Row]:
-    """Return a row for each segment."""
-    return as_rows(rows_of_view(views, "segments", _COLUMNS))
+def asked_segments() -> AskedView:
+    """Return the view that has a row for each segment."""
+    return AskedView("segments", _COLUMNS)
 
 
 def storage_section(segments: Sequence[Row], topics: int) -> StorageSection:

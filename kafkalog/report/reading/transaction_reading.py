@@ -19,7 +19,7 @@ def read_transactions(
 ) -> TransactionsSection:
     """Return outcomes by topic, and the first `most` partitions that an open transaction holds
     back."""
-    settings = TransactionSettings(at.at_ms, None if at.is_now else at.at_ms, has_ended_rows=False)
+    settings = TransactionSettings(at.now_ms, at.as_of_ms, has_ended_rows=False)
     found = transactions(views, settings)
     outcomes: Counter[tuple[str | None, str]] = Counter()
     for (topic, outcome), count in found.outcomes.items():

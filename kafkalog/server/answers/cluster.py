@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafkalog.coordination.metadata.codes import CONFIG_RESOURCES, named
 from kafkalog.format.secret_configs import HIDDEN, shown_config
 from kafkalog.messages.schema import ZERO_UUID, Values
 from kafkalog.server.logs.served_cluster import ServedTopic, broker_of
@@ -177,7 +178,9 @@ def _configs(served: Served, kind: int, name: str, names: frozenset[str] | None)
     error = ErrorCode.NONE
     if kind == _TOPIC and name not in served.cluster.topics:
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    known = served.cluster.metadata.configs.get((kind, name), {})
+    image = served.cluster.history.image
+    keys = image.group("config", named(CONFIG_RESOURCES, kind), name)
+    known = {key[2]: image.tables["config"][key]["value"] for key in keys}
     source = _DYNAMIC_BROKER_CONFIG if kind == _BROKER else _DYNAMIC_TOPIC_CONFIG
     configs: list[Values] = []
     for key, value in sorted(known.items()):

@@ -20,7 +20,7 @@ NEEDED: Mapping[int, Sequence[str]] = {
     3: ("brokers", "topics_by_id"),
     10: ("brokers",),
     29: ("image",),
-    32: ("metadata",),
+    32: ("history",),
     48: ("image",),
     50: ("image",),
     60: ("brokers",),

@@ -15,15 +15,14 @@ from typing import Any, NamedTuple
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.groups.transactional_ids import TransactionalIds
-from kafkalog.coordination.metadata.image import END, MetadataImage, Moment
-from kafkalog.errors import CorruptDataError, LogDirError
+from kafkalog.coordination.metadata.image import MetadataImage
+from kafkalog.errors import LogDirError
 from kafkalog.format.offsets import OffsetSpan
 from kafkalog.inspection.logs.missing_records import missing_records, missing_words
-from kafkalog.inspection.metadata.copies import best_copy, copies_among
+from kafkalog.inspection.metadata.cluster_history import ClusterHistory, history_of
+from kafkalog.inspection.metadata.copies import copies_among
 from kafkalog.inspection.metadata.current_topics import find_logs
-from kafkalog.inspection.metadata.replay import image_at
 from kafkalog.log_lines import logger
-from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.messages.value_types import uuid_text
 from kafkalog.server.logs.batch_runs import BatchRuns
 from kafkalog.server.logs.deleted_partitions import deleted_partitions
@@ -38,7 +37,6 @@ from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.offset_ranges import LARGEST_TIME_MS
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.views.engine import AskedView, LocalViews
-from kafkalog.views.local_views import cluster_metadata
 from kafkalog.words import counted, time_text
 
 _logger = logger(__name__)
@@ -152,33 +150,21 @@ class ServedCluster:
         return {topic.id: topic for topic in self.topics.values()}
 
     @cached_property
-    def metadata(self) -> ClusterMetadata:
-        """What the cluster's metadata says, empty without it."""
-        return cluster_metadata(self.paths, self.logs, self.as_of_ms)
+    def history(self) -> ClusterHistory:
+        """What the best copy of the cluster's metadata says, nothing without one."""
+        copies = copies_among(log for log in self.logs if log.is_live)
+        return history_of(copies, self.as_of_ms) if copies else ClusterHistory()
 
     @cached_property
     def image(self) -> MetadataImage | None:
-        """The state of the cluster by the best copy of its metadata, None without one that can be
-        read."""
-        copies = copies_among(log for log in self.logs if log.is_live)
-        if not copies:
-            return None
-        until = END if self.as_of_ms is None else Moment(time_ms=self.as_of_ms)
-        try:
-            replay = image_at(best_copy(copies).log, until)
-        except (CorruptDataError, LogDirError) as error:
-            _logger.warning("nothing from %s: %s", CLUSTER_METADATA, error)
-            return None
-        for damage in replay.damages:
-            _logger.warning("%s: what it has changed is not known", damage)
-        return replay.image
+        """The state of the cluster, None without metadata that can be read."""
+        return self.history.image if any(self.history.image.tables.values()) else None
 
     @cached_property
     def brokers(self) -> tuple[int, ...]:
         """The numbers of all brokers that directories or metadata name, in order."""
         own = {broker_of(log) for log in self.logs if _is_served(log)}
-        leaders = {leader for leader in self.metadata.leaders.values() if leader >= 0}
-        return tuple(sorted(own | leaders))
+        return tuple(sorted(own | {*self.history.leaders.values()}))
 
     @cached_property
     def transactional_ids(self) -> dict[str, Mapping[str, Any]]:
@@ -247,9 +233,9 @@ class ServedCluster:
 
     def _places_of(self, topic: str) -> _Places:
         if topic not in self._places:
-            metadata = self.metadata
+            history = self.history
             self._places[topic] = _Places(
-                metadata.leaders_of(topic), metadata.replicas_of(topic), metadata.in_sync_of(topic)
+                history.leaders_of(topic), history.replicas_of(topic), history.in_sync_of(topic)
             )
         return self._places[topic]
 

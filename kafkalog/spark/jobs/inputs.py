@@ -6,8 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 
-from kafkalog.inspection.metadata.current_topics import find_logs
-from kafkalog.inspection.start.doubled_partitions import find_logs_once
+from kafkalog.inspection.metadata.current_topics import Doubles, find_logs
 from kafkalog.lake.formats.found_tables import refuse_inside_table
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.session import is_on_this_machine
@@ -28,18 +27,14 @@ _SMALL_BYTES = 2 * 2**30
 
 
 def announced_logs(
-    job: JobSettings, *, with_doubles: bool = False
+    job: JobSettings, doubles: Doubles = Doubles.ASSIGNED
 ) -> tuple[list[str], list[PartitionLog]]:
     """Return the paths to read, globs resolved, and the logs under them; print their size to
-    stderr. `with_doubles` allows a partition in two directories.
+    stderr. `doubles` are partitions in two directories of one broker.
 
     Raises LogDirError for what cannot be read, and OptionError for an output in what is read.
     """
-    is_strict = job.mode == Mode.FAILFAST.value
-    if is_strict or with_doubles:
-        logs = find_logs(job.paths, strict=is_strict, with_doubles=with_doubles)
-    else:
-        logs = find_logs_once(job.paths)
+    logs = find_logs(job.paths, strict=job.mode == Mode.FAILFAST.value, doubles=doubles)
     inputs = [entry for path in job.paths for entry in input_entries(path)]
     files = [entry.path for entry in inputs if not entry.is_directory]
     _refuse_output(job.output_dir, [*directories_read(inputs, logs), *files])

@@ -47,10 +47,10 @@ Exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments;
 @dataclass(frozen=True, slots=True)
 class JobSettings:
     """The settings of every job: `paths` to read, where and how to write, what to do about damage
-    and findings. `output_dir` is empty where the tables are in a catalog."""
+    and findings. `output_dir` is empty where the tables are in a catalog, or there are none."""
 
     paths: tuple[str, ...]
-    output_dir: str
+    output_dir: str = ""
     mode: str = Mode.PERMISSIVE.value
     fail_on_findings: bool = False
     table_format: str = "delta"
@@ -70,22 +70,28 @@ def job_command(
     name: str,
     example: str,
     *,
-    mode: Mode = Mode.PERMISSIVE,
+    mode: Mode | None = Mode.PERMISSIVE,
     meaning: str = PATHS_MEANING,
     formats: Sequence[str] = SAVED_FORMATS,
     page: str | None = None,
     needs_output_dir: bool = True,
+    writes_tables: bool = True,
 ) -> Callable[[Callable[..., ExitCode]], JobCommand]:
     """Make a function a job: it receives JobSettings as `job`, and its own options by their names.
 
     `mode` and `formats` are the job's default and choice; `page` names the file that a job writes
     instead of tables; `meaning` explains PATH. A job that does not need --output-dir has another
-    option that says where its tables are.
+    option that says where its tables are; one that writes no tables has none of these options.
+    Without a `mode` a job does the same with damage in all of them.
     """
-    options = [shared.paths_argument, _output_option(page, is_required=needs_output_dir)]
-    if page is None:
+    options: list[Decorator] = [shared.paths_argument]
+    if writes_tables:
+        options.append(_output_option(page, is_required=needs_output_dir))
+    if writes_tables and page is None:
         options += [_table_format_option(formats), shared.show_option("rows", default=20)]
-    options += [shared.mode_option(mode), shared.fail_on_findings_option(default=False)]
+    if mode is not None:
+        options.append(shared.mode_option(mode))
+    options.append(shared.fail_on_findings_option(default=False))
 
     def decorate(function: Callable[..., ExitCode]) -> JobCommand:
         return click.command(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
@@ -52,6 +52,10 @@ class SparkViews:
     log_dirs: Sequence[str]
     logs: Sequence[PartitionLog]
     options: Options = field(default_factory=dict)
+
+    def over(self, log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> SparkViews:
+        """Return views of other logs, in the same session."""
+        return replace(self, log_dirs=log_dirs, logs=logs)
 
     def rows(self, *asked: AskedView) -> list[KeptRows]:
         """Return the rows of each view: few are in the driver, many in Spark's memory."""
@@ -135,19 +139,20 @@ class SparkViews:
         result = schema if asked.schema is None else from_arrow_schema(asked.schema)
         if is_of_absent_topic(options, self.logs):
             return local_rows(self.spark, [], result)
-        reduce = asked.reduce or iter
         logs = self.logs if asked.logs is None else asked.logs
+        # What a task gets has no logs.
+        reduced = replace(asked, logs=None).reduced
         is_large = sum(len(log.segments) for log in logs) > _FEW_SEGMENTS
         if is_large and asked.logs is None:
             reader = self.spark.read.format("kafkalog")
             rows = reader.options(**view_option_texts(asked.name, options)).load(
                 list(self.log_dirs)
             )
-            return rows if asked.reduce is None else rows.mapInArrow(reduce, result)
+            return rows if asked.schema is None else rows.mapInArrow(reduced, result)
         tasks = KafkaLogReader(parsed, tuple(schema.names))
 
         def read(reads: Sequence[Read]) -> Iterator[pa.RecordBatch]:
-            return reduce(tasks.read(ReadGroup(reads)))
+            return reduced(tasks.read(ReadGroup(reads)))
 
         return in_tasks(self.spark, planned_groups(parsed, list(logs)), read, result)
 

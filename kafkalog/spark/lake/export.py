@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from kafkalog.errors import KafkaLogError, OptionError, RefusedOptionError
 from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, decoding_requests
 from kafkalog.lake.export_report import TopicRow, topic_rows
+from kafkalog.lake.formats.dead_letters import refuse_dead_letters
 from kafkalog.lake.formats.targets import DELTA, FORMATS, requested_place
 from kafkalog.lake.table_options import TableRequest
 from kafkalog.spark.frames import register_once
@@ -97,6 +98,7 @@ def export(
         register_once(spark)
         settings = ExportSettings(read_options, request, tables, place, decoding)
         requests = decoding_requests(decoding, inputs, mode)
+        refuse_dead_letters(decoding.dead_letters, place, is_decoding=bool(requests))
         runs, _ = export_tables(spark, settings, found_sources(read_options), requests)
     except KafkaLogError as error:
         # What jobs and commands share names their options, or those of the source.

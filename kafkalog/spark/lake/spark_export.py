@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from kafkalog.lake.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
 from kafkalog.lake.export_plan import ExportPlan, ExportTable, no_columns, plan_export
-from kafkalog.lake.formats.dead_letters import dead_letters_line, other_tables, refuse_dead_letters
+from kafkalog.lake.formats.dead_letters import dead_letters_line, other_tables
 from kafkalog.lake.formats.targets import DELTA, ICEBERG, TablePlace, table_target
 from kafkalog.lake.layout import RECORDS, TableLayout
 from kafkalog.lake.manifest_rows import TABLE as MANIFEST
@@ -52,7 +52,6 @@ def export_tables(
     Raises what planning, reading, writing and committing raise.
     """
     name = settings.decoding.dead_letters
-    refuse_dead_letters(name, settings.place, is_decoding=bool(decodings))
     layout = settings.tables.layout()
     target_of = _targets(spark, settings, layout)
 

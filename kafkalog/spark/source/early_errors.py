@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql.utils import is_remote as is_spark_connect
 
-from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.spark.source.projection import view_schema
 from kafkalog.storage.files.uris import is_remote
-from kafkalog.views.options.options import START_VIEWS, read_options
-from kafkalog.views.planning.planning import chosen_logs
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import chosen_logs, logs_of_paths
 
 
 def refuse_early(paths: Sequence[str], given: Mapping[str, str]) -> None:
@@ -24,5 +23,4 @@ def refuse_early(paths: Sequence[str], given: Mapping[str, str]) -> None:
     options = read_options({**given, "paths": json.dumps(list(paths))})
     view_schema(options)
     if not is_spark_connect() and not any(map(is_remote, paths)):
-        is_start = options.view in START_VIEWS
-        chosen_logs(options, find_logs(options.paths, strict=False, with_doubles=is_start))
+        chosen_logs(options, logs_of_paths(options, strict=False))

@@ -9,8 +9,7 @@ from pyspark.sql.types import StructType
 
 from kafkalog.errors import SchemaError
 from kafkalog.schemas import table_json
-from kafkalog.views.options.options import ReadOptions, View
-from kafkalog.views.options.view_columns import VIEW_TABLES, view_columns
+from kafkalog.views.options.options import VIEW_TABLES, ReadOptions, View, view_columns
 
 
 def whole_schema(view: View) -> StructType:

@@ -20,8 +20,7 @@ from kafkalog.lake.layout import RECORDS, PartitionBy
 from kafkalog.lake.record_rows import NAMES_IN_RECORDS
 from kafkalog.schemas import table_fields
 from kafkalog.spark.source.projection import whole_schema
-from kafkalog.views.options.options import View
-from kafkalog.views.options.view_columns import HEADERS_COLUMN, KAFKA_COLUMNS
+from kafkalog.views.options.options import HEADERS_COLUMN, KAFKA_COLUMNS, View
 
 _PAYLOADS = ("key", "value")
 _PRODUCER = ("producerId", "producerEpoch", "sequence")

@@ -12,10 +12,10 @@ from kafkalog.log_lines import logger
 from kafkalog.spark.source.projection import known_columns, of_columns, table_struct
 from kafkalog.spark.source.quiet_workers import quieten_planner
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.views.options.view_columns import chosen_columns
+from kafkalog.views.options.options import chosen_columns
 from kafkalog.views.options.zookeeper.zookeeper_options import (
+    ZOOKEEPER_VIEW_TABLES,
     ZookeeperOptions,
-    ZookeeperView,
     read_zookeeper_options,
 )
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
 _logger = logger(__name__)
 
 quieten_planner()
-
-ZOOKEEPER_VIEW_TABLES = {
-    **{view: view.value for view in ZookeeperView},
-    ZookeeperView.SESSIONS: "zookeeper_sessions",
-    ZookeeperView.FAULTS: "zookeeper_faults",
-}
 
 
 class ZookeeperDataSource(DataSource):

@@ -164,10 +164,12 @@ class LocalFile:
         """Return the bytes from `position`, fewer than `size` only at the end of the file."""
         wanted = max(min(size, self.size - position), 0)
         if self._is_plain and not self.unreadable:
-            with suppress(OSError):
+            try:
                 data = os.pread(self._descriptor, wanted, position)
-                if len(data) == wanted:
-                    return data
+            except OSError:
+                data = b""
+            if len(data) == wanted:
+                return data
         filled = bytearray(wanted)
         self.read_into(position, memoryview(filled))
         return bytes(filled)

@@ -13,6 +13,7 @@ from functools import cache
 
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.unreadable import UnreadableRange, UnreadableRanges
+from kafkalog.log_lines import logger
 from kafkalog.words import counted
 
 _COMPLETE = (ExitCode.DONE, ExitCode.FINDINGS)
@@ -28,6 +29,14 @@ _DELETED = -1
 _MOST_NAMED = 100
 # The length that a note about missing input has.
 _MISSING = -1
+
+
+_logger = logger(__name__)
+
+
+@cache
+def _log_once(words: str) -> None:
+    _logger.warning("%s", words)
 
 
 class _Process:
@@ -46,8 +55,11 @@ def note_unlisted(path: str, reason: str) -> None:
 
 
 def note_missing(words: str) -> None:
-    """Remember that the input lacks something that it says it had; `words` are a line about it."""
+    """Remember that the input lacks something that it says it had; `words` are a line about it.
+    It is logged where no run says at its end what was missing, such as in Python."""
     _note(words, 0, _MISSING, "")
+    if _Process.notes is None:
+        _log_once(words)
 
 
 def note_deleted(path: str, offsets: str = "") -> None:
@@ -132,6 +144,11 @@ def _left_out(path: str, position: int, reason: str) -> str:
     if reason.startswith("offset "):
         missing = f": {reason} is not in the output"
     return f"{path} was deleted while it was read{missing}"
+
+
+def unread_from_now() -> UnreadableInput | None:
+    """Return what this run cannot read from now on, None where nothing remembers it."""
+    return None if _Process.notes is None else UnreadableInput(_Process.notes)
 
 
 def shared_variables() -> dict[str, str]:

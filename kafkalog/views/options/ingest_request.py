@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 
 from kafkalog.errors import ConflictingOptionsError, RefusedOptionError
-from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.files.output_files import refuse_unwritable_file
 from kafkalog.storage.log_dir.read_directories import refuse_inside
-from kafkalog.storage.reading.offset_ranges import LATEST, MAX_FUTURE_MS, TimeRule
+from kafkalog.storage.reading.offset_ranges import (
+    LATEST,
+    MAX_FUTURE_MS,
+    NoMatch,
+    OffsetRequest,
+    SpecificOffsets,
+    TimeRule,
+)
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.contradictions import refuse_inverted_times
-from kafkalog.views.options.offset_options import FAIL_ON_DATA_LOSS, by_topic
+from kafkalog.views.options.offset_options import limited_by_time
 from kafkalog.views.options.options import ReadOptions, read_options
 from kafkalog.views.options.parameter_types import GivenOffsets, GivenPath
 from kafkalog.views.options.source_options import (
@@ -26,7 +31,7 @@ from kafkalog.views.options.source_options import (
     source_options,
 )
 
-_OFFSETS = "--offsets"
+_OFFSETS, _FROM, _UNTIL = "--offsets", "--from-time", "--until-time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +64,28 @@ class IngestRequest:
         if self.starting_offsets_out is not None:
             refuse_inside("--starting-offsets-out", self.starting_offsets_out, inputs)
             refuse_unwritable_file("--starting-offsets-out", self.starting_offsets_out, output_dir)
-        given = source_options(self, inputs, mode)
-        given["startingOffsetsByTimestampStrategy"] = "latest"
+        options = read_options(source_options(self, inputs, mode))
+        limits = replace(
+            self._limited(options),
+            no_match=NoMatch.LATEST,
+            time_rule=TimeRule(now_ms, self.max_future_ms, passes_over=True),
+        )
         # In every mode: tasks on other machines do not say what was deleted before they read it.
-        given[FAIL_ON_DATA_LOSS] = "true"
-        if self.from_ms is not None:
-            given["startingTimestamp"] = str(self.from_ms)
-        if self.until_ms is not None:
-            given["endingTimestamp"] = str(self.until_ms)
-        options = read_options({**given, **self._offsets(read_options(given))})
-        return options.by_time_rule(TimeRule(now_ms, self.max_future_ms, passes_over=True))
+        return replace(options, offsets=limits, fails_on_deleted=True)
 
     def _refuse_contradictions(self) -> None:
         if self.full_refresh and self.is_bounded:
             raise ConflictingOptionsError("--full-refresh", "a start")
         refuse_inverted_times(self.from_ms, self.until_ms)
         for option, given_ms, bounds in (
-            ("--from-time", self.from_ms, [each.first for each in self.offsets]),
-            ("--until-time", self.until_ms, [each.end for each in self.offsets]),
+            (_FROM, self.from_ms, [each.first for each in self.offsets]),
+            (_UNTIL, self.until_ms, [each.end for each in self.offsets]),
         ):
             if given_ms is not None and any(bound is not None for bound in bounds):
                 raise ConflictingOptionsError(_OFFSETS, option)
 
-    def _offsets(self, options: ReadOptions) -> dict[str, str]:
+    def _limited(self, options: ReadOptions) -> OffsetRequest:
+        """Return the request of the options with the times and offsets that were given."""
         ranges = self.offsets
         if len(ranges) == 1 and ranges[0].topic_partition is None:
             ranges = tuple(
@@ -95,18 +99,17 @@ class IngestRequest:
         firsts = [(key, each.first) for key, each in placed if each.first is not None]
         if firsts and len(firsts) < len(placed):
             raise RefusedOptionError(_OFFSETS, "give FROM for each partition, or for none")
-        found = {}
+        found = limited_by_time(options.offsets, _FROM, self.from_ms, _UNTIL, self.until_ms)
         if firsts:
-            found["startingOffsets"] = _json(firsts)
+            starts = SpecificOffsets(refuse_repeated(_OFFSETS, firsts))
+            found = replace(found, starting=starts, starting_option=_OFFSETS)
+        ends = [(key, int(LATEST) if each.end is None else each.end) for key, each in placed]
+        has_ends = not firsts or any(each.end is not None for _, each in placed)
         # Without any bound they still name the partitions, which have to be those that are read.
-        if placed and (not firsts or any(each.end is not None for _, each in placed)):
-            ends = [(key, int(LATEST) if each.end is None else each.end) for key, each in placed]
-            found["endingOffsets"] = _json(ends)
+        if placed and has_ends and self.until_ms is None:
+            limits = SpecificOffsets(refuse_repeated(_OFFSETS, ends))
+            found = replace(found, ending=limits, ending_option=_OFFSETS)
         return found
-
-
-def _json(offsets: Sequence[tuple[TopicPartition, int]]) -> str:
-    return json.dumps(by_topic(refuse_repeated(_OFFSETS, offsets)))
 
 
 def ingest_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ _MOST_INTERVALS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _GroupRequest:
-    """The options that both jobs have, as they were given."""
+    """The options that all have, as they were given."""
 
     groups: tuple[str, ...]
     group_pattern: str | None
@@ -54,12 +54,11 @@ class _GroupRequest:
 
 @dataclass(frozen=True, slots=True)
 class LagRequest(_GroupRequest):
-    """The options of the job consumer-lag, as they were given."""
+    """The options of command groups and job consumer-lag, as they were given."""
 
     as_of: int | None
     offsets_retention: int
     max_lag: int | None
-    why: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def _group_options() -> tuple[Decorator, ...]:
 
 
 def lag_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the job consumer-lag, received as `request`."""
+    """Add the options of command groups and job consumer-lag, received as `request`."""
     return shared.settings_options(
         LagRequest,
         "request",
@@ -102,12 +101,6 @@ def lag_options(function: Callable[..., Any]) -> Callable[..., Any]:
             metavar="RECORDS",
             type=click.IntRange(min=0),
             help="More records to read in a partition are a finding (default: no limit).",
-        ),
-        click.option(
-            "--why",
-            is_flag=True,
-            help="Write table group_reasons too: why each group does not read on, since when, and "
-            "what to do.",
         ),
     )(function)
 

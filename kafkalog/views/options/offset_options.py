@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kafkalog.errors import OptionError, RefusedOptionError
@@ -48,6 +49,25 @@ def offset_request(options: OptionValues) -> OffsetRequest:
         fail_on_data_loss=options.flag(FAIL_ON_DATA_LOSS, default=True),
         end_rule=options.choice(STOP_AT, default=EndRule.LOG_END),
     )
+
+
+def limited_by_time(
+    request: OffsetRequest,
+    from_option: str,
+    from_ms: int | None,
+    until_option: str,
+    until_ms: int | None,
+) -> OffsetRequest:
+    """Return the request with the times at which a read begins and ends, where they are given; the
+    options are those that an error names. Raises OptionError for a time before 1970."""
+    for option, given_ms in ((from_option, from_ms), (until_option, until_ms)):
+        if given_ms is not None and given_ms < 0:
+            raise OptionError(option, given_ms, "milliseconds since 1970")
+    if from_ms is not None:
+        request = replace(request, starting=FromTimestamp(from_ms), starting_option=from_option)
+    if until_ms is not None:
+        request = replace(request, ending=FromTimestamp(until_ms), ending_option=until_option)
+    return request
 
 
 def by_topic(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:

@@ -22,6 +22,13 @@ _OTHER_NAMES = {
     "subscribePattern": ("--topic-pattern",),
     "untilTimestamp": ("--until-time",),
 }
+# What people try first.
+_TRIED = {
+    "--after": "--from-time",
+    "--at": "--as-of",
+    "--before": "--until-time",
+    "--since": "--from-time",
+}
 _ERROR = re.compile(
     r"(?s)(?P<names>.+?): (?P<found>missing|.* is not valid), expected (?P<expected>.*)"
 )
@@ -65,6 +72,10 @@ def usage_error_text(error: click.UsageError) -> str:
     is."""
     # click lists choices on lines of their own.
     message = in_a_line(error.format_message())
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        meant = _TRIED.get(error.option_name)
+        if meant and any(meant in each.opts for each in error.ctx.command.params):
+            message = f"No such option {error.option_name!r}: use {meant}"
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
         if isinstance(error.param, click.Option):
             message = f"{error.param.opts[0]}: {error.message}"

@@ -12,6 +12,7 @@ from enum import Enum
 from kafkalog.errors import OptionError
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.schemas import table_fields
 from kafkalog.storage.files.file_access import FileAccess
 from kafkalog.storage.reading.offset_ranges import OffsetRequest, TimeRule, TimestampRange
 from kafkalog.views.options.config_files import CONFIG_OPTIONS, ConfigSources
@@ -24,6 +25,7 @@ from kafkalog.views.options.offset_options import (
 )
 from kafkalog.views.options.option_values import OptionValues
 from kafkalog.views.options.topics import TOPIC_OPTIONS, TopicChoice, topic_choice
+from kafkalog.words import name_suggestions
 
 DEFAULT_PARTITION_BYTES = 128 * 1024 * 1024
 # Arrow counts the bytes of a column with 32 bits.
@@ -56,6 +58,11 @@ class View(Enum):
     METADATA_CHANGES = "metadata_changes"
 
 
+# Exactly the columns of Spark's own Kafka source.
+KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+HEADERS_COLUMN = "headers"
+
+VIEW_TABLES = {view: view.value for view in View} | {View.FAULTS: View.BYTE_RANGES.value}
 # Views in which `isolationLevel` leaves out records that are not committed.
 ISOLATED_VIEWS = (View.RECORDS, View.MESSAGES)
 # Views with a row for each record: they begin at the log start, and have `mode` and `replicas`.
@@ -280,3 +287,35 @@ def view_option_texts(view: str, options: Mapping[str, str | int | None]) -> dic
 def view_options(log_dirs: Sequence[str], view: str, **options: str | int | None) -> ReadOptions:
     """Return the source's options, as `view_option_texts` has them."""
     return read_options({"paths": json.dumps(list(log_dirs)), **view_option_texts(view, options)})
+
+
+def columns_of_table(table: str) -> tuple[str, ...]:
+    """Return the names of all columns of a table."""
+    return tuple(field["name"] for field in table_fields(table))
+
+
+def view_columns(options: ReadOptions) -> tuple[str, ...]:
+    """Return the columns that a read gives where nothing else says which. Raises OptionError for
+    a column that the view does not have."""
+    whole = columns_of_table(VIEW_TABLES[options.view])
+    if options.columns is not None:
+        return chosen_columns(options.view.value, whole, options.columns)
+    if options.view is not View.RECORDS:
+        return whole
+    metadata = [name for name in whole if name not in (*KAFKA_COLUMNS, HEADERS_COLUMN)]
+    return (
+        *KAFKA_COLUMNS,
+        *([HEADERS_COLUMN] if options.include_headers else []),
+        *(metadata if options.include_metadata else []),
+    )
+
+
+def chosen_columns(view: str, whole: Sequence[str], columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns that option `columns` names, in its order. Raises OptionError."""
+    unknown = [name for name in columns if name not in whole]
+    if unknown:
+        allowed = f"columns of view {view}: {name_suggestions(unknown, whole)}"
+        raise OptionError("columns", ", ".join(unknown), allowed)
+    if len(set(columns)) < len(columns):
+        raise OptionError("columns", ", ".join(columns), "each column once")
+    return columns

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS, TimeRule
+from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS, SpecificOffsets, TimeRule
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import AS_OF_OFFSET, Decorator
-from kafkalog.views.options.offset_options import by_topic
+from kafkalog.views.options.offset_options import limited_by_time
 from kafkalog.views.options.options import ReadOptions, read_options
 from kafkalog.views.options.parameter_types import PartitionOffset
 from kafkalog.views.options.source_options import (
@@ -44,14 +43,13 @@ class StateRequest:
         """Return the options of view `records`. Raises OptionError."""
         if self.as_of is not None and self.as_of_offsets:
             raise ConflictingOptionsError("--as-of", AS_OF_OFFSET)
-        given = source_options(self, inputs, mode)
-        if self.as_of is not None:
-            given["endingTimestamp"] = str(self.as_of)
-        if self.as_of_offsets:
-            offsets = _by_partition(self.as_of_offsets, read_options(given))
-            given["endingOffsets"] = json.dumps(by_topic(offsets))
         rule = TimeRule(now_ms, self.max_future_ms, passes_over=True)
-        return read_options(given).by_time_rule(rule)
+        options = read_options(source_options(self, inputs, mode)).by_time_rule(rule)
+        limits = limited_by_time(options.offsets, "", None, "--as-of", self.as_of)
+        if self.as_of_offsets:
+            ends = SpecificOffsets(_by_partition(self.as_of_offsets, options))
+            limits = replace(limits, ending=ends, ending_option=AS_OF_OFFSET)
+        return replace(options, offsets=limits)
 
 
 def state_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ from kafkalog.inspection.logs.log_offsets import earliest_local_offset, earliest
 from kafkalog.inspection.logs.replica_facts import live_replicas, replica_sets
 from kafkalog.inspection.logs.replica_time_lookup import time_answer_in_replicas
 from kafkalog.inspection.logs.time_lookup import time_answer
-from kafkalog.inspection.metadata.current_topics import find_logs
+from kafkalog.inspection.metadata.current_topics import Doubles, find_logs
 from kafkalog.log_lines import logger
 from kafkalog.messages.catalog import topic_families
 from kafkalog.storage.files.requests_at_once import answers
@@ -81,6 +81,7 @@ _logger = logger(__name__)
 
 # What has a row for every byte, or for all of a certain kind.
 _ACCOUNTS = (View.BYTE_RANGES, View.FAULTS)
+_BYTES = (*_ACCOUNTS, View.SEGMENTS)
 
 
 # Views about one internal topic.
@@ -101,14 +102,27 @@ Piece = SegmentRead | LogReads
 Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead | DirectoryRead
 
 
+def logs_of_paths(options: ReadOptions, *, strict: bool | None = None) -> list[PartitionLog]:
+    """Return all logs under the paths of a read; `strict` is that of `find_logs`, by the mode of
+    the read where it is not given. Of a partition in two directories a view that is about bytes
+    has both, one about a broker's start too (F1170)."""
+    doubles = Doubles.ALL if options.view in _BYTES else Doubles.ASSIGNED
+    if options.view in START_VIEWS:
+        doubles = Doubles.UNSAID
+    is_strict = options.mode is Mode.FAILFAST if strict is None else strict
+    return find_logs(options.paths, strict=is_strict, doubles=doubles)
+
+
 def planned_groups(
     options: ReadOptions,
     found: list[PartitionLog] | None = None,
     committed: CommittedReads = NOT_WALKED,
+    *,
+    divides: bool = True,
 ) -> list[Sequence[Read]]:
     """Return which segments to read, or which partitions, a group for each task; `found` are the
     logs under the paths where they have been listed just now, `committed` what was found out of
-    their transactions.
+    their transactions. Large segments are read in parts if `divides`, by views that can.
 
     Looks at names and checkpoints only; times are looked up in batch headers. The log start holds
     for records only, and an account of bytes is one of whole files.
@@ -117,15 +131,14 @@ def planned_groups(
         _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
     with reported_work(PLANNED) as context:
         if found is None:
-            is_strict, is_start = options.mode is Mode.FAILFAST, options.view in START_VIEWS
-            found = find_logs(options.paths, strict=is_strict, with_doubles=is_start)
-        groups = _groups(options, found, committed)
+            found = logs_of_paths(options)
+        groups = _groups(options, found, committed, divides=divides)
         context.update(plan_context(found, groups))
     return groups
 
 
 def _groups(
-    options: ReadOptions, found: list[PartitionLog], committed: CommittedReads
+    options: ReadOptions, found: list[PartitionLog], committed: CommittedReads, *, divides: bool
 ) -> list[Sequence[Read]]:
     logs = chosen_logs(options, found)
     _refuse_oldest_layout(options.view, logs)
@@ -146,16 +159,17 @@ def _groups(
         return [*packed(sets, _task_size(options))]
     check_partitions(options.offsets, logs)
     if options.view in RECORD_VIEWS and options.replicas is Replicas.BEST:
-        return _packed(list(_best_reads(logs, options, committed)), options)
+        reads: list[Piece] = list(_best_reads(logs, options, committed))
+        return _packed(reads, options, divides=divides)
     lost = directory_reads(logs) if options.view in _ACCOUNTS else []
     if options.view not in RECORD_VIEWS:
         # Bytes below the log start are there until their segment is deleted.
         logs = [replace(log, log_dir=replace(log.log_dir, log_starts={})) for log in logs]
     _report_missing_high_watermarks(options.offsets.end_rule, logs)
-    reads: list[Piece] = [_log_reads(log, options) for log in logs]
+    reads = [_log_reads(log, options) for log in logs]
     if options.view in _ACCOUNTS:
         reads = [*_of_whole_files(reads)]
-    return [*_packed(reads, options), *packed(lost, _task_size(options))]
+    return [*_packed(reads, options, divides=divides), *packed(lost, _task_size(options))]
 
 
 def _task_size(options: ReadOptions) -> TaskSize:
@@ -195,11 +209,13 @@ def _path(read: SegmentRead) -> str:
     return read.path
 
 
-def _packed(pieces: Sequence[Piece], options: ReadOptions) -> list[Sequence[Read]]:
+def _packed(
+    pieces: Sequence[Piece], options: ReadOptions, *, divides: bool
+) -> list[Sequence[Read]]:
     task = _task_size(options)
     if options.view is View.OFFSET_COMMITS:
         return [*packed(commits_reads(single_reads(pieces)), task)]
-    if options.view not in SPLIT_VIEWS:
+    if options.view not in SPLIT_VIEWS or not divides:
         return [task_reads(group) for group in packed(pieces, task)]
     if options.timestamps is not None:
         pieces = _of_times([*single_reads(pieces)], options.timestamps)

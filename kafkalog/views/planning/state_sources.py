@@ -14,7 +14,6 @@ from kafkalog.errors import LogDirError, OptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.log_tails import LogTails
 from kafkalog.inspection.logs.replica_facts import leader_epochs
-from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
@@ -22,9 +21,9 @@ from kafkalog.storage.reading.offset_ranges import Everything, OffsetRange
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.views.options.offset_options import by_topic, check_partitions
-from kafkalog.views.options.options import Isolation, Mode, ReadOptions
+from kafkalog.views.options.options import Isolation, ReadOptions
 from kafkalog.views.options.topics import SUBSCRIBE_PATTERN
-from kafkalog.views.planning.planning import best_ranges
+from kafkalog.views.planning.planning import best_ranges, logs_of_paths
 from kafkalog.views.planning.table_positions import ASKED, StateSource
 from kafkalog.views.reading.reading import report_damage_behind
 from kafkalog.words import name_suggestions
@@ -47,7 +46,7 @@ def found_sources(options: ReadOptions) -> list[StateSource]:
     LogDirError for what is not a whole partition, OptionError, DataLossError and CorruptDataError
     as the read would.
     """
-    found = find_logs(options.paths, strict=options.mode is Mode.FAILFAST)
+    found = logs_of_paths(options)
     chosen = options.topics.chosen(found)
     if not chosen and options.topics.pattern is not None:
         held = name_suggestions([options.topics.pattern], {log.topic for log in found if log.topic})

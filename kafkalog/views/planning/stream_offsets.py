@@ -16,14 +16,13 @@ from kafkalog.errors import LogDirError, UnsupportedFormatError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.log_tails import LogTails
 from kafkalog.inspection.logs.replica_facts import replica_sets
-from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.offset_ranges import report_data_loss
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.views.options.offset_options import offsets_by_partition
-from kafkalog.views.options.options import Isolation, Mode, ReadOptions
+from kafkalog.views.options.options import Isolation, ReadOptions
 from kafkalog.views.options.topics import TopicChoice
 
 StreamOffsets = dict[TopicPartition, int]
@@ -135,10 +134,12 @@ def present_logs(options: ReadOptions) -> list[PartitionLog]:
 def _listed(options: ReadOptions) -> list[PartitionLog]:
     """Return all logs under the paths. A directory that goes while they are listed is not there the
     next time."""
+    from kafkalog.views.planning.planning import logs_of_paths
+
     for _ in range(_LISTINGS - 1):
         with suppress(FileNotFoundError):
-            return find_logs(options.paths, strict=options.mode is Mode.FAILFAST)
-    return find_logs(options.paths, strict=options.mode is Mode.FAILFAST)
+            return logs_of_paths(options)
+    return logs_of_paths(options)
 
 
 def _present(choice: TopicChoice, found: list[PartitionLog]) -> TopicChoice:

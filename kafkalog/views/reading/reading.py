@@ -24,7 +24,6 @@ from itertools import chain, islice
 
 import pyarrow as pa
 
-from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.filled_records import FilledRecords
@@ -40,8 +39,6 @@ from kafkalog.columns.transactions.transaction_outcomes import (
     transaction_outcomes,
 )
 from kafkalog.coordination.groups.group_records import LatestRecords
-from kafkalog.errors import CorruptDataError
-from kafkalog.format.faults import Severity
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.inspection.groups.group_metadata import (
     COORDINATOR_COLUMNS,
@@ -55,20 +52,20 @@ from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.index_lookup import start_position
-from kafkalog.storage.reading.log_bounds import RecordedEnd, recorded_end, with_files
+from kafkalog.storage.reading.log_bounds import recorded_end
 from kafkalog.storage.reading.offset_ranges import report_data_loss
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.storage.reading.renamed_files import note_deleted_segment, opened, opened_segment
 from kafkalog.views.options.options import Mode, ReadOptions, View
-from kafkalog.views.reading.passed_damage import PassedDamage
+from kafkalog.views.reading.segment_damage import SegmentDamage, report_missing_end
 
 _logger = logger(__name__)
 
-_ROWS_PER_BATCH = 4096
+ROWS_PER_BATCH = 4096
 
 
 @dataclass
-class _Read:
+class ViewRead:
     """The read of one segment into the requested view: `file` is now at `path`. `log_end` is where
     the log ends, once all rows were taken."""
 
@@ -105,6 +102,20 @@ class _Read:
         segment = self.segment
         return {"topic": segment.topic, "partition": segment.partition, "file": self.path}
 
+    @property
+    def range_constants(self) -> dict[str, str | int | None]:
+        """Columns of view `byte_ranges` with one value for the whole segment."""
+        segment = self.segment
+        return {
+            **self.constants,
+            "cluster_id": segment.cluster_id,
+            "broker_id": segment.broker_id,
+            "input_path": segment.input_path,
+            "file_size": self.file.size,
+            "segment_base_offset": segment.base_offset,
+            "is_last_segment": segment.next_base_offset is None,
+        }
+
 
 def read_segment(
     segment: SegmentRead, options: ReadOptions, columns: tuple[str, ...]
@@ -115,10 +126,10 @@ def read_segment(
     except FileNotFoundError:
         _report_deleted(segment, options)
         if options.mode is not Mode.FAILFAST:
-            yield from _Read(opened_segment(segment), segment, options, columns).rows()
+            yield from ViewRead(opened_segment(segment), segment, options, columns).rows()
         return
     with file:
-        read = _Read(file, segment, options, columns)
+        read = ViewRead(file, segment, options, columns)
         yield from read.rows()
     requested = max(segment.requested_start or 0, segment.requested_end or 0)
     if requested > read.log_end:
@@ -146,7 +157,7 @@ def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) 
         report_lost_log(log, LARGEST_OFFSET, options)
         return
     segment = log.segments[-1]
-    damage = _Damage(segment.path, options.mode)
+    damage = SegmentDamage(segment.path, options.mode)
     requested = SegmentOptions.of(segment, first_offset=log_end)
     try:
         file = opened(segment.path)
@@ -155,24 +166,24 @@ def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) 
         return
     with file:
         SegmentRecords(FileWindow(file), requested, (), {}, damage.report).check()
-        _report_missing_end(recorded_end(log), log_end, LARGEST_OFFSET, file.size, damage)
+        report_missing_end(recorded_end(log), log_end, LARGEST_OFFSET, file.size, damage)
     damage.summarise()
 
 
 def report_lost_log(log: PartitionLog, requested_end: int, options: ReadOptions) -> None:
     """Do what `mode` says where no segment of a log is left, and so nothing that is read."""
-    damage = _Damage(log.path, options.mode)
-    _report_missing_end(recorded_end(log), log.log_start, requested_end, 0, damage)
+    damage = SegmentDamage(log.path, options.mode)
+    report_missing_end(recorded_end(log), log.log_start, requested_end, 0, damage)
     damage.summarise()
 
 
 def _records(
-    read: _Read, columns: tuple[str, ...] | None = None, *, with_control_records: bool = False
+    read: ViewRead, columns: tuple[str, ...] | None = None, *, with_control_records: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records with these columns, None for those that were requested."""
     segment, window = read.segment, FileWindow(read.file)
     columns = read.columns if columns is None else columns
-    damage = _Damage(read.path, read.options.mode)
+    damage = SegmentDamage(read.path, read.options.mode)
     begins = segment.start_position or start_position(read.path, segment.first_offset)
     options = read.segment_options(begins)
     constants = {**read.constants, "brokerId": segment.broker_id}
@@ -204,26 +215,11 @@ def _records(
     read.log_end = records.log_end
     if read.options.timestamps is None:
         found_end = max(read.log_end, segment.first_offset)
-        _report_missing_end(
-            segment.recorded_end, found_end, segment.end_offset, window.size, damage
-        )
+        report_missing_end(segment.recorded_end, found_end, segment.end_offset, window.size, damage)
     damage.summarise()
 
 
-def _report_missing_end(
-    end: RecordedEnd | None, log_end: int, requested_end: int, file_size: int, damage: _Damage
-) -> None:
-    """After a clean stop the records up to the recorded end were there, and where files beside a
-    log are left without any segment. Rules: docs/format.md F76 and F922."""
-    if end is None or not (end.is_clean or end.is_trimmed):
-        return
-    end = with_files(end, log_end)
-    missing = missing_end(log_end, file_size, replace(end, offset=min(end.offset, requested_end)))
-    if missing is not None and missing.severity == Severity.ERROR:
-        damage.report(missing)
-
-
-def _outcomes(read: _Read) -> AbstractContextManager[TransactionOutcomes | None]:
+def _outcomes(read: ViewRead) -> AbstractContextManager[TransactionOutcomes | None]:
     """Return what became of the segment's transactions, if only committed records are wanted."""
     segment, committed = read.segment, read.segment.committed
     if committed is None:
@@ -254,7 +250,7 @@ def _log_of_now(log: PartitionLog, segment: SegmentRead, path: str) -> Partition
     return replace(now, segments=(own, *later))
 
 
-def _messages(read: _Read) -> Iterator[pa.RecordBatch]:
+def _messages(read: ViewRead) -> Iterator[pa.RecordBatch]:
     segment = read.segment
     constants = {
         "cluster_id": segment.cluster_id,
@@ -269,7 +265,7 @@ def _messages(read: _Read) -> Iterator[pa.RecordBatch]:
         yield from messages.batches(records)
 
 
-def _coordinator_rows(read: _Read) -> Iterator[pa.RecordBatch]:
+def _coordinator_rows(read: ViewRead) -> Iterator[pa.RecordBatch]:
     constants = {
         "cluster_id": read.segment.cluster_id,
         "input_path": read.segment.input_path,
@@ -289,14 +285,14 @@ def _coordinator_rows(read: _Read) -> Iterator[pa.RecordBatch]:
 
 
 def _row_batches(
-    read: _Read, rows: Iterator[TableRow], constants: Mapping[str, str | int | None]
+    read: ViewRead, rows: Iterator[TableRow], constants: Mapping[str, str | int | None]
 ) -> Iterator[pa.RecordBatch]:
-    while some := list(islice(rows, _ROWS_PER_BATCH)):
+    while some := list(islice(rows, ROWS_PER_BATCH)):
         yield table_batch(read.options.view.value, some, constants, read.columns)
 
 
-def _oldest_records(read: _Read) -> Iterator[pa.RecordBatch]:
-    damage = _Damage(read.path, read.options.mode)
+def _oldest_records(read: ViewRead) -> Iterator[pa.RecordBatch]:
+    damage = SegmentDamage(read.path, read.options.mode)
     records = OldestRecords(
         FileWindow(read.file),
         read.segment_options(),
@@ -309,7 +305,7 @@ def _oldest_records(read: _Read) -> Iterator[pa.RecordBatch]:
     damage.summarise()
 
 
-def _batches(read: _Read) -> Iterator[pa.RecordBatch]:
+def _batches(read: ViewRead) -> Iterator[pa.RecordBatch]:
     # All damage is shown: the walk begins where the file does.
     batches = SegmentBatchRows(
         FileWindow(read.file), read.segment_options(), read.columns, read.constants
@@ -318,17 +314,9 @@ def _batches(read: _Read) -> Iterator[pa.RecordBatch]:
     read.log_end = batches.log_end
 
 
-def _byte_ranges(read: _Read) -> Iterator[pa.RecordBatch]:
+def _byte_ranges(read: ViewRead) -> Iterator[pa.RecordBatch]:
     segment, window = read.segment, FileWindow(read.file)
-    constants = {
-        **read.constants,
-        "cluster_id": segment.cluster_id,
-        "broker_id": segment.broker_id,
-        "input_path": segment.input_path,
-        "file_size": window.size,
-        "segment_base_offset": segment.base_offset,
-        "is_last_segment": segment.next_base_offset is None,
-    }
+    constants = read.range_constants
     ranges = SegmentByteRanges(
         window,
         read.segment_options(),
@@ -337,12 +325,12 @@ def _byte_ranges(read: _Read) -> Iterator[pa.RecordBatch]:
     )
     is_all = read.options.view is View.BYTE_RANGES
     rows = (row for row in ranges.rows() if is_all or row.get("kind") is not None)
-    while some := list(islice(rows, _ROWS_PER_BATCH)):
+    while some := list(islice(rows, ROWS_PER_BATCH)):
         yield table_batch("byte_ranges", some, constants, read.columns)
     read.log_end = ranges.log_end
 
 
-_VIEWS: dict[View, Callable[[_Read], Iterator[pa.RecordBatch]]] = {
+_VIEWS: dict[View, Callable[[ViewRead], Iterator[pa.RecordBatch]]] = {
     View.RECORDS: _records,
     View.MESSAGES: _messages,
     View.OFFSET_COMMITS: partial(_records, with_control_records=True),
@@ -352,50 +340,3 @@ _VIEWS: dict[View, Callable[[_Read], Iterator[pa.RecordBatch]]] = {
     View.BYTE_RANGES: _byte_ranges,
     View.FAULTS: _byte_ranges,
 }
-
-
-class _Damage:
-    """Does with damaged ranges what `mode` says."""
-
-    def __init__(self, path: str, mode: Mode) -> None:
-        self._path = path
-        self._mode = mode
-        self._passed = PassedDamage(mode)
-        self._bytes = 0
-
-    def report(self, fault: FaultyRange) -> None:
-        """Raise, log, or pass over."""
-        if fault.severity < Severity.ERROR:
-            _logger.info("%s: %s", self._path, _described(fault))
-            return
-        if self._mode is Mode.FAILFAST:
-            raise CorruptDataError(
-                fault.fault.label,
-                fault.detail,
-                position=fault.position,
-                path=self._path,
-                base_offset=(
-                    fault.expected_offset if fault.base_offset is None else fault.base_offset
-                ),
-                advice="mode=PERMISSIVE reads the sound rest, view=faults lists all damage",
-            )
-        self._bytes += fault.length
-        self._passed.add(f"{self._path}: {_described(fault)}; skipped")
-
-    def filled(self, span: OffsetSpan, file: str) -> None:
-        """Say that offsets came from another replica."""
-        _logger.warning(
-            "%s: offsets %d to %d read from %s", self._path, span.start, span.end - 1, file
-        )
-
-    def summarise(self) -> None:
-        """After the segment: how much was skipped, if not every range had its own line."""
-        self._passed.summarise(
-            f"{self._path}: {self._passed.count} damaged ranges of {self._bytes} bytes in all"
-            " skipped"
-        )
-
-
-def _described(fault: FaultyRange) -> str:
-    place = f"position {fault.position}, {fault.length} bytes, from offset {fault.expected_offset}"
-    return f"{place}: {fault.fault.label}: {fault.detail}"

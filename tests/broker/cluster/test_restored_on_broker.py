@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, IsolationLevel, KafkaException, Producer
+from confluent_kafka import IsolationLevel, Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
@@ -23,6 +23,7 @@ from kafkalog.format.record_batch import with_checksum
 from kafkalog.questions.restore.metadata import RestoredMetadata
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.reading.log_reader import LogReader
+from tests.support.broker.cluster.committed_offsets import committed
 from tests.support.broker.cluster.restored_cluster import (
     MARGIN_MS,
     PARTITIONS,
@@ -43,23 +44,6 @@ Unpacked = Callable[[str], Path]
 @pytest.fixture(scope="module")
 def disks(unpacked: Unpacked) -> list[str]:
     return sorted(map(str, (unpacked("restore44.logs") / "snapshots").glob("*/data")))
-
-
-def committed(node: RestoredNode, group: str) -> dict[tuple[str, int], int]:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while True:
-        consumer = Consumer({"bootstrap.servers": node.bootstrap, "group.id": group})
-        try:
-            found = consumer.committed(places(), WAIT_SECONDS)
-            break
-        except KafkaException:
-            # A coordinator that has just started is not elected yet, or still loads.
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.5)
-        finally:
-            consumer.close()
-    return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
 
 
 def check_transactions(node: RestoredNode, golden: Path) -> None:

@@ -145,6 +145,26 @@ def test_why_names_the_transaction_at_whose_beginning_readers_wait(
     assert waiting["shop.tid-hanging"]["waiting_groups"] == "waits"
 
 
+def test_why_at_a_past_time_names_a_transaction_that_has_ended_since(tmp_path: Path) -> None:
+    # F781
+    made = LogDirectory(tmp_path / "logs")
+    orders, shop = made.topic("orders"), made.transactional_producer("shop")
+    made.commit_offsets("waits", {("orders", 0): 0})
+    shop.records(orders, [("a", "1")])
+    orders.records([("b", "2")])
+    made.commit_offsets("waits", {("orders", 0): 0})
+    before = made.write()
+    (row,) = rows(before, *asked_why("waits"))
+    assert row["reason"] == "open_transaction"
+    at_ms = row["committed_at_ms"]
+    shop.commit()
+    late = made.transactional_producer("late")
+    late.records(orders, [("c", "3")])
+    log_dir = made.write()
+    (then,) = rows(log_dir, *asked_why("waits"), "--as-of", str(at_ms))
+    assert (then["reason"], then["producer_id"]) == ("open_transaction", row["producer_id"])
+
+
 def asked_why(*groups: str) -> list[str]:
     return [word for group in groups for word in ("--why", group)]
 
@@ -382,9 +402,7 @@ def test_a_commit_of_a_topic_that_was_deleted_since_is_named(unpacked: Unpacked)
 
 
 def test_where_groups_are_that_commit_to_zookeeper_is_reported(unpacked: Unpacked) -> None:
-    where = (
-        "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper"
-    )
+    where = "groups that commit to ZooKeeper are in its files: kafkalog groups --zookeeper"
     log_dirs = str(unpacked("kafka08.logs") / "log-dirs")
     found = CliRunner().invoke(kafkalog, ["groups", log_dirs])
     assert (found.exit_code, where in found.stderr) == (0, True)

@@ -48,6 +48,18 @@ def test_a_real_producer_has_the_transactional_id_of_its_coordinator(
     assert ids[1032] == "shop.tid-pendoff"
 
 
+def test_a_producer_whose_transactions_have_epochs_of_their_own_is_one_row(
+    unpacked: Callable[[str], Path],
+) -> None:
+    # F1162: producers of Kafka 4.4 that have committed many transactions.
+    log_dir = next(unpacked("kafka44.logs").rglob("meta.properties")).parent
+    found = rows(log_dir, "--by", "producer", "--topic", "shop.tx")
+    ids = [row["producer_id"] for row in found]
+    assert len(set(ids)) == len(ids)
+    (after,) = [row for row in found if row["transactional_id"] == "shop.tid-after"]
+    assert after["producer_epoch"] == 6
+
+
 ALWAYS = ("--from-time", "1970-01-01T00:00:00Z")
 
 
@@ -69,6 +81,24 @@ def test_a_batch_counts_in_the_period_of_its_largest_timestamp(log_dir: LogDirec
     assert (row["first_timestamp_ms"], row["last_timestamp_ms"]) == (SECOND + 5000, SECOND + 5999)
     assert (row["peak_bytes_per_second"], row["peak_ms"]) == (row["bytes"], SECOND + 5000)
     assert rows(log_dir.write(), "--from-time", SECOND + 7000) == []
+
+
+def test_batches_that_do_not_count_are_named(
+    log_dir: LogDirectory, unpacked: Callable[[str], Path]
+) -> None:
+    # F1161: topic shop.raw has batches without a time, as its client sent them.
+    real = next(unpacked("kafka44.logs").rglob("meta.properties")).parent
+    _, out, _ = run(real, "--topic", "shop.raw", "--from-time", "2026-01-01T00:00:00Z")
+    assert "not counted: 3 batches without a time in 1 topic: shop.raw" in out
+    assert "2 batches counted with times ahead of the clock in 1 topic: shop.raw" in out
+    _, out, _ = run(real, "--topic", "shop.raw", *ALWAYS, "--until-time", "now")
+    assert "ahead of the clock" not in out
+    file = Path(log_dir.write()) / "orders-0" / f"{0:020d}.log"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1  # a byte of the last batch
+    file.write_bytes(content)
+    _, out, _ = run(file.parent.parent, *ALWAYS)
+    assert "not counted: 1 batch damaged in 1 topic: orders: kafkalog check" in out
 
 
 def test_markers_are_neither_records_nor_batches(log_dir: LogDirectory) -> None:

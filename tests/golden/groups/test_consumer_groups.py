@@ -20,12 +20,12 @@ from jobs.consumer_lag import main
 from kafkalog.command_line.main import kafkalog
 from kafkalog.coordination.groups.group_records import Group, assigned_partitions
 from kafkalog.inspection.lag.chosen_rows import ChosenNames
+from kafkalog.inspection.metadata.cluster_history import cluster_histories
 from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
 from kafkalog.questions.groups.lag_rows import CommitsRead
 from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.views.engine import LocalViews, rows_of_view
-from kafkalog.views.local_views import cluster_metadata
 from tests.support.golden.described_groups import (
     PrintedLag,
     admin_groups,
@@ -294,8 +294,7 @@ def test_metadata_without_its_beginning_goes_on_from_a_snapshot(
     # F329: who leads which partition is what the whole log says; a topic that was deleted before is
     # not named any more.
     def told(log_dir: Path) -> tuple[set[Any], set[Any]]:
-        views = views_of(log_dir)
-        metadata = cluster_metadata(views.log_dirs, views.logs, None)
+        (metadata,) = cluster_histories(views_of(log_dir).logs).values()
         live = {key: name for key, name in metadata.names.items() if key not in metadata.deleted}
         led = {(place, each) for place, each in metadata.leaders.items() if place[0] in live}
         return set(live.items()), led

@@ -101,7 +101,7 @@ def test_another_leader_can_have_less(unpacked: Unpack) -> None:
 
 
 def test_options_that_contradict(log_dir: Path) -> None:
-    for more in (["--as-of", "2026-11-26"], ["--verbose"], ["--output-dir", "/tmp/x"]):
+    for more in (["--as-of", "2026-11-26"], ["--verbose"]):
         assert run_resume(log_dir, *more)[0] == 2
     given = ["groups", str(log_dir), "--auto-offset-reset", "none"]
     result = CliRunner().invoke(kafkalog, given)

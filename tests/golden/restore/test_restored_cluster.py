@@ -357,7 +357,7 @@ def test_nothing_else_is_in_the_directory(restored: Restored) -> None:
 
 
 def test_metadata_is_that_of_the_moment(restored: Restored, ledgers: Ledgers) -> None:
-    """F1036 to F1040, F1047 and F1061."""
+    """F1036 to F1040, F1047, F1061 and F1310."""
     image = restored.image()
     topics = {row["topic"] for row in image.tables["topic"].values()}
     names: set[str] = set()
@@ -370,7 +370,7 @@ def test_metadata_is_that_of_the_moment(restored: Restored, ledgers: Ledgers) ->
     assert {topic for topic in topics if not topic.startswith("__")} == names
     left_out = {row["topic"]: row["reason"] for row in restored.manifest["left_out"]}
     assert left_out["new-late"] == "created after the moment"
-    assert left_out["again"] == "deleted before the moment"
+    assert left_out["again"] == "deleted before the moment, or created and deleted after it"
     assert image.tables["broker"] == {}
     assert {key[0] for key in image.tables["user"]} == {"alice"}
     epochs: dict[Any, int] = defaultdict(int)
@@ -380,6 +380,7 @@ def test_metadata_is_that_of_the_moment(restored: Restored, ledgers: Ledgers) ->
             epochs[key] = max(epochs[key], partition["leader_epoch"])
     for key, partition in image.tables["partition"].items():
         assert partition["replicas"] == partition["isr"] == [1]
+        assert (partition["leader"], partition["last_known_elr"]) == (-1, [1])
         assert partition["leader_epoch"] > epochs[key]
         assert not partition["adding_replicas"]
         assert not partition["eligible_leader_replicas"]

@@ -167,6 +167,13 @@ def test_topics_are_chosen_and_some_are_taken_later(inputs: list[Path]) -> None:
     assert reasons["transfers"] == "not chosen"
 
 
+def test_topics_of_another_time_are_left_out(inputs: list[Path]) -> None:
+    """F1037: `doomed` was deleted at 19:48:55.4, after two of the disks were copied."""
+    found = restore(inputs, "--as-of", "2026-11-25T19:48:57Z", "--check", "--format", "json")
+    reasons = {row["topic"]: row["reason"] for row in json.loads(found.stdout)["left_out"]}
+    assert reasons["doomed"] == "deleted before the moment"
+
+
 def test_topics_without_a_copy_are_left_out_or_begin_empty(
     inputs: list[Path], tmp_path: Path
 ) -> None:
@@ -268,7 +275,8 @@ def test_links_keep_the_bytes_of_whole_segments(inputs: list[Path], tmp_path: Pa
 def test_the_disks_of_one_node_are_not_cut_unless_a_time_is_given(
     unpacked: Unpacked, tmp_path: Path
 ) -> None:
-    """F1042: the topics of this broker have records of times to come."""
+    """F1042: the topics of this broker have records of times to come. F1217: where nothing is cut
+    the cleaner has seen nothing that is not there."""
     target = tmp_path / "restored"
     log_dir = unpacked("kafka44.logs") / "log-dirs"
     result = restore([log_dir], "--to", str(target))
@@ -278,6 +286,7 @@ def test_the_disks_of_one_node_are_not_cut_unless_a_time_is_given(
     before, after = logs_of([log_dir]), logs_of([target / "data"])
     for row in manifest["partitions"]:
         assert row["cut_offset"] == row["old_end_offset"]
+        assert not row["is_cleaned_beyond"]
         if not row["is_united"]:
             key = row["topic"], row["partition"]
             assert list(records(before[key])) == list(records(after[key]))
@@ -294,3 +303,24 @@ def test_what_only_the_tier_has_is_said(unpacked: Unpacked, tmp_path: Path) -> N
     manifest = json.loads((target / "manifest.json").read_text())
     removed = {row["config"] for row in manifest["configs"] if row["after"] is None}
     assert "remote.storage.enable" in removed
+
+
+def test_the_manifest_has_the_input_s_hashes_if_asked_for(
+    inputs: list[Path], tmp_path: Path
+) -> None:
+    """F1207."""
+    target = tmp_path / "new"
+    given = ["--as-of", AS_OF, "--topic", "plain", "--to", str(target), "--hash-inputs"]
+    assert restore(inputs, *given).exit_code in (ExitCode.DONE, ExitCode.FINDINGS)
+    found = json.loads((target / "manifest.json").read_text())["input_files"]
+    assert [*found] == [str(path) for path in inputs]
+    for path in inputs:
+        files = found[str(path)]
+        sizes = {
+            str(each.relative_to(path)): each.stat().st_size
+            for each in path.rglob("*")
+            if each.is_file()
+        }
+        assert {name: facts["bytes"] for name, facts in files.items()} == sizes
+    # RFC 3720 calls it CRC32C; this is its value of no bytes.
+    assert found[str(inputs[0])]["empty-0/00000000000000000000.log"]["crc32c"] == "00000000"

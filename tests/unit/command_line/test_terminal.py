@@ -127,6 +127,102 @@ def test_the_columns_with_the_answer_are_the_last_to_go(
         assert lines[1].endswith("billing-service-of-the-shop")
 
 
+# What each question is about, of the columns that its command prints.
+TIME = "2026-11-21T07:41:51.166Z"
+ANSWERS = {
+    "ls --from-time": (
+        {
+            "topic": "shop.orders",
+            "partitions": 3,
+            "bytes": 1000,
+            "records": 10,
+            "batches": 9,
+            "records_per_batch": 1.1,
+            "peak_bytes_per_second": 900,
+            "peak_ms": TIME,
+            "last_timestamp_ms": TIME,
+            "clock": "producer",
+            "last_producer_id": 1007,
+        },
+        {"topic", "bytes", "peak_bytes_per_second", "last_producer_id"},
+    ),
+    "groups --history": (
+        {
+            "topic": "shop.orders",
+            "partition": 0,
+            "at_ms": TIME,
+            "committed_offset": 315,
+            "finding": "lost",
+            "event": "commit",
+            "jump": 215,
+            "records_between": 25,
+        },
+        {"topic", "partition", "at_ms", "committed_offset", "finding"},
+    ),
+    "groups --resume": (
+        {
+            "group": "behind",
+            "topic": "orders",
+            "partition": 0,
+            "resumes_at": 720,
+            "reason": "below_log_start",
+            "current_offset": 50,
+            "records_again": 0,
+            "records_skipped": 670,
+            "to_read": 0,
+        },
+        {"group", "topic", "resumes_at", "reason", "records_skipped"},
+    ),
+    "metadata --diff": (
+        {
+            "offset": 419,
+            "timestamp_ms": TIME,
+            "record_name": "PartitionChangeRecord",
+            "kind": "partition",
+            "name": "shop.raw-0",
+            "cause": "broker 1 was unfenced",
+            "change": "leader -1 to 1, leader_epoch 1 to 2, partition_epoch 1 to 2, isr none to 1",
+        },
+        {"offset", "name", "cause", "change"},
+    ),
+    "find --largest": (
+        {
+            "topic": "shop.codec-zstd",
+            "partition": 0,
+            "offset": 2109,
+            "timestamp_ms": TIME,
+            "value_size": 307166,
+            "visibility": "visible",
+            "position": 70584,
+            "record_size": 307174,
+            "file": "/data/shop.codec-zstd-0/00000000000000000000.log",
+        },
+        {"topic", "partition", "offset", "record_size"},
+    ),
+    "streams": (
+        {
+            "application_id": "word-count",
+            "topic": "counts-repartition",
+            "partition": 0,
+            "committed_offset": 60,
+            "stream_time_ms": TIME,
+            "committed_ms": TIME,
+        },
+        {"application_id", "topic", "partition", "stream_time_ms"},
+    ),
+}
+
+
+@pytest.mark.parametrize("command", ANSWERS)
+def test_a_narrow_terminal_shows_what_the_question_is_about(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, needed = ANSWERS[command]
+    lines = on_terminal(monkeypatch, 80, names=tuple(row), rows=[tuple(row.values())])
+    assert len(lines[0]) <= 80
+    assert {name.lower().replace("-", "_") for name in lines[0].split()} >= needed
+
+
 RECOVERY = (
     *("topic", "partition", "broker_starts", "log_end_offset", "lost_records"),
     *("salvageable_records", "missing_offsets", "cut_position", "start_error"),
@@ -289,3 +385,13 @@ def test_times_relative_to_the_present(text: str, expected: str) -> None:
 def test_other_relative_times_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a time"):
         given_time_ms(text, pytest.fail, 10**12)
+
+
+def test_a_table_of_thousands_of_rows_has_each_once(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [[f"topic-{number}", number, None] for number in range(2001)]
+    write_table(["topic", "records", "at_ms"], rows, "text")
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split() == ["TOPIC", "RECORDS", "AT-MS"]
+    assert [line.split() for line in lines] == [
+        [f"topic-{number}", str(number), "-"] for number in range(2001)
+    ]

@@ -1,10 +1,24 @@
 """The rows of tables `checksum_report` and `faults`, made without Spark."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from kafkalog.questions.checks import FAULTS, REPORT, check_totals, checked_segments
+import pytest
+
+from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.questions.checks import (
+    FAULTS,
+    REPORT,
+    CheckedSegments,
+    check_totals,
+    checks,
+    with_sound_files,
+)
+from kafkalog.questions.recovery import RecoveryRequest, recovery_plan
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.engine import AskedView, LocalViews
+from kafkalog.views.options.options import Shutdown
+from tests.support.logs.samples import batch
 from tests.support.repository import EXAMPLES
 
 DAMAGED = EXAMPLES / "damaged"
@@ -13,7 +27,8 @@ DAMAGED = EXAMPLES / "damaged"
 def test_a_row_for_each_segment_and_each_finding_in_it() -> None:
     """The damage was done by hand: recovery.json of the example describes it."""
     views = LocalViews([str(DAMAGED)], find_partitions([str(DAMAGED)]), processes=1)
-    batches = [*checked_segments(views.batches(AskedView("byte_ranges")))]
+    asked = AskedView("byte_ranges", fold=CheckedSegments)
+    batches = [*asked.reduced(views.batches(AskedView("byte_ranges")))]
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert all((row[REPORT] is None) != (row[FAULTS] is None) for row in rows)
     reports = [row[REPORT] for row in rows if row[REPORT] is not None]
@@ -41,3 +56,31 @@ def test_a_row_for_each_segment_and_each_finding_in_it() -> None:
     totals = check_totals(reports)
     assert (totals.segments, totals.partitions, totals.damaged_segments) == (7, 1, 2)
     assert (totals.faults, totals.faulty_bytes) == (3, 1558 + 4096 + 3879)
+
+
+@pytest.mark.parametrize("example", ["damaged", "kafka-4.4", "kafka-0.10"])
+@pytest.mark.parametrize("shutdown", [Shutdown.CLEAN, Shutdown.UNCLEAN])
+def test_sound_files_need_no_second_reading_for_a_plan(example: str, shutdown: Shutdown) -> None:
+    # F1331
+    paths = [str(EXAMPLES / example)]
+    views = LocalViews(paths, find_partitions(paths), processes=1)
+    known = with_sound_files(views.logs, checks(views, with_indexes=False).report)
+    assert any(log.sound_files for log in known)
+    request = RecoveryRequest(shutdown.value, INDEX_INTERVAL_BYTES, 1_700_000_000_000)
+    expected = recovery_plan(views, request).plan
+    assert recovery_plan(views, replace(request, logs=known)).plan == expected
+
+
+def test_a_file_that_has_changed_since_is_read_again(tmp_path: Path) -> None:
+    # F1331
+    partition = tmp_path / "orders-0"
+    partition.mkdir()
+    file = partition / "00000000000000000000.log"
+    file.write_bytes(batch(0))
+    paths = [str(tmp_path)]
+    views = LocalViews(paths, find_partitions(paths), processes=1)
+    known = with_sound_files(views.logs, checks(views, with_indexes=False).report)
+    file.write_bytes(batch(0) + bytes(100))
+    request = RecoveryRequest(Shutdown.UNCLEAN.value, INDEX_INTERVAL_BYTES, 1, logs=known)
+    (row,) = recovery_plan(views, request).plan
+    assert (row["cut_position"], row["lost_bytes"]) == (len(batch(0)), 100)

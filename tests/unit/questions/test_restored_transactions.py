@@ -9,7 +9,11 @@ import pytest
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.messages.record_writer import write_record_key, write_record_value
 from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, complete_from
-from kafkalog.questions.restore.partition_plans import Marker, OpenTransaction, PartitionPlan
+from kafkalog.questions.restore.partitions.partition_plans import (
+    Marker,
+    OpenTransaction,
+    PartitionPlan,
+)
 from kafkalog.questions.restore.transactions import (
     COMPLETE_COMMIT,
     EMPTY,
@@ -27,6 +31,9 @@ from kafkalog.storage.partition_log import LogDir, PartitionLog
 TOPIC = "__transaction_state"
 KEY = write_record_key(TOPIC, 0, {"transactionalId": "writer"}) or b""
 PRODUCER, MOMENT_MS = 7, 1_000_000
+
+
+OPEN = OpenTransaction(PRODUCER, 3, 2, MOMENT_MS - 800)
 
 
 class State(NamedTuple):
@@ -103,6 +110,24 @@ def test_a_state_that_was_compacted_away_is_a_guess() -> None:
     assert said.is_guess
     _, said = known(State(ONGOING, 3, -900)).ending(plan(), found, is_covered=True)
     assert not said.is_guess
+
+
+def test_a_transaction_that_goes_on_after_the_moment_was_ongoing_at_it() -> None:
+    """The record between them is one that the cleaner has removed: of another id, or a later state.
+    A transaction has one start, in all of its states."""
+    listed = records(State(ONGOING, 3, -900), State(ONGOING, 3, -500), State(PREPARE_COMMIT, 3, 9))
+    first, _, decided = listed
+
+    def is_guess(later: CoordinatorRecord) -> bool:
+        found = transactional_ids({0: [first, later]}, {0: 2})
+        _, said = Transactions(found, 5, {}).ending(plan(), OPEN, is_covered=True)
+        return said.is_guess
+
+    assert is_guess(decided)
+    value = read_internal_record(TOPIC, KEY, decided.value).value or {}
+    start_ms = {"transactionStartTimestampMs": MOMENT_MS - 900}
+    written = write_record_value(TOPIC, 0, 1, {**value, **start_ms})
+    assert not is_guess(decided._replace(value=written))
 
 
 def test_a_marker_in_another_partition_decides() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
-from kafkalog.questions.restore.united_logs import UnitedSource, merged
+from kafkalog.questions.restore.partitions.united_logs import UnitedSource, merged
 from kafkalog.storage.partition_log import SegmentFile
 
 TIME_MS = 1_700_000_000_000

@@ -8,11 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kafkalog.views import parallel
 from kafkalog.views.parallel import in_order
 from kafkalog.views.shared_batches import is_shared
 from kafkalog.views.worker_pool import WorkerEndedError
 
 LARGE, SMALL = 100_000, 10
+
+
+@pytest.fixture(autouse=True)
+def no_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests have opened some in this process, which then would do all the work itself."""
+    monkeypatch.setattr(parallel, "has_connections", lambda: False)
 
 
 def batch(rows: int, first: int = 0) -> pa.RecordBatch:

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 
@@ -98,6 +99,7 @@ def status(
     """Compare a table with the logs: what each partition has, what waits, and why."""
     from kafkalog.lake.formats.recorded_table import recorded_positions
     from kafkalog.storage.reading.offset_ranges import TimeRule
+    from kafkalog.views.options.offset_options import limited_by_time
     from kafkalog.views.options.options import Mode, read_options
     from kafkalog.views.planning.ingest_status import (
         PartitionStatus,
@@ -115,10 +117,10 @@ def status(
         "isolationLevel": recorded.isolation_level,
         "stopAt": stop_at,
     }
-    if until_ms is not None:
-        given["endingTimestamp"] = str(until_ms)
     rule = TimeRule(time.time_ns() // 1_000_000, max_future_ms, passes_over=True)
     options = read_options(given).by_time_rule(rule)
+    limits = limited_by_time(options.offsets, "", None, "--until-time", until_ms)
+    options = replace(options, offsets=limits)
     request = StatusRequest(topics, topic_pattern, is_deep=deep)
     rows, others = requested_statuses(recorded, options, request)
     write_findings(

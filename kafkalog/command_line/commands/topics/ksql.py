@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
 from kafkalog.command_line.findings_table import (
     answer_columns,
     shown_rows_option,
@@ -14,7 +15,6 @@ from kafkalog.command_line.findings_table import (
     write_words,
 )
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
-from kafkalog.command_line.terminal import table_format_option
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -45,25 +45,28 @@ Examples:
 @shared.topic_option("One of the command topics; repeatable.")
 @click.option("--all", "shows_all", is_flag=True, help="Also statements that have ended.")
 @shown_rows_option("rows")
-@table_format_option
+@answer_output_options
 @shared.processes_option
 def ksql(
     paths: Sequence[str],
     topics: Sequence[str],
     shows_all: bool,
     show: int,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
 ) -> ExitCode:
     """Show the streams, tables and queries of ksqlDB, by its command topic."""
     from kafkalog.questions.topics.ksql_statements import TABLE, ksql_statements
 
+    table_format = output.table_format
     columns = answer_columns(TABLE, _COLUMNS, table_format)
     found = logs_of_topics(paths)
     logs = logs_of_topics(paths, topics, (), found) if topics else None
+    place = output.tables_of_logs([TABLE], paths, found)
     with views_with_progress(paths, found, processes, selected=logs) as views:
         answer = ksql_statements(views, logs)
     rows = [*answer.rows] if shows_all else answer.in_force()
     write_answer(columns, rows, table_format, show=show, texts=_TEXTS)
     write_words(answer.words(), table_format)
+    save_tables(place, {TABLE: answer.rows})
     return ExitCode.DONE

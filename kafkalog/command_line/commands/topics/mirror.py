@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
 from kafkalog.command_line.findings_table import (
     answer_columns,
     shown_rows_option,
@@ -14,7 +15,6 @@ from kafkalog.command_line.findings_table import (
     write_words,
 )
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
-from kafkalog.command_line.terminal import table_format_option
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -50,24 +50,27 @@ Examples:
 @shared.topic_option("One of MirrorMaker's topics; repeatable.")
 @shared.by_option(tuple(_COLUMNS), "A row per checkpoint, per offset sync, or per heartbeat.")
 @shown_rows_option("rows")
-@table_format_option
+@answer_output_options
 @shared.processes_option
 def mirror(
     paths: Sequence[str],
     topics: Sequence[str],
     by: str,
     show: int,
-    table_format: str,
+    output: AnswerOutput,
     processes: int | None,
 ) -> ExitCode:
     """Show what MirrorMaker has copied, its checkpoints and its heartbeats."""
     from kafkalog.questions.topics.mirrors import TABLES, mirrors
 
+    table_format = output.table_format
     columns = answer_columns(TABLES[by], _COLUMNS[by], table_format)
     found = logs_of_topics(paths)
     logs = logs_of_topics(paths, topics, (), found) if topics else None
+    place = output.tables_of_logs(TABLES.values(), paths, found)
     with views_with_progress(paths, found, processes, selected=logs) as views:
         answer = mirrors(views, logs)
     write_answer(columns, [*answer.rows[by]], table_format, show=show, texts=_TEXTS)
     write_words(answer.words(), table_format)
+    save_tables(place, {TABLES[kind]: rows for kind, rows in answer.rows.items()})
     return ExitCode.DONE

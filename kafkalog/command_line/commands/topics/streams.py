@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
 from kafkalog.command_line.findings_table import (
     answer_columns,
     shown_rows_option,
@@ -14,7 +15,6 @@ from kafkalog.command_line.findings_table import (
     write_words,
 )
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
-from kafkalog.command_line.terminal import table_format_option
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -54,18 +54,25 @@ Examples:
 @shared.paths_argument
 @shared.group_option
 @shown_rows_option("rows")
-@table_format_option
+@answer_output_options
 @shared.processes_option
 def streams(
-    paths: Sequence[str], groups: Sequence[str], show: int, table_format: str, processes: int | None
+    paths: Sequence[str],
+    groups: Sequence[str],
+    show: int,
+    output: AnswerOutput,
+    processes: int | None,
 ) -> ExitCode:
     """Show how far applications of Kafka Streams are, in offsets and in time."""
     from kafkalog.questions.topics.streams_positions import TABLE, streams_positions
 
+    table_format = output.table_format
     columns = answer_columns(TABLE, _COLUMNS, table_format)
     found = logs_of_topics(paths)
+    place = output.tables_of_logs([TABLE], paths, found)
     with views_with_progress(paths, found, processes) as views:
         answer = streams_positions(views, groups)
     write_answer(columns, [*answer.rows], table_format, show=show, texts=_TEXTS)
     write_words(answer.words(), table_format)
+    save_tables(place, {TABLE: answer.rows})
     return ExitCode.DONE

@@ -57,7 +57,9 @@ def state_totals(rows: DataFrame) -> DataFrame:
 
 def in_partitions(rows: DataFrame, sources: DataFrame) -> DataFrame:
     """Return the rows of the topics and partitions that `sources` has."""
-    return rows.join(F.broadcast(sources), ["topic", "partition"], "left_semi")
+    kept = rows.join(F.broadcast(sources), ["topic", "partition"], "left_semi")
+    # A join by names puts these first.
+    return kept.select(rows.columns)
 
 
 def newest(rows: DataFrame) -> DataFrame:

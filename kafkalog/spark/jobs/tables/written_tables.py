@@ -170,7 +170,7 @@ def write_directory(
             files = write(TableOutput(directory, ingest_run=0), report)
         place = OutputDirectory(directory)
         if not files:
-            write_no_rows(place, table)
+            write_no_rows(place, file_schema(table))
         place.replace(SUCCESS, b"")
 
     replace_whole(spark, path, write_to)

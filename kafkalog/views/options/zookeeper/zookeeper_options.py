@@ -36,6 +36,14 @@ class ZookeeperView(Enum):
     CLUSTER_ACLS = "cluster_acls"
 
 
+# The tables of views, by whose names Arrow and SQL know them.
+ZOOKEEPER_VIEW_TABLES = {
+    **{view: view.value for view in ZookeeperView},
+    ZookeeperView.SESSIONS: "zookeeper_sessions",
+    ZookeeperView.FAULTS: "zookeeper_faults",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ZookeeperOptions:
     """All options of a read of ZooKeeper's files, parsed and checked. `subtree` is the path of

@@ -144,6 +144,36 @@ def test_a_partition_counts_as_replicated_where_another_broker_has_all_of_it(
     assert ("replicated", "users") not in found
 
 
+def test_a_replicated_partition_of_one_segment_frees_what_is_not_freed_yet(
+    tmp_path: Path, settings: Path
+) -> None:
+    # F1157
+    made = LogDirectory(tmp_path / "logs")
+    made.topic("orders").records(RECORDS)
+    log_dir = Path(made.write())
+    other = shutil.copytree(log_dir, tmp_path / "other")
+    partition = log_dir / "orders-0"
+    size = sum(path.stat().st_size for path in partition.iterdir())
+    (partition / f"{0:020d}.log.deleted").write_bytes(bytes(100))
+    found = steps(log_dir, "--topic-config", settings, "--replicas", other)
+    assert [(step["harm"], step["bytes"]) for step in found] == [
+        ("marked", 100),
+        ("replicated", size),
+    ]
+
+
+def test_topics_whose_retention_no_setting_says_are_named(made: LogDirectory) -> None:
+    # F1155
+    log_dir = Path(made.write())
+    _, out, _ = run(log_dir)
+    assert "past_retention is not known of 2 topics for want of cleanup.policy, retention.by" in out
+    marked = log_dir / f"old-0.{'a' * 32}-delete"
+    marked.mkdir()
+    (marked / f"{0:020d}.log").write_bytes(bytes(100))
+    _, out, _ = run(log_dir, "--need", 50)
+    assert "not known" not in out
+
+
 def test_segments_that_are_safe_in_the_tier_lose_nothing(unpacked: Callable[[str], Path]) -> None:
     # F1156: what a broker 4.3.1 copied.
     log_dir = unpacked("tiered43.logs") / "log-dirs"

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from pyarrow.parquet import read_table
 
 from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
 from kafkalog.testing import LogDirectory
 from tests.support.messages.registry_records import registered
 
@@ -138,4 +139,12 @@ def test_protobuf_is_for_the_job(tmp_path: Path) -> None:
     given = ("--value-format", "protobuf", "--value-schema", schema, "--value-message", "a.B")
     code, said = run(logs, "--output-dir", tmp_path / "lake", *given)
     assert code == 2
-    assert "job ingest-topics" in said
+    assert "jobs ingest-topics" in said
+
+
+def test_a_missing_schema_is_named_with_an_example(tmp_path: Path) -> None:
+    log_dir = logs_with(tmp_path / "logs", b"{}")
+    code, error = run(log_dir, "--output-dir", tmp_path / "out", "--value-format", "json")
+    assert code == ExitCode.WRONG_ARGUMENTS
+    assert "--value-schema: missing" in error
+    assert "such as 'customer STRING, amount DOUBLE'" in error

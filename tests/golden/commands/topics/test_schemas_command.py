@@ -13,6 +13,8 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.schemas import table_fields
 from kafkalog.testing import LogDirectory, ProducerRecord
+from tests.support.golden.fixture_sets import consumed
+from tests.support.repository import Unpack
 
 GUID = uuid.UUID("12345678-1234-5678-1234-567812345678")
 
@@ -47,6 +49,23 @@ def log_dir(tmp_path: Path) -> LogDirectory:
     orders.records([ProducerRecord("c", framed(9), headers=header)], partition=1)
     made.topic("plain").records([("a", '{"json": true}'), ("b", None), ("c", "")])
     return made
+
+
+def test_records_of_mirror_maker_name_no_schema(unpacked: Unpack) -> None:
+    # F1320: MirrorMaker 4.3 wrote them, no serializer of Confluent's.
+    code, out, _ = run(unpacked("connect43.logs") / "log-dirs")
+    assert (code, out.splitlines()[-1]) == (ExitCode.DONE, "0 schema ids in use in 0 topics")
+
+
+def test_topics_in_which_few_payloads_begin_with_an_id_are_named(unpacked: Unpack) -> None:
+    # F1320: keys and values at random, written with no serializer of Confluent's.
+    logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
+    received = consumed(golden, "shop.multi-3-part-0", "read_uncommitted")
+    _, out, _ = run(logs, "--topic", "shop.multi-3-part-0")
+    assert "perhaps none: shop.multi-3-part-0 (1 of 1," in out
+    (row,) = rows(logs, "--topic", "shop.multi-3-part-0", "--by", "partition")
+    values = [each for each in received if each["partition"] == row["partition"]]
+    assert row["field_records"] == sum(each["value"] is not None for each in values)
 
 
 def test_ids_have_their_first_and_last_offset(log_dir: LogDirectory) -> None:

@@ -20,9 +20,15 @@ PARTITIONS = {"events": 4, "transfers": 3, "derived": 2, "plain": 1, "state": 2,
 
 
 def restore(disks: list[str], target: Path, *arguments: str, as_of: str = AS_OF) -> dict[str, Any]:
+    return restored_directory(disks, target, "--as-of", as_of, *arguments)
+
+
+def restored_directory(disks: list[str], target: Path, *arguments: str) -> dict[str, Any]:
+    """Restore as of the last moment unless `arguments` give one, with a node on free ports; return
+    the manifest."""
     broker, controller = ports()
     node = f"1@127.0.0.1:{broker}/{controller}"
-    given = [*disks, "--as-of", as_of, "--to", str(target), "--nodes", node, *arguments]
+    given = [*disks, "--to", str(target), "--nodes", node, *arguments]
     result = CliRunner().invoke(kafkalog, ["restore", *given])
     assert result.exit_code in (ExitCode.DONE, ExitCode.FINDINGS), result.output
     manifest: dict[str, Any] = json.loads((target / "manifest.json").read_text())

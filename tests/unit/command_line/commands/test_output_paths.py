@@ -18,6 +18,8 @@ from tests.support.logs.log_dirs import add_partition
 from tests.support.zookeeper.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
 
 JOBS = sorted(name.replace("-", "_") for name in job_titles())
+# A restore writes a cluster alone.
+WITH_OUTPUT = [name for name in JOBS if name != "restore"]
 # What jobs need beside PATH and --output-dir.
 NEEDED = {
     "diff": ["--before", "logs"],
@@ -39,11 +41,11 @@ def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[in
     return main(["logs", *NEEDED.get(name, []), *arguments]), found[0] if found else None
 
 
-def test_there_are_nineteen_jobs() -> None:
-    assert len(JOBS) == 19
+def test_there_are_twenty_one_jobs() -> None:
+    assert len(JOBS) == 21
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", WITH_OUTPUT)
 def test_a_relative_output_is_one_of_the_current_directory(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,7 +54,7 @@ def test_a_relative_output_is_one_of_the_current_directory(
     assert found == (ExitCode.DONE, str(tmp_path / "lake" / "shop"))
 
 
-@pytest.mark.parametrize("name", [name for name in JOBS if name != "report"])
+@pytest.mark.parametrize("name", [name for name in WITH_OUTPUT if name != "report"])
 @pytest.mark.parametrize("uri", ["s3a://bucket/lake", "hdfs://name/lake/", "file:///lake"])
 def test_a_uri_is_left_to_spark(name: str, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(name, monkeypatch, "--output-dir", uri) == (ExitCode.DONE, uri)
@@ -100,7 +102,7 @@ def refused(
     monkeypatch.chdir(place)
     given = {
         "": "zookeeper" if name == "audit_consumers" else "logs",
-        "--output-dir": "out",
+        **({"--output-dir": "out"} if name in WITH_OUTPUT else {}),
         **{
             "diff": {"--before": "logs"},
             "migrate_offsets": {"--zookeeper": "zookeeper"},
@@ -114,7 +116,7 @@ def refused(
     return code, capsys.readouterr().err.splitlines()[-1]
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", WITH_OUTPUT)
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -152,6 +154,9 @@ def test_arguments_are_refused_before_spark_starts(
         ("salvage", {"--to": "zookeeper"}, "zookeeper exists: kafkalog writes to new"),
         ("salvage", {"--to": "file/new"}, "file is a file"),
         ("salvage", {"--index-interval-bytes": "-1"}, "-1 is not in the range x>=0"),
+        ("restore", {"--to": "zookeeper"}, "zookeeper exists: kafkalog writes to new"),
+        ("restore", {"--to": "n"}, "no __cluster_metadata-0"),
+        ("restore", {"--to": "n", "--nodes": "1"}, "is not ID@HOST"),
         ("report_transactions", {"--max-transaction-timeout": "-1"}, "x>=0"),
         ("consumer_lag", {"--max-lag": "-1"}, "x>=0"),
         ("consumer_lag", {"--offsets-retention": "a week"}, "'a week' is not a valid integer"),

@@ -14,8 +14,8 @@ from kafkalog.format.record_batch import read_batch, write_batch
 from kafkalog.format.records import Record
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
 from kafkalog.inspection.erasure.suppression import Suppression
-from kafkalog.questions.restore.copied_bytes import PieceCopies
-from kafkalog.questions.restore.partition_plans import Piece
+from kafkalog.questions.restore.partitions.copied_bytes import PieceCopies
+from kafkalog.questions.restore.partitions.partition_plans import Piece
 from tests.support.logs.samples import batches_v2
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.records.record_metadata import record_schema
-from kafkalog.lake.file_schemas import write_no_rows
+from kafkalog.lake.file_schemas import file_schema, write_no_rows
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.state.state_rows import STATE, STATE_COLUMNS, StateRows
@@ -52,7 +52,7 @@ def test_files_have_the_columns_of_the_table_and_its_schema_for_spark(tmp_path: 
     writer = TableWriter(TableOutput(str(tmp_path), 0))
     writer.write(rows(), ("orders", 3))
     (file,) = writer.close()
-    write_no_rows(OutputDirectory(str(tmp_path)), STATE)
+    write_no_rows(OutputDirectory(str(tmp_path)), file_schema(STATE))
     tables = [pq.ParquetFile(path) for path in tmp_path.glob("*.parquet")]
     assert sorted(table.metadata.num_rows for table in tables) == [0, 3]
     for table in tables:

@@ -6,17 +6,49 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafkalog.report.contents import TRACKED_KEYS, ReportMoment
-from kafkalog.report.reading.batch_reading import read_batches
-from kafkalog.report.reading.damage_reading import read_damage
-from kafkalog.report.reading.key_reading import read_keys
+from kafkalog.questions.checks import checks
+from kafkalog.report.contents import (
+    TRACKED_KEYS,
+    BatchesSection,
+    KeysSection,
+    ReportMoment,
+    Row,
+    as_rows,
+)
+from kafkalog.report.reading import batch_reading
+from kafkalog.report.reading.batch_reading import (
+    BatchSums,
+    TimeSpread,
+    asked_sums,
+    asked_times,
+    batches_section,
+)
+from kafkalog.report.reading.damage_reading import damage_section
+from kafkalog.report.reading.key_reading import asked_keys, keys_section
 from kafkalog.report.reading.key_sketch import KeySketch, sketch_of
 from kafkalog.report.reading.retention_reading import read_retention
-from kafkalog.report.reading.storage_reading import longest_copies, read_segments, storage_section
+from kafkalog.report.reading.storage_reading import asked_segments, longest_copies, storage_section
 from kafkalog.report.reading.transaction_reading import read_transactions
 from tests.support.made_views import MadeViews
 
 AT_MS = 1_700_000_000_000
+
+
+def segments_of(views: MadeViews) -> list[Row]:
+    (rows,) = views.rows(asked_segments())
+    return as_rows(rows)
+
+
+def read_batches(views: MadeViews, longest: frozenset[str], **until: int) -> BatchesSection:
+    (times,) = views.rows(asked_times(**until))
+    spread = TimeSpread(times)
+    (sums,) = views.rows(asked_sums(BatchSums(longest, ["a"], spread.grid, **until)))
+    return batches_section(spread, sums)
+
+
+def read_keys(views: MadeViews, *, are_shown: bool) -> KeysSection:
+    (counted,) = views.rows(asked_keys(["orders"], are_shown=are_shown))
+    return keys_section(counted, are_shown=are_shown)
 
 
 def test_segments_count_that_a_broker_serves_and_others_are_told_apart() -> None:
@@ -24,7 +56,7 @@ def test_segments_count_that_a_broker_serves_and_others_are_told_apart() -> None
     served = [{**row, "status": status} for status in ("live", "takes_over", "active")]
     others = [{**row, "status": status, "size": 7} for status in ("dropped", "replaced")]
     views = MadeViews(segments=[served, [*others, {**row, "status": "dropped", "size": None}]])
-    section = storage_section(read_segments(views), 12)
+    section = storage_section(segments_of(views), 12)
     (topic,) = section.topics
     assert (topic.partitions, topic.copies, topic.segments, topic.bytes) == (1, 1, 3, 300)
     assert (section.unserved.segments, section.unserved.bytes) == (2, 14)
@@ -41,7 +73,7 @@ def test_the_longest_copy_reaches_furthest_and_of_such_has_most_bytes() -> None:
         *(segment("/2/a-0", "active", 12, 10), segment("/2/a-0", "deleted", 3, 90)),
         *(segment("/3/a-0", "active", None, None), segment("/1/b-0", "active", 5, 5)),
     ]
-    assert longest_copies(read_segments(MadeViews(segments=[rows]))) == {"/1/a-0", "/1/b-0"}
+    assert longest_copies(segments_of(MadeViews(segments=[rows]))) == {"/1/a-0", "/1/b-0"}
 
 
 def test_of_a_past_time_no_stretch_has_later_batches() -> None:
@@ -51,7 +83,7 @@ def test_of_a_past_time_no_stretch_has_later_batches() -> None:
         return {**named, "size": 100, "records": 1, "max_timestamp_ms": AT_MS + minutes * 60_000}
 
     views = MadeViews(batches=[[batch(0), batch(1), batch(2), batch(90)]])
-    found = read_batches(views, frozenset(("/1/a-0",)), ["a"], until_ms=AT_MS + 60_000)
+    found = read_batches(views, frozenset(("/1/a-0",)), until_ms=AT_MS + 60_000)
     assert found.grid is not None
     last = found.grid.begin_ms + (found.grid.stretches - 1) * found.grid.every_ms
     assert last <= AT_MS + 60_000
@@ -60,7 +92,11 @@ def test_of_a_past_time_no_stretch_has_later_batches() -> None:
     assert sum(by_stretch.values()) == 2
 
 
-def test_batches_are_summed_by_time_and_size_and_none_is_lost() -> None:
+@pytest.mark.parametrize("waiting", [1, 2, 16_384])
+def test_batches_are_summed_by_time_and_size_and_none_is_lost(
+    waiting: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_reading, "_MOST_WAITING", waiting)
     hour = 3_600_000
 
     def batch(topic: str, size: int, hours: float | None, **more: Any) -> dict[str, Any]:
@@ -74,7 +110,7 @@ def test_batches_are_summed_by_time_and_size_and_none_is_lost() -> None:
         batch("a", 78, 0, is_control=True),
     ]
     views = MadeViews(batches=[rows[:3], rows[3:]])
-    found = read_batches(views, frozenset(("/1/a-0", "/1/b-0")), ["a"])
+    found = read_batches(views, frozenset(("/1/a-0", "/1/b-0")))
     assert found.grid is not None
     by_time = {(row.shown_topic, row.stretch): row for row in found.by_time}
     last = (AT_MS + hour - found.grid.begin_ms) // found.grid.every_ms
@@ -101,12 +137,12 @@ def test_keys_are_counted_by_topic_and_shown_only_when_asked() -> None:
     rows += [record("orders", None, b"v"), record("users", b"a" * 300, None)]
     rows += [record("users", b"b", b"")]
     views = MadeViews(records=[rows[:5], rows[5:]])
-    orders, others = read_keys(views, ["orders"], are_shown=True).topics
+    orders, others = read_keys(views, are_shown=True).topics
     assert [(each.item, each.count) for each in orders.top_keys] == [("hot", 7), ("0xFF", 2)]
     assert (orders.records, orders.keyed, orders.tombstones, orders.distinct_keys) == (10, 9, 2, 2)
     assert (others.shown_topic, others.keyed, others.tombstones) == (None, 2, 1)
     assert {len(each.item) for each in others.top_keys} == {1, 48 + len("… ") + 16}
-    hidden, again = (read_keys(views, ["orders"], are_shown=False).topics[0] for _ in range(2))
+    hidden, again = (read_keys(views, are_shown=False).topics[0] for _ in range(2))
     assert [each.count for each in hidden.top_keys] == [7, 2]
     items = [each.item for each in (*hidden.top_keys, *again.top_keys)]
     assert len(set(items)) == 4 and all(len(item) == 8 for item in items)
@@ -148,7 +184,7 @@ def test_a_range_marks_every_cell_of_its_partition_that_it_touches() -> None:
     ]
     # The tasks' order is any; a segment is of one task.
     views = MadeViews(byte_ranges=[rows[1:6], rows[6:] + rows[:1]])
-    found = read_damage(views, cells=10, partitions=1, ranges=2)
+    found = damage_section(checks(views, with_indexes=False), cells=10, partitions=1, ranges=2)
     (log,) = found.logs
     assert (log.topic, log.bytes, log.segments, log.ranges, log.errors) == ("a", 1000, 2, 3, 1)
     assert (log.faulty_bytes, log.trailing_bytes) == (2, 1)

@@ -16,8 +16,7 @@ from pyspark.sql.types import (
 from kafkalog.errors import OptionError, SchemaError
 from kafkalog.schemas import table_fields
 from kafkalog.spark.source.projection import projected_columns, view_schema, whole_schema
-from kafkalog.views.options.options import View, read_options
-from kafkalog.views.options.view_columns import HEADERS_COLUMN, KAFKA_COLUMNS
+from kafkalog.views.options.options import HEADERS_COLUMN, KAFKA_COLUMNS, View, read_options
 
 # The schema of Spark's Kafka source, as its documentation has it.
 KAFKA: list[tuple[str, DataType]] = [
@@ -96,7 +95,7 @@ def test_columns_of_other_views_can_be_chosen() -> None:
         ("records", "offset,colour", "colour", "timestampType"),
         ("records", "base_offset", "base_offset", "batchBaseOffset"),
         ("batches", "key", "key", "base_offset"),
-        ("faults", "a,b", "a, b", "severity"),
+        ("faults", "a,b", "a, b", "base_offset"),
     ],
 )
 def test_an_unknown_column_is_an_error_naming_option_and_columns(

@@ -30,6 +30,19 @@ def test_options_of_a_settings_class_arrive_as_one_object() -> None:
     assert "Missing option '--output-dir'" in CliRunner().invoke(command, []).output
 
 
+def test_an_option_that_people_try_first_is_answered_with_the_one_that_there_is() -> None:
+    @click.command("list")
+    @click.option("--from-time")
+    def listed(from_time: str) -> None:
+        raise AssertionError(from_time)
+
+    for tried, answer in (("--since", ": use --from-time"), ("--before", "")):
+        with pytest.raises(click.UsageError) as raised:
+            listed.main([tried, "-7d"], prog_name="list", standalone_mode=False)
+        expected = f"No such option '{tried}'{answer} (see list --help)"
+        assert usage_error_text(raised.value) == expected
+
+
 def test_a_missing_choice_is_an_error_in_a_line() -> None:
     @click.command("convert")
     @click.option("--to", type=click.Choice(["csv", "json"]), required=True)

@@ -16,8 +16,8 @@ from kafkalog.format.transaction_marker import COMMIT, read_marker
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.inspection.logs.replica_facts import replica_facts
 from kafkalog.inspection.metadata.data_facts import log_facts
-from kafkalog.questions.restore.log_walk import LogWalk, new_plan
-from kafkalog.questions.restore.partition_plans import (
+from kafkalog.questions.restore.partitions.log_walk import LogWalk, new_plan
+from kafkalog.questions.restore.partitions.partition_plans import (
     Marker,
     OpenTransaction,
     PartitionPlan,
@@ -25,7 +25,7 @@ from kafkalog.questions.restore.partition_plans import (
     PlanTask,
     SegmentPlan,
 )
-from kafkalog.questions.restore.united_logs import united_plan
+from kafkalog.questions.restore.partitions.united_logs import united_plan
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
 from kafkalog.storage.reading.log_snapshots import newest_snapshot

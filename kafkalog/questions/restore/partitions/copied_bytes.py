@@ -12,7 +12,7 @@ from kafkalog.inspection.erasure.erased_files import batch_at, left_of_batch
 from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file
 from kafkalog.inspection.erasure.input_files import InputEntry, Part
 from kafkalog.inspection.erasure.suppression import Suppression
-from kafkalog.questions.restore.partition_plans import Piece
+from kafkalog.questions.restore.partitions.partition_plans import Piece
 from kafkalog.storage.files.files import InputFile, modified_ms
 from kafkalog.storage.files.output_files import OutputFile
 from kafkalog.storage.files.tiered_chunks import tiered_manifest_path

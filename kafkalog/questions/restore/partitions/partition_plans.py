@@ -12,7 +12,6 @@ from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.indexes import AbortedTransaction
 from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry
-from kafkalog.questions.restore.sources import Copy
 from kafkalog.storage.partition_log import PartitionLog, segment_sizes
 
 # Markers so long before the moment can belong to a decision after it: clocks of brokers differ.
@@ -21,6 +20,15 @@ _FOUND_DAMAGE = 100
 
 # The moment where a log is not cut.
 LATEST_MS = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One copy of a partition. `covered_ms` is the time up to which its node's disk was surely
+    written when it was copied, None where no metadata log beside it says."""
+
+    log: PartitionLog
+    covered_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)

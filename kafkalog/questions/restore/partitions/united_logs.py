@@ -17,8 +17,13 @@ from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import CONTROL_BIT
 from kafkalog.format.offsets import MAX_RELATIVE_OFFSET
 from kafkalog.inspection.logs.replica_facts import sound_rows
-from kafkalog.questions.restore.log_walk import LogWalk, epochs_of, new_plan
-from kafkalog.questions.restore.partition_plans import PartitionPlan, Piece, PlanTask, SegmentPlan
+from kafkalog.questions.restore.partitions.log_walk import LogWalk, epochs_of, new_plan
+from kafkalog.questions.restore.partitions.partition_plans import (
+    PartitionPlan,
+    Piece,
+    PlanTask,
+    SegmentPlan,
+)
 from kafkalog.storage.files.files import list_directory
 from kafkalog.storage.names import segment_file_name
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
@@ -69,7 +74,8 @@ def united_plan(
         plan.last_ms = max(plan.last_ms, int(kept[:, _MS].max()))
         segments.add(kept)
     plan.segments = segments.ended()
-    plan.is_cleaned_beyond = not any(each.stopped_before(plan.cut) for each in cleaners)
+    is_cut = plan.cut < plan.old_end
+    plan.is_cleaned_beyond = is_cut and not any(each.stopped_before(plan.cut) for each in cleaners)
     plan.epochs = epochs_of(plan)
     plan.bytes = sum(each.size for each in plan.segments)
     return plan

@@ -18,8 +18,12 @@ from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.leader_epochs import EpochStart, without_end
 from kafkalog.inspection.logs.replica_facts import known_leader_epochs, sound_rows
 from kafkalog.inspection.metadata.data_facts import is_tiered
-from kafkalog.questions.restore.log_starts import LogStart, epochs_with_beginning, log_start_at
-from kafkalog.questions.restore.partition_plans import (
+from kafkalog.questions.restore.partitions.log_starts import (
+    LogStart,
+    epochs_with_beginning,
+    log_start_at,
+)
+from kafkalog.questions.restore.partitions.partition_plans import (
     LATEST_MS,
     LostBytes,
     PartitionPlan,

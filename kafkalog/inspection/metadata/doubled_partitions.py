@@ -10,16 +10,9 @@ from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.inspection.metadata.assigned_partitions import cluster_images
+from kafkalog.inspection.metadata.assigned_partitions import assigned_directory, cluster_images
 from kafkalog.inspection.metadata.copies import directory_id_of
-from kafkalog.inspection.metadata.current_topics import current_topic_ids
-from kafkalog.inspection.start.assigned_replicas import Assignments
-from kafkalog.storage.files.unreadable_input import note_missing
-from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.log_dir.same_partitions import refuse_doubles
 from kafkalog.storage.partition_log import PartitionLog
-
-_NO_TOPIC = ""
 
 
 class DoubledPartition(NamedTuple):
@@ -30,45 +23,24 @@ class DoubledPartition(NamedTuple):
     taken: PartitionLog | None
 
     def words(self, *, reads_all: bool) -> str:
-        """Return a sentence about it."""
+        """Return a sentence about it for a run that goes on."""
+        read = ", and only that one is read" if self.taken else ", and neither is read"
+        advice = "the broker does not start: kafkalog recover says what to do"
+        return f"{self._said}{'' if reads_all else read}; {advice}"
+
+    def refusal(self) -> str:
+        """Return a sentence about it for a run that stops at damage."""
+        read = "reads only that one" if self.taken else "continues without the partition"
+        return f"{self._said} (mode PERMISSIVE {read})"
+
+    @property
+    def _said(self) -> str:
         first = self.logs[0]
         places = " and ".join(log.path for log in self.logs)
         said = f"{first.name} is in two directories of broker {first.log_dir.broker_id}, {places}"
-        if self.taken is not None:
-            read = f"the cluster's metadata assigns it to {self.taken.log_dir.path}"
-            read += "" if reads_all else ", and only that one is read"
-        else:
-            read = "nothing says which of them counts"
-            read += "" if reads_all else ", and neither is read"
-        return f"{said}: {read}; the broker does not start: kafkalog recover says what to do"
-
-
-def find_logs_once(paths: Sequence[str]) -> list[PartitionLog]:
-    """Return the logs under the paths, as `find_logs` does, and go on where a partition is in two
-    directories of one broker: with the one that the cluster's metadata assigns, or without the
-    partition. The run names it in its last lines and ends with exit code 3. Raises LogDirError as
-    `find_logs` does for other partitions that are there twice."""
-    found, doubled = _found(paths)
-    left_out = {log.path for each in doubled for log in each.logs if log is not each.taken}
-    for each in doubled:
-        note_missing(each.words(reads_all=False))
-    return [log for log in found if log.path not in left_out]
-
-
-def find_all_logs(paths: Sequence[str]) -> list[PartitionLog]:
-    """Return the same with all directories of such a partition, and name it in the same way."""
-    found, doubled = _found(paths)
-    for each in doubled:
-        note_missing(each.words(reads_all=True))
-    return found
-
-
-def _found(paths: Sequence[str]) -> tuple[list[PartitionLog], list[DoubledPartition]]:
-    found = find_partitions(paths, strict=False, current_ids=current_topic_ids, needed=_NO_TOPIC)
-    doubled = [*doubled_partitions(found)]
-    others = {log.path for each in doubled for log in each.logs[1:]}
-    refuse_doubles([log for log in found if log.path not in others])
-    return found, doubled
+        if self.taken is None:
+            return f"{said}: nothing says which of them counts"
+        return f"{said}: the cluster's metadata assigns it to {self.taken.log_dir.path}"
 
 
 def doubled_partitions(found: Sequence[PartitionLog]) -> Iterator[DoubledPartition]:
@@ -92,8 +64,9 @@ def doubled_partitions(found: Sequence[PartitionLog]) -> Iterator[DoubledPartiti
         image = images.get(first.log_dir.cluster_id)
         assigned = None
         if image is not None and first.log_dir.broker_id is not None:
-            assignments = Assignments.of(image, first.log_dir.broker_id)
-            assigned = assignments.place(first.topic or "", first.partition or 0)
+            topic_id = image.id_of_topic(first.topic or "")
+            of_topic = topic_id, first.partition or 0
+            assigned = assigned_directory(image, of_topic, first.log_dir.broker_id)
         ids = [_directory_id(log) for log in logs]
         taken = [log for log, own in zip(logs, ids, strict=True) if own and own == assigned]
         yield DoubledPartition(tuple(logs), taken[0] if len(taken) == 1 else None)

@@ -9,12 +9,13 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from uuid import uuid4
 
 import numpy as np
 
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import read_header
+from kafkalog.format.batch_header import LEADER_EPOCH_POSITION, read_header
 from kafkalog.format.offsets import MAX_RELATIVE_OFFSET
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
@@ -37,18 +38,24 @@ from kafkalog.format.side_files.producer_snapshot import (
 )
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, write_marker
 from kafkalog.inspection.erasure.suppression import Suppression
-from kafkalog.questions.restore.copied_bytes import PieceCopies, Suppressed, is_stored_as_read
-from kafkalog.questions.restore.log_walk import kept_rows
-from kafkalog.questions.restore.partition_plans import PartitionPlan, SegmentPlan
+from kafkalog.questions.restore.partitions.copied_bytes import (
+    PieceCopies,
+    Suppressed,
+    is_stored_as_read,
+)
+from kafkalog.questions.restore.partitions.log_walk import kept_rows
+from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan, SegmentPlan
 from kafkalog.storage.files.files import read_bytes
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, SegmentFile
-from kafkalog.storage.recovery.framing import Frame
+from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame
 from kafkalog.storage.recovery.producer_state import ProducerState
 from kafkalog.storage.recovery.segment_recovery import add_to_producers
 from kafkalog.storage.writing.log_writer import BatchInMemory
 
 # As large as brokers make a segment.
 _PART_BYTES = 1024**3
+# How a directory ends that one run of a task writes into.
+ATTEMPT = ".attempt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,8 @@ class Ending:
 class WriteTask:
     """Segments of a partition to write into its directory below the log directory `target`: those
     that `plan` has. `is_last` says that the log ends with them. It goes on at
-    `next_offset` at the earliest. Records of `suppression` are left out."""
+    `next_offset` at the earliest. Records of `suppression` are left out. `highest_epoch` is
+    that of the cluster that gets the partition, which has other producers; None for a new one."""
 
     plan: PartitionPlan
     endings: Sequence[Ending]
@@ -75,6 +83,7 @@ class WriteTask:
     links: bool = False
     next_offset: int = 0
     suppression: Suppression | None = None
+    highest_epoch: int | None = None
 
     def parts(self) -> Iterator[WriteTask]:
         """Yield the task in parts of about a GiB, which can be written at the same time."""
@@ -110,22 +119,29 @@ def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
     """Write segments of a partition into its directory, after the last ones also what else is in
     it, and yield what was written. Raises OSError."""
     plan = task.plan
-    directory = os.path.join(task.target, plan.name)
+    # A task can run twice: its files get their place when they are whole.
+    directory = os.path.join(task.target, f"{plan.name}.{uuid4().hex}{ATTEMPT}")
+    os.mkdir(directory)
     copies = PieceCopies(task.suppression)
     for number, segment in enumerate(plan.segments):
         is_last = task.is_last and number == len(plan.segments) - 1
         _copy_segment(directory, segment, task, copies, is_last=is_last)
-        if not plan.is_united:
+        if not plan.is_united and task.highest_epoch is None:
             _copy_producers(directory, plan, segment.base_offset)
         _write_aborted(directory, segment, plan)
     size = sum(each.size for each in plan.segments)
     start = plan.segments[-1].base_offset if plan.segments else plan.start
     cleaned = plan.log.log_dir.cleaner_checkpoints.get(plan.key)
+    end = _write_end(directory, task) if task.is_last else start
+    for name in os.listdir(directory):
+        whole = os.path.join(task.target, plan.name, name)
+        os.replace(os.path.join(directory, name), whole)
+    os.rmdir(directory)
     yield WrittenPartition(
         plan.topic,
         plan.partition,
         plan.start,
-        _write_end(directory, task) if task.is_last else start,
+        end,
         start,
         None if cleaned is None or plan.is_united else min(cleaned, plan.cut),
         size,
@@ -155,14 +171,32 @@ def _copy_segment(
     # A broker appends to the last segment: a link would change the input.
     whole = segment.whole_path
     before = copies.found.records
-    can_link = whole is not None and is_stored_as_read(whole) and task.suppression is None
+    is_as_it_was = task.suppression is None and task.highest_epoch is None
+    can_link = whole is not None and is_stored_as_read(whole) and is_as_it_was
     if task.links and can_link and whole is not None and not is_last:
         os.link(whole, target)
     else:
         copies.copy(segment.pieces, target, segment.next_offset if is_last else None)
+    if task.highest_epoch is not None:
+        _lower_epochs(target, segment, task.highest_epoch)
     is_changed = is_last or copies.found.records > before
     if is_changed or whole is None or not _copied_indexes(whole, segment, stem):
         _write_indexes(segment, stem)
+
+
+def _lower_epochs(path: str, segment: SegmentPlan, highest: int) -> None:
+    """Set leader epochs above the highest to it; no checksum covers the field. The time of the
+    last change stays."""
+    times = os.stat(path)
+    written = SegmentFile(path, segment.base_offset, None, times.st_size, path)
+    with open(path, "r+b") as file:
+        for rows in kept_rows(written, segment.next_offset):
+            is_higher = rows[:, column.LEADER_EPOCH] > highest
+            is_higher &= rows[:, column.MAGIC] >= LATEST_FORMAT
+            for position in rows[is_higher, column.POSITION].tolist():
+                file.seek(position + LEADER_EPOCH_POSITION)
+                file.write(highest.to_bytes(4, "big"))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def _copied_indexes(whole: str, segment: SegmentPlan, stem: str) -> bool:
@@ -291,7 +325,10 @@ class _Ending:
         if batches or not has_segments:
             self._write_segment(directory, batches, aborted)
         if self.next_offset > plan.start:
-            snapshot = write_producer_snapshot(producers.producers.values())
+            # To a producer of another cluster the same id is given again (F1313).
+            is_new = self._task.highest_epoch is None
+            known = producers.producers.values() if is_new else ()
+            snapshot = write_producer_snapshot(known)
             _write(directory, f"{self.next_offset:020d}.snapshot", snapshot)
 
     def _write_segment(

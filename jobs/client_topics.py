@@ -1,0 +1,70 @@
+"""Show what Kafka Connect, Kafka Streams, MirrorMaker and ksqlDB keep in topics of the cluster.
+
+Tables: connectors, connector_tasks and connector_offsets; streams_positions; mirror_checkpoints,
+mirror_offset_syncs and mirror_heartbeats; and ksql_statements.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
+
+# In the order of their tables on the terminal.
+_SHOWN = {
+    "connectors": (
+        *("connector", "target_state", "state", "tasks", "tasks_running", "tasks_failed", "error"),
+    ),
+    "streams_positions": (
+        *("application_id", "topic", "partition", "committed_offset", "stream_time_ms"),
+        "committed_ms",
+    ),
+    "mirror_checkpoints": (
+        *("group_id", "topic", "partition", "source_offset", "target_offset", "source_cluster"),
+        "written_ms",
+    ),
+    "ksql_statements": ("kind", "name", "action", "state", "query_id", "written_ms"),
+}
+
+
+@job_command("client-topics", "/var/lib/kafka/data --output-dir /tmp/client-topics")
+def main(job: JobSettings) -> ExitCode:
+    """Show the connectors of Kafka Connect, their tasks and source offsets, how far applications of
+    Kafka Streams are, what MirrorMaker has copied, and the statements of ksqlDB, by what these
+    programs keep in topics. Findings are connectors and tasks that failed."""
+    from kafkalog.questions.topics import connectors as connect
+    from kafkalog.questions.topics import ksql_statements, mirrors, streams_positions
+    from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.spark_views import SparkViews
+    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.session import job_session
+    from kafkalog.spark.tables import show_rows
+
+    inputs, logs = announced_logs(job)
+    with job_session(
+        "kafkalog client-topics", with_delta=job.is_delta, compiles_less=True
+    ) as spark:
+        views = SparkViews(spark, inputs, logs, {"mode": job.mode})
+        found = connect.connectors(views, connect.ConnectorsRequest())
+        positions = streams_positions.streams_positions(views)
+        mirrored = mirrors.mirrors(views)
+        statements = ksql_statements.ksql_statements(views)
+        rows = {
+            connect.TABLE: found.connectors,
+            connect.TASKS: found.tasks,
+            connect.OFFSETS: found.offsets,
+            streams_positions.TABLE: positions.rows,
+            **{mirrors.TABLES[kind]: each for kind, each in mirrored.rows.items()},
+            ksql_statements.TABLE: statements.rows,
+        }
+        paths = [replace_rows(job, table, inputs, each) for table, each in rows.items()]
+        for table, shown in _SHOWN.items():
+            if not rows[table].is_empty:
+                show_rows(spark, table, rows[table], shown, job.show)
+    words = [*found.words(), *positions.words(), *mirrored.words(), *statements.words()]
+    print(*words, f"tables: {' '.join(paths)}", sep="\n")
+    return job.exit_code(has_findings=found.has_findings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""A restore from its options to the directory that appears, for the command and the job."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from kafkalog.errors import LogDirError, OptionError
+from kafkalog.inspection.erasure.suppression import Suppression
+from kafkalog.inspection.metadata.new_directory import new_random_id
+from kafkalog.questions.restore.inexact import not_exact
+from kafkalog.questions.restore.into_cluster import IntoCluster
+from kafkalog.questions.restore.manifest import bytes_below, file_facts, manifest_of
+from kafkalog.questions.restore.nodes import Node
+from kafkalog.questions.restore.planning import RestoreRequest, plan_restore
+from kafkalog.questions.restore.restoring import (
+    Restored,
+    judged,
+    restored,
+    write_manifest,
+    write_restored,
+)
+from kafkalog.questions.restore.sources import Sources
+from kafkalog.storage.files.output_files import refuse_existing_directory
+from kafkalog.storage.files.uris import is_remote
+from kafkalog.storage.files.whole_directory import whole_directory
+from kafkalog.storage.log_dir.read_directories import refuse_inside
+from kafkalog.views.engine import Views
+from kafkalog.views.options.restore_options import NodePlace, RestoreOptions
+
+_DEFAULT_PLACE = ("127.0.0.1", 9092, 9093)
+# A bar for a number of bytes, with a label.
+Bar = Callable[[int, str], AbstractContextManager[Any]]
+
+
+class _Unseen:
+    def update(self, size: int) -> None:
+        """Show nothing."""
+
+
+def no_bar(_size: int, _label: str) -> AbstractContextManager[_Unseen]:
+    """Return what shows nothing."""
+    return nullcontext(_Unseen())
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The options, and what is in the files that they name."""
+
+    given: RestoreOptions
+    into: IntoCluster | None = None
+    suppression: Suppression | None = None
+
+    @classmethod
+    def of(cls, given: RestoreOptions, target: str | None) -> Wanted:
+        """Return what the options say, before anything of the copies is read. Raises LogDirError
+        for a target that exists, and what reading the files of options raises."""
+        given.refuse_contradictions()
+        if target is not None:
+            refuse_existing_directory("--to", target)
+        suppress = given.suppress
+        return cls(
+            given,
+            None if given.into is None else IntoCluster.of(given.into),
+            None if suppress is None else Suppression.of_file("--suppress", suppress),
+        )
+
+
+def restore_request(wanted: Wanted, sources: Sources, now_ms: int) -> RestoreRequest:
+    """Return the request to this input. Raises OptionError for topics that no copy has and for more
+    replicas than nodes."""
+    given, into = wanted.given, wanted.into
+    _refuse_unknown_topics(given, sources)
+    nodes = into.nodes if into else _nodes(given.nodes, given.replication, sources)
+    return RestoreRequest(
+        sources.covered_by_all_ms if given.as_of is None else given.as_of,
+        nodes,
+        (sources.best.cluster_id if given.keep_cluster_id else None) or new_random_id(),
+        now_ms,
+        replication=given.replication,
+        into=into,
+        links=given.links,
+        hashes_inputs=given.hash_inputs,
+        creates_missing=given.create_missing,
+        reuses_offsets=given.reuse_offsets,
+        offset_gap=given.offset_gap,
+        keeps_retention=given.keep_retention,
+        is_topic_chosen=_choice(given.topics, given.topic_pattern),
+        is_group_chosen=_choice((), given.group_pattern),
+        latest_topics=given.latest_topics,
+        is_uncut=given.as_of is None and len(sources.coverage) == 1,
+        suppression=wanted.suppression,
+    )
+
+
+def _refuse_unknown_topics(given: RestoreOptions, sources: Sources) -> None:
+    known = {row["topic"] for image in sources.images for row in image.tables["topic"].values()} | {
+        copy.log.topic or "" for copies in sources.copies.values() for copy in copies
+    }
+    for option, named in (("--topic", given.topics), ("--latest-topics", given.latest_topics)):
+        for topic in named:
+            if topic not in known:
+                raise OptionError(option, topic, f"one of: {', '.join(sorted(known))}")
+
+
+def _nodes(places: tuple[NodePlace, ...] | None, replication: int, sources: Sources) -> list[Node]:
+    if places is None:
+        known = [copy.node_id for copy in sources.metadata if copy.node_id is not None]
+        places = (NodePlace(min(known, default=1), *_DEFAULT_PLACE),)
+    if replication > len(places):
+        raise OptionError("--replication", replication, f"up to {len(places)}, for as many nodes")
+    return [
+        Node(*each, "" if len(places) == 1 else f"node-{each.node_id}", new_random_id())
+        for each in places
+    ]
+
+
+def _choice(names: Sequence[str], pattern: str | None) -> Callable[[str], bool]:
+    """Return whether a name is chosen: one of the names, or one in which the pattern is found; all
+    without either."""
+    if not names and pattern is None:
+        return lambda name: True
+    found = re.compile(pattern) if pattern is not None else None
+    return lambda name: name in names or (found is not None and found.search(name) is not None)
+
+
+def refuse_target(target: str, sources: Sources) -> None:
+    """Raise OptionError for a directory in what is read."""
+    refuse_inside("--to", target, [*sources.log_dirs, *sources.tier_paths])
+
+
+def planned(
+    views: Views, sources: Sources, wanted: Wanted, now_ms: int, bar: Bar = no_bar
+) -> Restored:
+    """Return what would be written. Raises LogDirError for a result that would not be exact, where
+    --strict is given, with all reasons, and what planning raises."""
+    request = restore_request(wanted, sources, now_ms)
+    with bar(sources.size, "planning") as moved:
+        found = restored(plan_restore(views, sources, request, moved.update))
+    inexact = [*not_exact(found)]
+    if wanted.given.strict and inexact:
+        reasons = "".join(f"\n  {line}" for line in inexact)
+        raise LogDirError(
+            f"--strict: the result would not be exact, for {len(inexact)} reasons; nothing is "
+            f"written:{reasons}"
+        )
+    return found
+
+
+def _hashed_inputs(views: Views, found: Restored, bar: Bar) -> dict[str, Any]:
+    """Return size and CRC-32C of the input files, by input, if this is requested; null for an
+    input in a store."""
+    if not found.plan.request.hashes_inputs:
+        return {}
+    sources = found.plan.sources
+    paths = [*sources.log_dirs, *sources.tier_paths]
+    local = [path for path in paths if not is_remote(path)]
+    with bar(sum(map(bytes_below, local)), "checksums of the input") as moved:
+        hashed = {path: file_facts(views, path, moved.update) for path in local}
+    return {"input_files": {path: hashed.get(path) for path in paths}}
+
+
+def written(views: Views, found: Restored, target: str, bar: Bar = no_bar) -> dict[str, Any]:
+    """Write the directory, judge it, and let it appear; return its manifest. Raises OSError, and
+    LogDirError for a directory that exists or is not sound."""
+    size = found.plan.bytes_to_write
+    hashed = _hashed_inputs(views, found, bar)
+    with whole_directory(target, os.fsync) as scratch:
+        with bar(size, "writing") as moved:
+            write_restored(views, found, scratch, moved.update)
+        judged(views, found, scratch)
+        with bar(size, "checksums") as moved:
+            facts = file_facts(views, scratch, moved.update)
+        manifest = {**manifest_of(found, facts), **hashed}
+        write_manifest(manifest, scratch)
+        # Thousands of small files: at once is faster than one after the other.
+        os.sync()
+    return manifest

@@ -1,0 +1,136 @@
+"""Partitions that `kafkalog restore --into` has made, in a real cluster that had the topics: F1311
+to F1314 of docs/restore.md."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from kafkalog.exit_codes import ExitCode
+from kafkalog.format.batch_header import read_header
+from kafkalog.format.side_files.leader_epochs import read_leader_epochs
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.partition_log import LEADER_EPOCHS
+from kafkalog.storage.reading.log_reader import LogReader
+from tests.support.broker.cluster.restored_cluster import MARGIN_MS, WAIT_SECONDS, ledger
+from tests.support.broker.kafka_server import KafkaServer
+from tests.support.golden.restored_copies import AS_OF, AS_OF_MS
+
+pytestmark = pytest.mark.deep
+
+Unpacked = Callable[[str], Path]
+TOPICS = {"transfers": 3, "events": 4, "plain": 1}
+# Below the log start of plain-0, when the disks were copied.
+DELETED_TO = 60
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> KafkaServer:
+    """A cluster that has the topics, and is stopped."""
+    with KafkaServer(tmp_path / "server", tmp_path / "server" / "data") as found:
+        for topic, partitions in TOPICS.items():
+            found.create_topic(topic, partitions)
+    return found
+
+
+def restored(unpacked: Unpacked, server: KafkaServer, target: Path) -> str:
+    disks = sorted(map(str, (unpacked("restore44.logs") / "snapshots").glob("*/data")))
+    topics = [word for topic in TOPICS for word in ("--topic", topic)]
+    given = [*disks, "--as-of", AS_OF, "--into", str(server.work_dir / "metadata")]
+    command = [sys.executable, "-m", "kafkalog", "restore", *given, *topics, "--to", str(target)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == ExitCode.FINDINGS, result.stderr
+    return result.stdout
+
+
+def put(target: Path, server: KafkaServer) -> None:
+    """Do what the command says, with the topics' directories and the line for the checkpoint."""
+    for directory in (target / "node-1" / "data").iterdir():
+        shutil.rmtree(server.log_dir / directory.name)
+        shutil.copytree(directory, server.log_dir / directory.name)
+    checkpoint = server.log_dir / "log-start-offset-checkpoint"
+    checkpoint.write_text(f"0\n1\nplain 0 {DELETED_TO}\n")
+
+
+def produced(server: KafkaServer, number: int) -> list[str]:
+    """Errors of a new idempotent producer that writes a record into each partition."""
+    errors: list[str] = []
+    producer = Producer({"bootstrap.servers": server.bootstrap, "enable.idempotence": True})
+    for topic, partitions in TOPICS.items():
+        for partition in range(partitions):
+            producer.produce(
+                topic,
+                f"new {number}",
+                partition=partition,
+                on_delivery=lambda error, _: errors.append(str(error)) if error else None,
+            )
+    assert producer.flush(WAIT_SECONDS) == 0
+    return errors
+
+
+def epochs_of_batches(directory: Path) -> Iterator[int]:
+    for log in find_partitions([str(directory)]):
+        reader = LogReader(log)
+        for chunk in reader.chunks(reader.start_offset, 2**20):
+            yield from (read_header(each, 0).leader_epoch for each in chunk.batches())
+
+
+def test_epochs_that_the_cluster_has_not_had_would_go(
+    server: KafkaServer, unpacked: Unpacked, tmp_path: Path
+) -> None:
+    """Without F1312 the broker removes the epochs from the checkpoint, and batches keep them."""
+    target = tmp_path / "new"
+    restored(unpacked, server, target)
+    partition = target / "node-1" / "data" / "plain-0"
+    (partition / LEADER_EPOCHS).write_text("0\n2\n0 60\n9 133\n")
+    put(target, server)
+    server.start()
+    try:
+        assert produced(server, 0) == []
+        kept = read_leader_epochs((server.log_dir / "plain-0" / LEADER_EPOCHS).read_text())
+        assert 9 not in [each.epoch for each in kept]
+    finally:
+        server.stop()
+
+
+def test_a_cluster_goes_on_with_the_partitions(
+    server: KafkaServer, unpacked: Unpacked, tmp_path: Path
+) -> None:
+    """F1311 to F1314: all records are served, and new producers, whose ids the logs have, write."""
+    said = restored(unpacked, server, tmp_path / "new")
+    assert f"gets the line plain 0 {DELETED_TO}" in said
+    put(tmp_path / "new", server)
+    rows = json.loads((tmp_path / "new" / "manifest.json").read_text())["partitions"]
+    highest = max(row["leader_epoch"] for row in rows)
+    assert max(epochs_of_batches(Path(rows[0]["copy"]).parent)) > highest
+    assert max(epochs_of_batches(tmp_path / "new" / "node-1" / "data")) <= highest
+    server.start()
+    try:
+        for topic in TOPICS:
+            found = {(each.partition, each.offset): each for each in server.consume_all(topic)}
+            assert min(offset for _, offset in found) == (DELETED_TO if topic == "plain" else 0)
+            # The old cluster has lost a record of plain, which was written with acks=1.
+            for row in ledger(unpacked("restore44.golden"), topic) if topic != "plain" else ():
+                if row["ack"] * 1000 > AS_OF_MS - MARGIN_MS:
+                    continue
+                value = found[row["partition"], row["offset"]].value
+                assert value is not None
+                assert value.decode() == row["value"]
+        for number in range(12):
+            assert produced(server, number) == []
+        for topic, partitions in TOPICS.items():
+            values = [each.value for each in server.consume_all(topic)]
+            new = [value for value in values if value is not None and value.startswith(b"new ")]
+            assert len(new) == 12 * partitions
+        said = server.log_text()
+        assert "-stray" not in said
+        assert "truncation of conflicting" not in said
+        epochs = read_leader_epochs((server.log_dir / "events-0" / LEADER_EPOCHS).read_text())
+        assert [each.epoch for each in epochs] == sorted({each.epoch for each in epochs})
+    finally:
+        server.stop()

@@ -1,0 +1,135 @@
+"""What real brokers do with nodes that `kafkalog restore` has written: replicas on several of them,
+groups without members for long, logs without erased persons. F1038, F1055, F1200 and F1310 of
+docs/restore.md."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka.admin import AdminClient
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
+from tests.support.broker.cluster.committed_offsets import committed
+from tests.support.broker.cluster.restored_cluster import (
+    MARGIN_MS,
+    PARTITIONS,
+    WAIT_SECONDS,
+    consumed,
+    ledger,
+    produced,
+    restore,
+)
+from tests.support.broker.cluster.restored_node import RestoredNode
+from tests.support.free_ports import free_ports
+from tests.support.golden.restored_copies import AS_OF, AS_OF_MS
+
+pytestmark = pytest.mark.deep
+
+Unpacked = Callable[[str], Path]
+COMMAND_TIME = "kafkalog.command_line.commands.disks.restore.time"
+NODES = (1, 2, 3)
+# The commits are older, and a broker looks every two seconds.
+RETENTION = {"offsets.retention.minutes": 60}
+LOOKS_SECONDS = 8
+
+
+@pytest.fixture
+def disks(unpacked: Unpacked) -> list[str]:
+    return sorted(map(str, (unpacked("restore44.logs") / "snapshots").glob("*/data")))
+
+
+def out_of_sync(bootstrap: str) -> list[tuple[str, int]]:
+    """The partitions without a leader, or with a replica that is not in sync."""
+    topics = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=WAIT_SECONDS).topics
+    assert {*PARTITIONS} <= {*topics}
+    return [
+        (name, number)
+        for name, topic in topics.items()
+        for number, partition in topic.partitions.items()
+        if partition.leader not in NODES or sorted(partition.isrs) != [*NODES]
+    ]
+
+
+def test_replicas_on_three_nodes_come_in_sync(disks: list[str], tmp_path: Path) -> None:
+    """F1038 and F1310."""
+    free = free_ports(2 * len(NODES))
+    places = [f"{node}@127.0.0.1:{free.pop()}/{free.pop()}" for node in NODES]
+    given = ["--as-of", AS_OF, "--nodes", ",".join(places), "--replication", "3"]
+    target = tmp_path / "restored"
+    result = CliRunner().invoke(kafkalog, ["restore", *disks, *given, "--to", str(target)])
+    assert result.exit_code == ExitCode.FINDINGS, result.output
+    nodes = [RestoredNode(target / f"node-{node}", tmp_path / f"node-{node}") for node in NODES]
+    try:
+        # None has started before a majority of them has.
+        with ThreadPoolExecutor() as pool:
+            [*pool.map(RestoredNode.__enter__, nodes)]
+        deadline = time.monotonic() + WAIT_SECONDS
+        while found := out_of_sync(nodes[0].bootstrap):
+            assert time.monotonic() < deadline, found
+            time.sleep(0.5)
+        for node in nodes:
+            assert node.warnings == []
+            assert not list(node.data.glob("*-stray"))
+    finally:
+        for node in nodes:
+            node.stop()
+
+
+def test_a_broker_serves_all_but_the_records_of_erased_persons(
+    disks: list[str], unpacked: Unpacked, tmp_path: Path
+) -> None:
+    """F1200."""
+    (tmp_path / "erased").write_text('{"key": "e58"}\n{"value-path": "$.user", "value": "u16"}\n')
+    restore(disks, tmp_path / "restored", "--suppress", str(tmp_path / "erased"))
+    with RestoredNode(tmp_path / "restored", tmp_path / "node") as node:
+        found = consumed(node, "read_uncommitted", "events")
+        rows = [
+            row
+            for row in ledger(unpacked("restore44.golden"), "events")
+            if row["ack"] * 1000 < AS_OF_MS - MARGIN_MS
+        ]
+        erased = [row for row in rows if row["key"] == "e58" or '"user": "u16"' in row["value"]]
+        assert erased
+        for row in rows:
+            value = found.get(("events", row["partition"], row["offset"]))
+            assert value == (None if row in erased else row["value"].encode())
+        assert produced(node, "new", "events")
+        assert node.warnings == []
+
+
+def commits(manifest: dict[str, list[dict[str, object]]]) -> dict[object, dict[object, object]]:
+    found: dict[object, dict[object, object]] = {}
+    for row in manifest["commits"]:
+        if row["topic"] in PARTITIONS:
+            own = found.setdefault(row["group_id"], {})
+            own[row["topic"], row["partition"]] = row["committed_offset"]
+    return found
+
+
+def test_no_commit_expires_at_the_first_check(disks: list[str], tmp_path: Path) -> None:
+    """F1055."""
+    expected = commits(restore(disks, tmp_path / "restored"))
+    assert expected
+    with RestoredNode(tmp_path / "restored", tmp_path / "node", RETENTION) as node:
+        time.sleep(LOOKS_SECONDS)
+        for group, offsets in expected.items():
+            assert committed(node, str(group)) == offsets
+
+
+def test_commits_with_the_times_that_they_had_expire(
+    disks: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without F1055."""
+    with monkeypatch.context() as patch:
+        patch.setattr(COMMAND_TIME, SimpleNamespace(time_ns=lambda: AS_OF_MS * 1_000_000))
+        expected = commits(restore(disks, tmp_path / "restored"))
+    with RestoredNode(tmp_path / "restored", tmp_path / "node", RETENTION) as node:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while any(committed(node, str(group)) for group in expected):
+            assert time.monotonic() < deadline
+            time.sleep(1)
