@@ -19,7 +19,7 @@ from kafkalog.questions.restore.nodes import Node
 from kafkalog.questions.restore.planning import RestoreRequest, plan_restore
 from kafkalog.questions.restore.restoring import (
     Restored,
-    judged,
+    refuse_unsound,
     restored,
     write_manifest,
     write_restored,
@@ -172,7 +172,7 @@ def written(views: Views, found: Restored, target: str, bar: Bar = no_bar) -> di
     with whole_directory(target, os.fsync) as scratch:
         with bar(size, "writing") as moved:
             write_restored(views, found, scratch, moved.update)
-        judged(views, found, scratch)
+        refuse_unsound(views, found, scratch)
         with bar(size, "checksums") as moved:
             facts = file_facts(views, scratch, moved.update)
         manifest = {**manifest_of(found, facts), **hashed}
