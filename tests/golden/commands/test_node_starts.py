@@ -1,5 +1,5 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
-start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1197."""
+start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1198."""
 
 import json
 import os
@@ -36,6 +36,7 @@ _LOST_BEFORE = (
     # A hole in the offsets that no broker fills.
     "11a-overflow-unclean",
 )
+_OF_KAFKA = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 # What a broker says while it stops.
 _WHILE_STOPPING = "Stopped loading"
 
@@ -267,22 +268,41 @@ def test_a_version_without_zookeeper_does_not_start_on_its_directories(tmp_path:
     assert not starts("4.0.1")
 
 
-def test_a_class_that_is_not_kafkas_is_not_judged(
-    cases: dict[str, StartupCase], tmp_path: Path
+@pytest.mark.parametrize(("version", "starts"), [("3.5.2", False), ("3.8", False), ("3.9", True)])
+def test_a_version_without_a_table_is_judged_by_what_is_known(
+    version: str, starts: bool, cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F1198: a broker of 3.5.2 ended on these directories of 3.9.2: "No MetadataVersion with
+    # metadata version 21".
+    folder = cases["13-3.9.2-on-4.4.0"].made_in(tmp_path)
+    given = ["recover", folder / "d1", folder / "d2", "--as-of", STARTED_AT, "--kafka", version]
+    given += ["--by", "node", "--format", "json", "--processes", "1"]
+    result = CliRunner().invoke(kafkalog, list(map(str, given)))
+    assert result.exit_code == (not starts)
+    node = json.loads(result.stdout)
+    assert node["broker_starts"] == starts
+    assert ["NOT JUDGED" in words for words in node["assumed"]] == [True] * (not starts)
+
+
+@pytest.mark.parametrize("name", ["authorizer.class.name", "metric.reporters"])
+def test_a_node_starts_only_if_its_class_path_has_what_is_not_kafkas(
+    name: str, cases: dict[str, StartupCase], tmp_path: Path
 ) -> None:
     # F1195: a broker of 4.4.0 ended without the class on its class path.
     case = cases["00-control"]
     folder = case.made_in(tmp_path)
     with (folder / "server.properties").open("a") as file:
-        file.write("authorizer.class.name=com.example.Missing\n")
-        file.write("metric.reporters=org.apache.kafka.common.metrics.JmxReporter\n")
-    _, (node,) = answers(case, folder, "node")
+        file.write(f"{name}=com.example.Missing\n")
+        file.write(f"principal.builder.class={_OF_KAFKA}\n")
+    code, (node,) = answers(case, folder, "node")
+    assert (code, node["broker_starts"], node["reasons"]) == (1, None, [])
     (assumed,) = node["assumed"]
-    assert assumed.startswith("authorizer.class.name is com.example.Missing")
+    assert assumed.startswith(f"{name} is com.example.Missing")
     given = ["recover", folder / "d1", folder / "d2", "--as-of", STARTED_AT]
     given += ["--server-properties", folder / "server.properties"]
     lines = CliRunner().invoke(kafkalog, list(map(str, given))).stdout.splitlines()
-    assert lines[0].endswith(", IF its class path has com.example.Missing")
+    assert lines[0].startswith("Node 1 starts ONLY IF its class path has com.example.Missing, ")
+    assert lines[-1].startswith("node 1 starts ONLY IF its class path has com.example.Missing: ")
 
 
 @pytest.mark.parametrize("damage", CLEANER_DAMAGES)
