@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from kafkalog.coordination.metadata.releases import nearest_release, newest_rele
 from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
 from kafkalog.inspection.metadata.assigned_partitions import cluster_images
 from kafkalog.inspection.start.assigned_replicas import ReplicaFate
+from kafkalog.inspection.start.costly_logs import starts_beyond_ends, stopped_coordinators
 from kafkalog.inspection.start.node_directories import NodeFiles, nodes_of
 from kafkalog.inspection.start.node_start import NodeStart, judged_node
 from kafkalog.inspection.start.permissions import BrokerUser
@@ -250,6 +251,11 @@ def node_answers(
     answers = [_answer(node, found.images, logs, request, plan) for node in found.nodes]
     for each in answers:
         each.start.decide(_starting_with(each, answers))
+        paths = {it.path for it in each.start.files.directories}
+        each.start.notices += starts_beyond_ends(_below(paths, plan))
+        each.start.notices += stopped_coordinators(
+            load for load in loads if os.path.dirname(load.path) in paths
+        )
     fates = {path: fate for each in answers for path, fate in each.start.fates.items()}
     stopped = {load.path: _coordinator_error(load) for load in loads if not load.loads}
     planned = {row["directory"] for row in plan}
@@ -316,7 +322,7 @@ def _answer(
     plan: Sequence[Mapping[str, Any]],
 ) -> NodeAnswer:
     paths = {each.path for each in node.directories}
-    rows = [row for row in plan if os.path.dirname(row["directory"]) in paths]
+    rows = _below(paths, plan)
     main = node.metadata_directory
     # Where meta.properties is missing beside the metadata, its cluster has no id.
     own = main.cluster_id if main is not None and main.has_metadata else node.cluster_id
@@ -324,6 +330,10 @@ def _answer(
     release = release_start(node, image, logs, request.version_for(node))
     start = judged_node(node, image, rows, request.user, release.reasons)
     return NodeAnswer(start, release.version, release)
+
+
+def _below(paths: Collection[str], plan: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [row for row in plan if os.path.dirname(row["directory"]) in paths]
 
 
 def _with_fate(

@@ -1,11 +1,12 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
-start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1198."""
+start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1199."""
 
 import json
 import os
 import pwd
 import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -335,3 +336,28 @@ def test_a_wrong_node_id_is_changed_in_the_settings(case: StartupCase, tmp_path:
     settings = folder / "server.properties"
     assert f"set node.id=1 in {settings}" in recovered(folder)
     assert "kafka-storage.sh" not in recovered(folder)
+
+
+@pytest.mark.parametrize("case", ["33a-log-start-beyond-end"], indirect=True)
+def test_the_line_keeps_a_log_that_ends_before_its_recorded_start(
+    case: StartupCase, tmp_path: Path
+) -> None:
+    # F1199: a broker of 4.4.0 deleted all segments; the control begins at 0, without that line.
+    folder = case.made_in(tmp_path)
+    text = recovered(folder)
+    assert "orders-0 begins at offset 100 by this file" in text
+    line = next(each for each in text.splitlines() if each.strip().startswith("sed -i "))
+    subprocess.run(["bash", "-c", line], check=True)
+    assert "orders 0 0\n" in (folder / "d2/log-start-offset-checkpoint").read_text()
+    assert recovered(folder).endswith("nothing is lost\n")
+
+
+@pytest.mark.parametrize("case", ["06i-torn-value"], indirect=True)
+def test_a_coordinator_that_does_not_load_has_a_line(case: StartupCase, tmp_path: Path) -> None:
+    # F1000.
+    folder = case.made_in(tmp_path)
+    text = recovered(folder)
+    assert "__consumer_offsets-0 does not load at offset 17: it cannot be read: " in text
+    moved = f"mv {folder}/d2/__consumer_offsets-0 {folder}/d2.aside.__consumer_offsets-0"
+    assert f"kafkalog groups {folder}/d2 --format csv --columns " in text
+    assert f" > commits.csv; {moved}  # on each broker that has it; " in text
