@@ -19,8 +19,13 @@ from kafkalog.coordination.metadata.release_refusals import Effect, property_ref
 from kafkalog.coordination.metadata.releases import nearest_release, newest_release, started_release
 from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
 from kafkalog.inspection.metadata.assigned_partitions import cluster_images
+from kafkalog.inspection.metadata.quorum import leading_copy
 from kafkalog.inspection.start.assigned_replicas import ReplicaFate
-from kafkalog.inspection.start.costly_logs import starts_beyond_ends, stopped_coordinators
+from kafkalog.inspection.start.costly_logs import (
+    controllers_behind,
+    starts_beyond_ends,
+    stopped_coordinators,
+)
 from kafkalog.inspection.start.node_directories import NodeFiles, nodes_of
 from kafkalog.inspection.start.node_start import NodeStart, judged_node
 from kafkalog.inspection.start.permissions import BrokerUser
@@ -235,7 +240,7 @@ class FoundNodes:
             # Tiered storage, and an empty directory, is not a log directory by itself.
             if os.path.realpath(path) in named or is_log_dir(readable_entries(path))
         ]
-        images = cluster_images(logs)
+        images = cluster_images(logs, leading_copy)
         return cls(nodes_of(paths, request.server, _owners(images)) if paths else [], images)
 
 
@@ -249,9 +254,11 @@ def node_answers(
     """Return what becomes of the nodes; `plan` has the rows of view `recovery_plan` of the logs,
     and `loads` what coordinators make of theirs. Raises OptionError for what is not a version."""
     answers = [_answer(node, found.images, logs, request, plan) for node in found.nodes]
+    behind = [*controllers_behind(logs)]
     for each in answers:
         each.start.decide(_starting_with(each, answers))
         paths = {it.path for it in each.start.files.directories}
+        each.start.notices += (reason for reason in behind if reason.directory in paths)
         each.start.notices += starts_beyond_ends(_below(paths, plan))
         each.start.notices += stopped_coordinators(
             load for load in loads if os.path.dirname(load.path) in paths

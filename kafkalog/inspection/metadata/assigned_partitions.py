@@ -5,14 +5,19 @@ Rule: docs/format.md F890.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kafkalog.coordination.metadata.codes import MIGRATING, UNASSIGNED
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.inspection.metadata.copies import best_copy, copies_by_cluster, directory_id_of
+from kafkalog.inspection.metadata.copies import (
+    MetadataCopy,
+    best_copy,
+    copies_by_cluster,
+    directory_id_of,
+)
 from kafkalog.inspection.metadata.replay import image_at
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.files import readable_entries
@@ -102,13 +107,16 @@ def assigned_directory(
     return str(row["directories"][row["replicas"].index(node_id)])
 
 
-def cluster_images(logs: Sequence[PartitionLog]) -> Images:
-    """Return by cluster id the image at the end of the best copy among logs that have been found;
-    a cluster without one that can be read is missing."""
+def cluster_images(
+    logs: Sequence[PartitionLog],
+    chosen: Callable[[Sequence[MetadataCopy]], MetadataCopy] = best_copy,
+) -> Images:
+    """Return by cluster id the image at the end of the best copy among logs that have been found,
+    or of the one that is `chosen`; a cluster without one that can be read is missing."""
     images = {}
     for cluster_id, copies in copies_by_cluster(logs).items():
         try:
-            images[cluster_id] = image_at(best_copy(copies).log).image
+            images[cluster_id] = image_at(chosen(copies).log).image
         except (CorruptDataError, LogDirError) as error:
             _logger.warning("no assignments from %s: %s", CLUSTER_METADATA, error)
     return images

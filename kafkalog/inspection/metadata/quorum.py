@@ -1,5 +1,5 @@
 """What the copies of `__cluster_metadata` say together: who votes, how many voters are left, and
-which copies agree. Rules: docs/format.md F767 to F769.
+which copies agree. Rules: docs/format.md F767 to F769 and F1291.
 """
 
 from __future__ import annotations
@@ -133,3 +133,15 @@ class Quorum:
                 "damage": "; ".join(map(str, copy.damages)) or None,
                 "path": copy.path,
             }
+
+
+def leading_copy(copies: Sequence[MetadataCopy]) -> MetadataCopy:
+    """Return the copy that counts once all nodes have started: the best one of the voters where all
+    are here, for nodes without a vote give up what these lack; otherwise the best of all. Rule:
+    docs/format.md F1291."""
+    if len(copies) == 1:
+        return copies[0]
+    quorum = Quorum(copies)
+    here = quorum.voters_here
+    is_whole = bool(here) and len(here) >= len(quorum.voters)
+    return best_copy(here) if is_whole else quorum.best

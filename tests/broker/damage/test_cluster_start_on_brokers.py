@@ -1,9 +1,10 @@
 """What `kafkalog recover` says of the directories of all nodes of a cluster is what the nodes make
-of them, together. Rules: docs/format.md F960 to F973 and F1188 to F1191."""
+of them, together. Rules: docs/format.md F960 to F973, F1188 to F1191 and F1291."""
 
 import json
+import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,18 +45,29 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KraftCluster]:
         found.stop(kill=True)
 
 
-def foretold(cluster: KraftCluster) -> tuple[dict[int, Any], set[str]]:
-    """Return whether each node starts, and the partitions that no node leads."""
+def replicas(cluster: KraftCluster, topic: str) -> list[Path]:
+    return [cluster.nodes[each].data_dir / f"{topic}-0" for each in (FIRST, SECOND)]
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _SETTLED_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def told(cluster: KraftCluster, by: str) -> list[dict[str, Any]]:
     nodes = cluster.nodes.values()
     paths = dict.fromkeys(str(path) for it in nodes for path in (it.metadata_dir, it.data_dir))
+    given = ["recover", *paths, "--by", by, "--all", "--format", "json", "--processes", "1"]
+    result = CliRunner().invoke(kafkalog, given)
+    return [json.loads(line) for line in result.stdout.splitlines()]
 
-    def rows(by: str) -> list[dict[str, Any]]:
-        given = ["recover", *paths, "--by", by, "--all", "--format", "json", "--processes", "1"]
-        result = CliRunner().invoke(kafkalog, given)
-        return [json.loads(line) for line in result.stdout.splitlines()]
 
-    starts = {row["node_id"]: row["broker_starts"] for row in rows("node")}
-    plan = [row for row in rows("partition") if row["topic"] in TOPICS]
+def foretold(cluster: KraftCluster) -> tuple[dict[int, Any], set[str]]:
+    """Return whether each node starts, and the partitions that no node leads."""
+    starts = {row["node_id"]: row["broker_starts"] for row in told(cluster, "node")}
+    plan = [row for row in told(cluster, "partition") if row["topic"] in TOPICS]
     led = {f"{row['topic']}-{row['partition']}" for row in plan if row["has_leader"]}
     return starts, names() - led
 
@@ -88,7 +100,7 @@ def metadata_log(cluster: KraftCluster, node_id: int) -> Path:
 
 
 def test_a_copy_that_ends_inside_a_batch_of_the_leader(cluster: KraftCluster) -> None:
-    # The broker fetches the rest from the controller.
+    # F1291: the broker fetches the rest from the controller.
     path = metadata_log(cluster, SECOND)
     path.write_bytes(path.read_bytes()[:-5])
     starts, without = foretold(cluster)
@@ -97,6 +109,30 @@ def test_a_copy_that_ends_inside_a_batch_of_the_leader(cluster: KraftCluster) ->
     cluster.start()
     try:
         assert leaderless(cluster, without) == without
+    finally:
+        cluster.stop()
+
+
+def test_a_controller_that_is_behind_its_brokers(cluster: KraftCluster) -> None:
+    # F1291: it was restored from a backup, and knows neither topic.
+    folder = cluster.nodes[CONTROLLER].metadata_dir
+    backup = folder.with_name("backup")
+    shutil.copytree(folder, backup)
+    cluster.start()
+    try:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        for made in admin.create_topics([NewTopic("late", 1, 2)]).values():
+            made.result(30)
+        wait_until(lambda: all(path.is_dir() for path in replicas(cluster, "late")))
+    finally:
+        cluster.stop()
+    shutil.rmtree(folder)
+    backup.rename(folder)
+    aside = {row["directory"] for row in told(cluster, "partition") if row["is_set_aside"]}
+    assert aside == set(map(str, replicas(cluster, "late")))
+    cluster.start()
+    try:
+        wait_until(lambda: not any(path.exists() for path in replicas(cluster, "late")))
     finally:
         cluster.stop()
 

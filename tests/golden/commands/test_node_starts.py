@@ -1,5 +1,5 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
-start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1199."""
+start. Rules: docs/format.md F960 to F973, F1000 to F1018, F1180 to F1199, F1291."""
 
 import json
 import os
@@ -361,3 +361,36 @@ def test_a_coordinator_that_does_not_load_has_a_line(case: StartupCase, tmp_path
     moved = f"mv {folder}/d2/__consumer_offsets-0 {folder}/d2.aside.__consumer_offsets-0"
     assert f"kafkalog groups {folder}/d2 --format csv --columns " in text
     assert f" > commits.csv; {moved}  # on each broker that has it; " in text
+
+
+def test_what_only_a_broker_knows_of_is_given_up(
+    cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F1291: the only controller is behind a broker of the cluster, and decides.
+    folder = cases["00-control"].made_in(tmp_path)
+    other = folder / "of-broker-2"
+    shutil.copytree(folder / "d1/__cluster_metadata-0", other / "__cluster_metadata-0")
+    meta = (folder / "d1/meta.properties").read_text().replace("node.id=1", "node.id=2")
+    own = re.sub(r"directory\.id=\S+", f"directory.id={OTHER_ID}", meta)
+    (other / "meta.properties").write_text(own)
+    (log,) = (folder / "d1/__cluster_metadata-0").glob("*.log")
+    log.write_bytes(first_batches(log.read_bytes(), 12))
+    given = ["recover", folder / "d1", folder / "d2", "--as-of", STARTED_AT, "--processes", "1"]
+
+    def aside(*more: Path) -> set[str]:
+        every = map(str, (*given, *more, "--all", "--format", "json"))
+        result = CliRunner().invoke(kafkalog, list(every))
+        rows = [json.loads(line) for line in result.stdout.splitlines()]
+        return {name_of(row) for row in rows if row["is_set_aside"]}
+
+    assert aside()
+    assert aside(other) == aside()
+    text = CliRunner().invoke(kafkalog, list(map(str, (*given, other)))).stdout
+    assert "all controllers are here, and the newest copy of theirs ends at offset " in text
+
+
+def first_batches(data: bytes, count: int) -> bytes:
+    position = 0
+    for _ in range(count):
+        position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
+    return data[:position]
