@@ -29,7 +29,7 @@ OUTPUTS = {
     "--write-zookeeper-commands",
 }
 # Paths to read, which are missing: the message names the path.
-INPUTS = {"--before", "--log-dir", "--zookeeper"}
+INPUTS = {"--before", "--into", "--log-dir", "--zookeeper"}
 # Any text is right: what has that name is known once a session has started.
 ANY_TEXT = {"--chroot", "--connect-topic", "--group", "--table"}
 
