@@ -125,12 +125,13 @@ class GroupsSection:
 @dataclass(frozen=True, slots=True)
 class TransactionsSection:
     """Outcomes by topic; the first partitions that are held back, and how many there are; which
-    records of coordinators the input lacks, in words."""
+    records of coordinators the input lacks, and what else is not exact, in words."""
 
     outcomes: Rows
     holders: Rows
     held_back: int
     missing: str = ""
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

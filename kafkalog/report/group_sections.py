@@ -165,8 +165,12 @@ def transaction_section(transactions: TransactionsSection) -> Section:
         if transactions.missing
         else []
     )
+    missing += [paragraph(f"{note[0].upper()}{note[1:]}.") for note in transactions.notes]
     if not rows:
-        empty = paragraph("There are no transactions in these log directories.")
+        is_sure = not transactions.notes
+        empty = paragraph(
+            f"{'There are no' if is_sure else 'Known are no'} transactions in these log directories."
+        )
         return Section(section("transactions", title, empty, *missing), {})
     order = topic_order(rows, lambda row: float(row.transactions))
     labels = [topic_label(topic) for topic in order]
