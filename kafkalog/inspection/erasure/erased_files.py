@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
-from kafkalog.errors import LogDirError
+from kafkalog.errors import LogDirError, UnsupportedFormatError
 from kafkalog.format.batch_header import LOG_OVERHEAD, NO_VALUE, V2_HEADER_BYTES, read_header
 from kafkalog.format.erased_batch import offset_holder, without_records
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
@@ -26,11 +26,16 @@ from kafkalog.format.side_files.indexes import (
 )
 from kafkalog.inspection.erasure.file_search import FileSearch
 from kafkalog.inspection.erasure.input_files import InputEntry
-from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.files.files import InputFile, read_text
 from kafkalog.storage.files.output_files import OutputFile, write_file
 from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
 from kafkalog.storage.files.uris import is_remote
+from kafkalog.words import counted
 
+DELETE_OBJECTS = (
+    "objects with a manifest of Aiven's plug-in are not written again: give the log directories "
+    "without them, and delete the objects through the broker"
+)
 _PIECE_BYTES = 4 * 1024 * 1024
 # Those that say where batches are; .txnindex has offsets only, which stay.
 INDEXES = (".index", ".timeindex")
@@ -189,6 +194,22 @@ def batch_at(source: InputFile, position: int) -> bytes:
     head = source.read(position, V2_HEADER_BYTES)
     size = LOG_OVERHEAD + int.from_bytes(head[8:LOG_OVERHEAD], "big")
     return source.read(position, size)
+
+
+def unwritable_objects(searches: Iterable[FileSearch]) -> Iterator[str]:
+    """Yield what to say of each object with records to erase that has a manifest beside it: such an
+    object is made of chunks, which are not written again. Rule: F1332."""
+    for each in searches:
+        manifest, found = tiered_manifest_path(each.entry.path), int(each.hits.erased.sum())
+        if manifest and found and read_text(manifest) is not None:
+            yield f"{each.entry.path} has {counted(found, 'record')} to erase"
+
+
+def refuse_unwritable_objects(searches: Iterable[FileSearch]) -> None:
+    """Raise UnsupportedFormatError that names each of them."""
+    objects = [*unwritable_objects(searches)]
+    if objects:
+        raise UnsupportedFormatError(f"{'; '.join(objects)}: {DELETE_OBJECTS}")
 
 
 def refuse_changed(entry: InputEntry, source: InputFile) -> None:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from kafkalog.errors import KafkaLogError, LogDirError, UnsupportedFormatError
+from kafkalog.errors import KafkaLogError, LogDirError
 from kafkalog.inspection.erasure.erased_files import (
+    DELETE_OBJECTS,
     INDEXES,
     WrittenFile,
     copied_file,
@@ -22,15 +23,16 @@ from kafkalog.inspection.erasure.erased_files import (
     erased_indexes,
     index_path,
     refuse_changed,
+    refuse_unwritable_objects,
+    unwritable_objects,
 )
 from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file, search_source
 from kafkalog.inspection.erasure.file_spans import FileSpans, first_difference
 from kafkalog.inspection.erasure.input_files import InputEntry, Part, input_files
 from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
 from kafkalog.inspection.erasure.registered_values import RegisteredValues, registry_in
-from kafkalog.storage.files.files import InputFile, read_text
+from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import flush_directory, make_directories
-from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
 from kafkalog.storage.log_dir.running_broker import refuse_running
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted, first_names, time_text
@@ -150,6 +152,8 @@ class Erasure:
             )
         for row in self.topic_rows():
             yield from _topic_notes(row)
+        for words in unwritable_objects(self.searches):
+            yield f"cannot be erased here: {words}: {DELETE_OBJECTS}"
         if self.skipped:
             topics = sorted({each.topic or "?" for each in self.skipped})
             yield f"not searched, as not asked for: {first_names(topics, _MOST_NAMED)}"
@@ -363,7 +367,7 @@ def write_erased(
     Raises LogDirError for files that somebody writes to, UnsupportedFormatError for records in a
     file that cannot be written again, KafkaLogError if something is found in what was written.
     """
-    _refuse_chunked(erasure.searches)
+    refuse_unwritable_objects(erasure.searches)
     by_path = {each.entry.path: each for each in erasure.searches if each.hits.erased.any()}
     rewritten = {index_path(path, kind) for path in by_path for kind in INDEXES}
     entries = [entry for entry in erasure.entries if entry.path not in rewritten]
@@ -436,17 +440,6 @@ def _refuse_remains(search: FileSearch, written: WrittenFile, wanted: Wanted) ->
     if place is not None:
         detail = f"what was copied differs from {entry.path} at position {place} or later"
     raise KafkaLogError(f"{written.path}: {detail}; nothing is written")
-
-
-def _refuse_chunked(searches: Iterable[FileSearch]) -> None:
-    for each in searches:
-        manifest = tiered_manifest_path(each.entry.path)
-        if manifest and each.hits.erased.any() and read_text(manifest) is not None:
-            raise UnsupportedFormatError(
-                f"{each.entry.path} has {counted(int(each.hits.erased.sum()), 'record')} to erase, "
-                "and objects with a manifest of Aiven's plug-in are not written again: give the "
-                "log directories without it, and delete the object through the broker"
-            )
 
 
 def _refuse_grown(entries: Iterable[InputEntry]) -> None:

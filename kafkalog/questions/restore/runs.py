@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from kafkalog.errors import LogDirError, OptionError
@@ -18,7 +19,7 @@ from kafkalog.questions.restore.nodes import Node
 from kafkalog.questions.restore.planning import RestoreRequest, plan_restore
 from kafkalog.questions.restore.restoring import (
     Restored,
-    judged,
+    refuse_unsound,
     restored,
     write_manifest,
     write_restored,
@@ -46,12 +47,34 @@ def no_bar(_size: int, _label: str) -> AbstractContextManager[_Unseen]:
     return nullcontext(_Unseen())
 
 
-def restore_request(given: RestoreOptions, sources: Sources, now_ms: int) -> RestoreRequest:
-    """Return what the options ask for. Raises OptionError for topics that no copy has and for more
-    replicas than nodes, and what reading the files that options name raises."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The options, and what is in the files that they name."""
+
+    given: RestoreOptions
+    into: IntoCluster | None = None
+    suppression: Suppression | None = None
+
+    @classmethod
+    def of(cls, given: RestoreOptions, target: str | None) -> Wanted:
+        """Return what the options say, before anything of the copies is read. Raises LogDirError
+        for a target that exists, and what reading the files of options raises."""
+        given.refuse_contradictions()
+        if target is not None:
+            refuse_existing_directory("--to", target)
+        suppress = given.suppress
+        return cls(
+            given,
+            None if given.into is None else IntoCluster.of(given.into),
+            None if suppress is None else Suppression.of_file("--suppress", suppress),
+        )
+
+
+def restore_request(wanted: Wanted, sources: Sources, now_ms: int) -> RestoreRequest:
+    """Return the request to this input. Raises OptionError for topics that no copy has and for more
+    replicas than nodes."""
+    given, into = wanted.given, wanted.into
     _refuse_unknown_topics(given, sources)
-    into = None if given.into is None else IntoCluster.of(given.into)
-    suppress = given.suppress
     nodes = into.nodes if into else _nodes(given.nodes, given.replication, sources)
     return RestoreRequest(
         sources.covered_by_all_ms if given.as_of is None else given.as_of,
@@ -70,7 +93,7 @@ def restore_request(given: RestoreOptions, sources: Sources, now_ms: int) -> Res
         is_group_chosen=_choice((), given.group_pattern),
         latest_topics=given.latest_topics,
         is_uncut=given.as_of is None and len(sources.coverage) == 1,
-        suppression=None if suppress is None else Suppression.of_file("--suppress", suppress),
+        suppression=wanted.suppression,
     )
 
 
@@ -106,21 +129,21 @@ def _choice(names: Sequence[str], pattern: str | None) -> Callable[[str], bool]:
 
 
 def refuse_target(target: str, sources: Sources) -> None:
-    """Raise OptionError for a directory in what is read, and LogDirError for one that exists."""
+    """Raise OptionError for a directory in what is read."""
     refuse_inside("--to", target, [*sources.log_dirs, *sources.tier_paths])
-    refuse_existing_directory("--to", target)
 
 
 def planned(
-    views: Views, sources: Sources, given: RestoreOptions, now_ms: int, bar: Bar = no_bar
+    views: Views, sources: Sources, wanted: Wanted, now_ms: int, bar: Bar = no_bar
 ) -> Restored:
     """Return what would be written. Raises LogDirError for a result that would not be exact, where
     --strict is given, with all reasons, and what planning raises."""
-    request = restore_request(given, sources, now_ms)
+    request = restore_request(wanted, sources, now_ms)
     with bar(sources.size, "planning") as moved:
         found = restored(plan_restore(views, sources, request, moved.update))
+    found.input_files = _hashed_inputs(views, found, bar)
     inexact = [*not_exact(found)]
-    if given.strict and inexact:
+    if wanted.given.strict and inexact:
         reasons = "".join(f"\n  {line}" for line in inexact)
         raise LogDirError(
             f"--strict: the result would not be exact, for {len(inexact)} reasons; nothing is "
@@ -139,21 +162,20 @@ def _hashed_inputs(views: Views, found: Restored, bar: Bar) -> dict[str, Any]:
     local = [path for path in paths if not is_remote(path)]
     with bar(sum(map(bytes_below, local)), "checksums of the input") as moved:
         hashed = {path: file_facts(views, path, moved.update) for path in local}
-    return {"input_files": {path: hashed.get(path) for path in paths}}
+    return {path: hashed.get(path) for path in paths}
 
 
 def written(views: Views, found: Restored, target: str, bar: Bar = no_bar) -> dict[str, Any]:
     """Write the directory, judge it, and let it appear; return its manifest. Raises OSError, and
     LogDirError for a directory that exists or is not sound."""
     size = found.plan.bytes_to_write
-    hashed = _hashed_inputs(views, found, bar)
     with whole_directory(target, os.fsync) as scratch:
         with bar(size, "writing") as moved:
             write_restored(views, found, scratch, moved.update)
-        judged(views, found, scratch)
+        refuse_unsound(views, found, scratch)
         with bar(size, "checksums") as moved:
             facts = file_facts(views, scratch, moved.update)
-        manifest = {**manifest_of(found, facts), **hashed}
+        manifest = manifest_of(found, facts)
         write_manifest(manifest, scratch)
         # Thousands of small files: at once is faster than one after the other.
         os.sync()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkalog.questions.restore.restoring import Restored, write_restored
-from kafkalog.questions.restore.runs import planned
+from kafkalog.questions.restore.runs import Wanted, planned
 from kafkalog.questions.restore.sources import sources_of
 from kafkalog.views.engine import LocalViews
 from kafkalog.views.options.restore_options import RestoreOptions
@@ -54,7 +54,7 @@ def files(directory: Path) -> dict[str, bytes]:
 
 def test_a_task_that_runs_twice_writes_the_same(inputs: list[Path], tmp_path: Path) -> None:
     once = LocalViews([*map(str, inputs)], [], 1)
-    found = planned(once, sources_of(once.log_dirs), OPTIONS, AS_OF_MS)
+    found = planned(once, sources_of(once.log_dirs), Wanted(OPTIONS), AS_OF_MS)
     for name, views in (("once", once), ("twice", Engine(once.log_dirs, [], 1))):
         (tmp_path / name).mkdir()
         write_restored(views, Restored(found.plan), str(tmp_path / name), lambda size: None)

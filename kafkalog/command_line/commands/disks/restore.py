@@ -90,18 +90,18 @@ def restore(
         raise OptionError("PATH", "", "the copies of log directories, or --verify DIR")
     if target is None and not is_check:
         raise OptionError("--to", "", "the new directory, or --check for the plan")
-    given.refuse_contradictions()
     from kafkalog.questions.restore.inexact import not_exact
     from kafkalog.questions.restore.manifest import manifest_of
     from kafkalog.questions.restore.report import screen
-    from kafkalog.questions.restore.runs import planned, refuse_target, written
+    from kafkalog.questions.restore.runs import Wanted, planned, refuse_target, written
     from kafkalog.questions.restore.sources import sources_of
 
+    wanted = Wanted.of(given, target)
     sources = sources_of(paths)
     if target is not None:
         refuse_target(target, sources)
     views = _views(processes, sources)
-    found = planned(views, sources, given, time.time_ns() // 1_000_000, progress_bar)
+    found = planned(views, sources, wanted, time.time_ns() // 1_000_000, progress_bar)
     if target is None or is_check:
         target, content = None, manifest_of(found)
     else:

@@ -1,5 +1,5 @@
 """Objects of Aiven's plug-in: searched as logs, copied as they are stored. Rules: docs/erasure.md
-F1108, F1117, F1264."""
+F1108, F1117, F1264, F1332."""
 
 import hashlib
 import json
@@ -49,11 +49,19 @@ def test_objects_without_the_person_are_copied_byte_for_byte(tmp_path: Path) -> 
 
 
 def test_an_object_with_the_person_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    # F1332: each is named, by a search alone too.
     inputs, target = _inputs(tmp_path), tmp_path / "new"
+    store_segment(inputs / "tier", "clicks-0", 0, _segment(b"b", b"c"), is_compressed=True)
+    objects = [str(path) for path in (inputs / "tier").rglob("*.log")]
     code, out = _run(inputs, "--key", "b", "--to", target)
     assert code != 0
     assert "Aiven's plug-in are not written again" in out
+    assert len(objects) == 2 and all(path in out for path in objects), out
     assert not target.exists()
+    code, out = _run(inputs, "--key", "b", "--check")
+    assert code == 1
+    for path in objects:
+        assert f"cannot be erased here: {path}" in out
 
 
 def test_an_encrypted_object_is_copied_and_named(tmp_path: Path) -> None:
