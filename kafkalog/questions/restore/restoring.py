@@ -55,13 +55,15 @@ _BATCH_BYTES = 256 * 1024
 
 @dataclass
 class Restored:
-    """What was written, or would be: `groups` by partition of `__consumer_offsets`."""
+    """What was written, or would be: `groups` by partition of `__consumer_offsets`, with
+    `--hash-inputs` the `input_files` by input."""
 
     plan: RestorePlan
     groups: dict[int, RestoredGroups] = field(default_factory=dict)
     entries: dict[tuple[str, int], list[Entry]] = field(default_factory=dict)
     written: dict[int, list[WrittenPartition]] = field(default_factory=dict)
     suppressed: dict[str, Suppressed] = field(default_factory=dict)
+    input_files: dict[str, Any] = field(default_factory=dict)
 
     @property
     def left_out_persons(self) -> list[tuple[str, Suppressed]]:
@@ -239,32 +241,36 @@ def _batches(entries: Sequence[Entry], start: int, epoch: int, now_ms: int) -> I
         yield write_batch(waiting, fields)
 
 
-def judged(views: Views, found: Restored, target: str) -> Recovery:
-    """Return what a broker would do at its start with each log directory that was written. Raises
-    LogDirError where it would not start, or would lose anything."""
-    request = found.plan.request
-    if not found.plan.nodes:
-        raise LogDirError("there is no node")
-    # All nodes at once: they start together, and one leads what the others copy.
+def refuse_unsound(views: Views, found: Restored, target: str) -> None:
+    """Raise LogDirError where a broker would not start with what was written, or would lose
+    anything by that."""
     paths = [os.path.join(target, node.log_directory) for node in found.plan.nodes]
-    logs = find_partitions(paths)
-    result = recovery_plan(
-        views.over(paths, logs), RecoveryRequest("unclean", 4096, request.now_ms)
-    )
+    if found.plan.request.into is not None:
+        # Nothing in them says whose they are: the broker's own directory does.
+        for path in paths:
+            _recovery(views, found, [path])
+        return
+    # The nodes start together, and one leads what the others copy.
+    plan = [*_recovery(views, found, paths).plan]
+    started, logs = NodeRequest(), find_partitions(paths)
+    nodes = node_answers(FoundNodes.of(paths, logs, started), logs, started, plan)
+    if nodes.has_findings:
+        raise LogDirError(
+            "what was written does not start, and is not kept: "
+            f"{'; '.join(line.strip() for line in nodes.lines())}"
+        )
+
+
+def _recovery(views: Views, found: Restored, paths: Sequence[str]) -> Recovery:
+    """Return what brokers would do with these log directories. Raises LogDirError for a loss."""
+    request = RecoveryRequest("unclean", 4096, found.plan.request.now_ms)
+    result = recovery_plan(views.over(paths, find_partitions(paths)), request)
     # Where damage is left out, a hole in the offsets is what is meant to be.
     damaged = {each.key for each in found.plan.plans if each.lost or each.missing}
     if any(_is_refused(row, damaged) for row in result.findings):
         raise LogDirError(
             f"what was written is not sound, and is not kept: {result.totals.words()}"
         )
-    if request.into is None:
-        started = NodeRequest()
-        nodes = node_answers(FoundNodes.of(paths, logs, started), logs, started, [*result.plan])
-        if nodes.has_findings:
-            raise LogDirError(
-                "what was written does not start, and is not kept: "
-                f"{'; '.join(line.strip() for line in nodes.lines())}"
-            )
     return result
 
 

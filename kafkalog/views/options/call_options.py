@@ -73,9 +73,13 @@ def _source_name(name: str) -> str:
     found = _SOURCE_NAMES.get(name.lower())
     if found is not None or "." in name:
         return found or name
-    known = {*_ARGUMENTS, *map(with_underscores, _SOURCE_NAMES.values())}
-    meant = _FORMER_NAMES.get(name) or name_suggestions([name], sorted(known))
+    meant = _FORMER_NAMES.get(name) or name_suggestions([name], sorted(argument_names()))
     raise RefusedOptionError(name, f"there is no such argument: {meant}")
+
+
+def argument_names() -> set[str]:
+    """Return the names of the arguments that options have in Python."""
+    return {*_ARGUMENTS, *map(with_underscores, _SOURCE_NAMES.values())}
 
 
 def with_underscores(name: str) -> str:
