@@ -44,7 +44,7 @@ def _rows(batches: list[bytes], times: list[int]) -> np.ndarray:
 def test_entries_are_those_of_the_plain_writer(
     sizes: list[int], times: list[int], chunk: int
 ) -> None:
-    # F100, F101: `write_segment` is held against brokers' files.
+    # F100, F101: other tests compare what `write_segment` writes with brokers' files.
     batches = _batches(sizes, times)
     rows = _rows(batches, times)
     positions = np.cumsum(rows[:, column.SIZE]) - rows[:, column.SIZE]
