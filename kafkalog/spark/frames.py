@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from weakref import WeakSet
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.utils import is_remote as is_spark_connect
 
+from kafkalog.errors import SchemaError
 from kafkalog.spark.source.data_source import KafkaLogDataSource
-from kafkalog.spark.source.early_errors import refuse_early
-from kafkalog.spark.source.row_order import in_log_order
+from kafkalog.spark.source.projection import view_schema
 from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
 from kafkalog.spark.worker_python import use_this_python
 from kafkalog.spark_versions import check_version
+from kafkalog.storage.files.uris import is_remote
 from kafkalog.views.options.call_options import (
     OffsetsGiven,
     OptionValue,
@@ -24,6 +27,8 @@ from kafkalog.views.options.call_options import (
     options_of_call,
     path_texts,
 )
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import chosen_logs, logs_of_paths
 
 # Spark warns of a source that it found by itself and that is registered, each time.
 _registered: WeakSet[SparkSession] = WeakSet()
@@ -104,3 +109,28 @@ def write(frame: DataFrame, path: str, **options: OptionValue) -> None:
     register_once(frame.sparkSession)
     writer = in_log_order(frame).write.format("kafkalog").mode("append")
     writer.options(**option_texts(options)).save(path)
+
+
+def refuse_early(paths: Sequence[str], given: Mapping[str, str]) -> None:
+    """Raise what options and names of files show before Spark starts to read, which would show it
+    in a page of traces: OptionError, LogDirError.
+
+    Paths are looked at where the driver has them and that takes little: not with Spark Connect,
+    whose server reads, and not in object stores. What is let through here the read itself finds.
+    """
+    options = read_options({**given, "paths": json.dumps(list(paths))})
+    view_schema(options)
+    if not is_spark_connect() and not any(map(is_remote, paths)):
+        chosen_logs(options, logs_of_paths(options, strict=False))
+
+
+def in_log_order(frame: DataFrame) -> DataFrame:
+    """Return the rows of each partition in one task, sorted by offset. Raises SchemaError where
+    there is no column to sort by."""
+    if "offset" not in frame.columns:
+        raise SchemaError(
+            "no column offset to sort by: bring the rows of each partition into one task and "
+            'into their order yourself, and use df.write.format("kafkalog")'
+        )
+    partition = [name for name in ("topic", "partition") if name in frame.columns]
+    return frame.repartition(*partition).sortWithinPartitions(*partition, "offset")
