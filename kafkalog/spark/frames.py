@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from weakref import WeakSet
 
@@ -14,7 +16,6 @@ from kafkalog.errors import SchemaError
 from kafkalog.spark.source.data_source import KafkaLogDataSource
 from kafkalog.spark.source.projection import view_schema
 from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
-from kafkalog.spark.worker_python import use_this_python
 from kafkalog.spark_versions import check_version
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.views.options.call_options import (
@@ -30,6 +31,8 @@ from kafkalog.views.options.call_options import (
 from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import chosen_logs, logs_of_paths
 
+# What Spark runs without PYSPARK_PYTHON: the first on the PATH, whatever runs the program.
+_SPARKS_OWN_CHOICE = "python3"
 # Spark warns of a source that it found by itself and that is registered, each time.
 _registered: WeakSet[SparkSession] = WeakSet()
 
@@ -134,3 +137,18 @@ def in_log_order(frame: DataFrame) -> DataFrame:
         )
     partition = [name for name in ("topic", "partition") if name in frame.columns]
     return frame.repartition(*partition).sortWithinPartitions(*partition, "offset")
+
+
+def use_this_python(spark: SparkSession) -> None:
+    """Have a session on this machine run the Python of this process, unless the user chose another.
+
+    A program that is run by an environment's Python, by its path, has the libraries there only.
+    """
+    if is_spark_connect() or "PYSPARK_PYTHON" in os.environ or not sys.executable:
+        return
+    context = spark.sparkContext
+    is_chosen = context.pythonExec != _SPARKS_OWN_CHOICE or (
+        context.getConf().contains("spark.pyspark.python")
+    )
+    if str(context.master).startswith("local") and not is_chosen:
+        context.pythonExec = sys.executable
