@@ -329,9 +329,8 @@ def _with_fate(
             "has_leader": fate.has_leader,
             "leader_reason": fate.leader_reason,
             "begins_empty": fate.begins_empty,
+            "topic": _directory_topic(row),
         }
-        if fate.is_set_aside:
-            added["topic"] = _directory_topic(row)
         is_replaced = fate.is_set_aside and fate.has_leader and not fate.begins_empty
         if fate.replaced_by is not None:
             added |= _takeover(row, fate.replaced_by)
