@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from kafkalog.command_line.main import kafkalog
 from tests.support.broker.cluster.kraft_cluster import KraftCluster
@@ -102,8 +103,8 @@ def test_a_copy_that_ends_inside_a_batch_of_the_leader(cluster: KraftCluster) ->
 
 
 def test_a_disk_that_was_lost_and_is_formatted_anew(cluster: KraftCluster) -> None:
-    # The metadata assigns the partitions to a directory.id that is gone. The broker was the last to
-    # stop, and alone in sync: the other one may not lead.
+    # The metadata assigns the partitions to a directory.id that no disk has. The broker was the last
+    # to stop, and alone in sync: the other one may not lead.
     cluster.lose(FIRST)
     cluster.format(cluster.nodes[FIRST])
     starts, without = foretold(cluster)

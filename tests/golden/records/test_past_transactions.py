@@ -70,8 +70,8 @@ def test_open_are_those_that_clients_had_begun_and_not_ended(unpacked: Unpack, a
     counts = Counter(place(row, row["transactional_id"]) for row in rows)
     least, most = (Counter(key[:3] for key in keys) for keys in (surely_begun, maybe_begun))
     assert counts
-    for key in counts.keys() | least.keys():
-        assert least[key] <= counts[key] <= most[key], key
+    for of in counts.keys() | least.keys():
+        assert least[of] <= counts[of] <= most[of], of
     assert "what had ended is exact by the clocks of brokers" in said
 
 
