@@ -103,8 +103,8 @@ def test_a_copy_that_ends_inside_a_batch_of_the_leader(cluster: KraftCluster) ->
 
 
 def test_a_disk_that_was_lost_and_is_formatted_anew(cluster: KraftCluster) -> None:
-    # The metadata assigns the partitions to a directory.id that no disk has. The broker was the last
-    # to stop, and alone in sync: the other one may not lead.
+    # The metadata assigns the partitions to a directory.id that no disk has. This broker stopped
+    # last, and was alone in sync: the other one may not lead.
     cluster.lose(FIRST)
     cluster.format(cluster.nodes[FIRST])
     starts, without = foretold(cluster)
