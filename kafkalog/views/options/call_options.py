@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import index
 
 from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.storage.reading.offset_ranges import EARLIEST, LATEST
@@ -131,11 +132,15 @@ def milliseconds(name: str, time: TimeValue) -> int:
             return time_ms(time)
         except ValueError as error:
             raise OptionError(name, time, f"a time: {error}") from None
-    # A truth value is an integer in Python.
-    if isinstance(time, bool):
-        raise OptionError(name, time, "a datetime, or milliseconds since 1970")
     if not isinstance(time, datetime):
-        return time
+        allowed = "a time, or whole milliseconds since 1970"
+        # True is a whole number for Python.
+        if isinstance(time, bool):
+            raise OptionError(name, time, allowed)
+        try:
+            return index(time)
+        except TypeError:
+            raise OptionError(name, time, allowed) from None
     if time.tzinfo is None:
         allowed = "a time with its time zone, such as datetime(2026, 1, 1, tzinfo=UTC)"
         raise OptionError(name, time, allowed)
