@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 
-from kafkalog.errors import OptionError
+from kafkalog.coordination.metadata.releases import started_release
 from kafkalog.inspection.start.permissions import BrokerUser
 from kafkalog.questions.node_start import NodeRequest
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.views.options.config_files import ConfigSources
 
-_VERSION = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+){0,2}")
-
 
 def node_request(configs: ConfigSources, kafka: str | None, user: str | None) -> NodeRequest:
     """Return the request of --server-properties, --kafka and --user. Raises OptionError for a file,
     a version or a user that there is not."""
-    if kafka is not None and not _VERSION.fullmatch(kafka):
-        raise OptionError("--kafka", kafka, "a version such as 4.4 or 3.9.2")
+    started_release(kafka)
     server = None
     path = configs.server_properties
     if path is not None and os.path.isfile(path):

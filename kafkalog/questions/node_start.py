@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.coordination.metadata.release_refusals import Effect, property_refusals
-from kafkalog.coordination.metadata.releases import known_release, newest_release, read_releases
+from kafkalog.coordination.metadata.releases import nearest_release, newest_release, started_release
 from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
 from kafkalog.inspection.metadata.assigned_partitions import cluster_images
 from kafkalog.inspection.start.assigned_replicas import ReplicaFate
+from kafkalog.inspection.start.costly_logs import starts_beyond_ends, stopped_coordinators
 from kafkalog.inspection.start.node_directories import NodeFiles, nodes_of
 from kafkalog.inspection.start.node_start import NodeStart, judged_node
 from kafkalog.inspection.start.permissions import BrokerUser
@@ -57,25 +58,23 @@ class NodeRequest:
     server: ServerProperties | None = None
     user: BrokerUser | None = None
 
-    def coordinators(self, nodes: Sequence[NodeFiles]) -> CoordinatorSettings | None:
-        """Return the coordinators of the version that starts on nodes; None where it is older than
-        those that are known."""
+    def coordinators(self, nodes: Sequence[NodeFiles]) -> CoordinatorSettings:
+        """Return the coordinators of the version that starts on nodes, or of the nearest one that
+        is known."""
         settings = self.server.values if self.server is not None else {}
         protocols = settings.get("group.coordinator.rebalance.protocols", "")
         version = self.kafka
         if nodes and not any(each.is_of_kraft for each in nodes):
             version = version or LAST_WITH_ZOOKEEPER
-            if ".".join(version.split(".")[:2]) not in read_releases():
-                return None
-        return CoordinatorSettings(version, has_new_groups="consumer" in protocols)
+        release = nearest_release(started_release(version))
+        return CoordinatorSettings(release, has_new_groups="consumer" in protocols)
 
     @property
     def refused_settings(self) -> bool:
         """Whether server.properties has values with which the version does not start."""
-        is_known = self.kafka is None or ".".join(self.kafka.split(".")[:2]) in read_releases()
-        if self.server is None or not is_known:
+        if self.server is None:
             return False
-        refused = property_refusals(self.server.values, known_release(self.kafka))
+        refused = property_refusals(self.server.values, started_release(self.kafka))
         return any(each.effect is Effect.ENDS for each in refused)
 
     def version_for(self, node: NodeFiles) -> str:
@@ -98,6 +97,16 @@ class NodeAnswer:
         node_id = self.start.files.node_id
         return "the node" if node_id is None else f"node {node_id}"
 
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the node starts only with classes that are not Kafka's."""
+        return self.start.broker_starts and bool(self.start.plugins)
+
+    @property
+    def condition(self) -> str:
+        """Which classes the node needs, in words."""
+        return f"ONLY IF its class path has {first_names(self.start.plugins, _MOST_NAMES)}"
+
     def row(self) -> Row:
         """Return the row of table `node_starts`."""
         start, release = self.start, self.release
@@ -106,13 +115,13 @@ class NodeAnswer:
             "node_id": start.files.node_id,
             "cluster_id": start.files.cluster_id,
             "kafka_version": self.kafka_version,
-            "broker_starts": start.broker_starts,
+            "broker_starts": None if self.is_conditional else start.broker_starts,
             "reasons": [reason.row() for reason in start.reasons],
             "metadata_version": release.metadata_version,
             "metadata_release": release.metadata_release,
             "least_kafka_version": release.least_version,
             "is_downgrade": release.is_downgrade,
-            "assumed": [*start.assumed, *start.unknown],
+            "assumed": [*self.release.assumed, *start.assumed, *start.unknown],
         }
 
     def directory_rows(self) -> Iterator[Row]:
@@ -143,8 +152,12 @@ class NodeAnswers:
 
     @property
     def has_findings(self) -> bool:
-        """Whether a node does not start, or does not use a directory."""
-        return any(not each.start.broker_starts or _offline(each) for each in self.nodes)
+        """Whether a node does not start, starts only under a condition, or does not use a
+        directory."""
+        return any(
+            not each.start.broker_starts or each.is_conditional or _offline(each)
+            for each in self.nodes
+        )
 
     @property
     def knows_metadata(self) -> bool:
@@ -177,7 +190,7 @@ class NodeAnswers:
             if deleted:
                 names = first_names(deleted, _MOST_NAMES)
                 yield f"  deleted for good within minutes: {names}"
-            for words in each.start.assumed:
+            for words in (*each.release.assumed, *each.start.assumed):
                 yield f"  assumed: {words}"
 
     def _has_own_reasons(self, answer: NodeAnswer) -> bool:
@@ -234,11 +247,15 @@ def node_answers(
     loads: Sequence[CoordinatorLoad] = (),
 ) -> NodeAnswers:
     """Return what becomes of the nodes; `plan` has the rows of view `recovery_plan` of the logs,
-    and `loads` what coordinators make of theirs. Raises OptionError for a version that is not
-    known."""
+    and `loads` what coordinators make of theirs. Raises OptionError for what is not a version."""
     answers = [_answer(node, found.images, logs, request, plan) for node in found.nodes]
     for each in answers:
         each.start.decide(_starting_with(each, answers))
+        paths = {it.path for it in each.start.files.directories}
+        each.start.notices += starts_beyond_ends(_below(paths, plan))
+        each.start.notices += stopped_coordinators(
+            load for load in loads if os.path.dirname(load.path) in paths
+        )
     fates = {path: fate for each in answers for path, fate in each.start.fates.items()}
     stopped = {load.path: _coordinator_error(load) for load in loads if not load.loads}
     planned = {row["directory"] for row in plan}
@@ -305,7 +322,7 @@ def _answer(
     plan: Sequence[Mapping[str, Any]],
 ) -> NodeAnswer:
     paths = {each.path for each in node.directories}
-    rows = [row for row in plan if os.path.dirname(row["directory"]) in paths]
+    rows = _below(paths, plan)
     main = node.metadata_directory
     # Where meta.properties is missing beside the metadata, its cluster has no id.
     own = main.cluster_id if main is not None and main.has_metadata else node.cluster_id
@@ -313,6 +330,10 @@ def _answer(
     release = release_start(node, image, logs, request.version_for(node))
     start = judged_node(node, image, rows, request.user, release.reasons)
     return NodeAnswer(start, release.version, release)
+
+
+def _below(paths: Collection[str], plan: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [row for row in plan if os.path.dirname(row["directory"]) in paths]
 
 
 def _with_fate(
@@ -449,10 +470,10 @@ def _sentence(answer: NodeAnswer) -> str:
         return f"{node} does NOT start with Kafka {answer.kafka_version}, for {reasons}:"
     offline = [each.directory.path for each in start.directories if not each.is_online]
     words = f"{node} starts with Kafka {answer.kafka_version}"
+    if answer.is_conditional:
+        words = f"{node} starts {answer.condition}, with Kafka {answer.kafka_version}"
     if offline:
         words += f", WITHOUT {first_names(offline, _MOST_NAMES)}"
-    if start.plugins:
-        words += f", IF its class path has {first_names(start.plugins, _MOST_NAMES)}"
     if not start.knows_metadata:
         words += "; what becomes of its partitions is NOT KNOWN:"
     return words

@@ -86,7 +86,7 @@ class Recovery:
 
     @property
     def has_findings(self) -> bool:
-        """Whether anything is lost, or does not start."""
+        """Whether anything is lost, or does not start, or only under a condition."""
         return bool(self.findings) or self.nodes.has_findings
 
     def words(self) -> str:
@@ -96,7 +96,13 @@ class Recovery:
             for each in self.nodes.nodes
             if not (each.start.broker_starts or each.start.files.is_unknown)
         ]
-        return self.totals.words(ended, knows_metadata=self.nodes.knows_metadata)
+        words = self.totals.words(ended, knows_metadata=self.nodes.knows_metadata)
+        conditions = [
+            f"{each.name} starts {each.condition}"
+            for each in self.nodes.nodes
+            if each.is_conditional
+        ]
+        return ": ".join([*conditions, words])
 
     def table(self, table: str) -> Rows:
         """Return the rows of one of the tables PLAN, NODES and DIRECTORIES, to be written."""
@@ -125,8 +131,7 @@ def recovery_plan(views: Views, settings: RecoveryRequest) -> Recovery:
 
 def _with_nodes(views: Views, settings: RecoveryRequest, plan: Rows) -> Recovery:
     found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
-    of_version = settings.node.coordinators(found.nodes)
-    loads = [] if of_version is None else coordinators(views, of_version)
+    loads = coordinators(views, settings.node.coordinators(found.nodes))
     answers = node_answers(found, views.logs, settings.node, [*plan], loads)
     rows = [
         row

@@ -166,11 +166,12 @@ def _states(as_of_ms: int | None) -> AskedView:
 @dataclass(frozen=True, slots=True)
 class _Coordinators:
     """What coordinators know at a time; the producers that they know then; and those that have
-    records of a later time only, because the earlier ones have been cleaned away."""
+    records of a later time only, because the earlier ones have been cleaned away, with the
+    transactional ids in these."""
 
     ids: TransactionalIds
     by_producer: ByProducer
-    known_later: frozenset[tuple[str | None, int]]
+    known_later: Mapping[tuple[str | None, int], str]
 
     @classmethod
     def of(cls, states: Iterable[State], as_of_ms: int | None) -> _Coordinators:
@@ -178,7 +179,12 @@ class _Coordinators:
         for record in states:
             (later if is_later(record["record_timestamp_ms"], as_of_ms) else ids).add(record)
         by_producer = ids.by_producer()
-        return cls(ids, by_producer, frozenset(later.by_producer().keys() - by_producer.keys()))
+        known_later = {
+            key: state["transactional_id"]
+            for key, state in later.by_producer().items()
+            if key not in by_producer
+        }
+        return cls(ids, by_producer, known_later)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +222,10 @@ class _Judging:
             for row, (key, state) in zip(open_rows, of_open, strict=True)
         ]
         columns: dict[str, Sequence[object]] = {
-            "transactional_id": [state and state["transactional_id"] for state in states],
+            "transactional_id": [
+                state["transactional_id"] if state else self.coordinators.known_later.get(key)
+                for key, state in zip(keys, states, strict=True)
+            ],
             "transaction_state": [state and state["state"] for state in states],
             "at_ms": [self.rule.at_ms] * len(states),
             "is_stable_offset_holder": [False] * len(states),

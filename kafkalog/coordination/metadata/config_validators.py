@@ -13,7 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from kafkalog.coordination.metadata.releases import is_at_least, read_releases, release_table
+from kafkalog.coordination.metadata.releases import (
+    is_at_least,
+    nearest_release,
+    read_releases,
+    release_table,
+)
 
 _INTEGERS = {"short": 15, "int": 31, "long": 63}
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -104,7 +109,9 @@ def _number(text: str, type_name: str) -> float | int | None:
 
 @cache
 def config_definitions(of: str, release: str) -> Mapping[str, ConfigDefinition]:
-    """Return the configs that a release knows, by name; `of` is topic or broker."""
+    """Return the configs that a release knows, by name; `of` is topic or broker. Of a release that
+    the table does not have, those of the nearest."""
+    release = nearest_release(release)
     return {
         row["name"]: _definition(row)
         for row in release_table("configs")[of]

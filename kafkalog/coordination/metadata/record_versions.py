@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from kafkalog.coordination.metadata.releases import release_table
+from kafkalog.coordination.metadata.releases import nearest_release, release_table
 
 
 class ReadVersions(NamedTuple):
@@ -28,7 +28,8 @@ class ReadVersions(NamedTuple):
 @cache
 def read_versions(topic: str, release: str) -> Mapping[int, ReadVersions]:
     """Return the versions that a release reads, by the number of the record's type; types that it
-    does not know are missing."""
+    does not know are missing. Of a release that the table does not have, those of the nearest."""
+    release = nearest_release(release)
     found = {}
     for number, of in release_table("records")[topic].items():
         if release in of:

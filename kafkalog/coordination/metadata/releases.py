@@ -3,7 +3,7 @@
 The tables are schemas/releases, written from Kafka's own classes. A new cluster of a release has
 the features that kafka-storage's `version-mapping` prints.
 
-Rules: docs/format.md F923, F1010 and F1011.
+Rules: docs/format.md F923, F1010, F1011 and F1198.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def metadata_version_name(level: int) -> str:
 def release_of(metadata_version: int) -> str | None:
     """Return the release that made a metadata.version, such as 4.1; None if it is not known."""
     name = metadata_versions().get(metadata_version)
-    return None if name is None else name.partition("-")[0]
+    return None if name is None else _made_by(name)
 
 
 @cache
@@ -96,6 +96,24 @@ def known_release(kafka_version: str | None) -> str:
     return release
 
 
+def started_release(kafka_version: str | None) -> str:
+    """Return the release of a version, whether or not the tables have it; without one the newest
+    that they have. Raises OptionError for what is not a version."""
+    if kafka_version is None:
+        return newest_release()
+    match = _VERSION.fullmatch(kafka_version.strip())
+    if match is None:
+        raise OptionError("--kafka", kafka_version, "a version such as 4.4 or 3.9.2")
+    return f"{match[1]}.{match[2]}"
+
+
+def nearest_release(release: str) -> str:
+    """Return the release of the tables that stands for one: itself, the last before it, or the
+    first of all."""
+    earlier = [each for each in read_releases() if is_at_least(release, each)]
+    return earlier[-1] if earlier else next(iter(read_releases()))
+
+
 def is_at_least(release: str, other: str) -> bool:
     """Return whether a release is another one or a later one."""
     return _number(release) >= _number(other)
@@ -107,8 +125,22 @@ def _number(release: str) -> tuple[int, ...]:
 
 def levels_of(release: str, feature: str) -> Levels:
     """Return the levels of a feature that a release reads: only 0, which stands for no feature,
-    where it does not know the feature."""
-    return read_releases()[release].get(feature, NO_LEVELS)
+    where it does not know the feature. Of a release that the tables do not have, its own metadata
+    versions, and the other features of the last release before it."""
+    nearest = nearest_release(release)
+    found = read_releases()[nearest].get(feature, NO_LEVELS)
+    if release == nearest:
+        return found
+    if feature == METADATA_VERSION:
+        made = [
+            n for n, name in metadata_versions().items() if is_at_least(release, _made_by(name))
+        ]
+        return Levels(found.least, max(made, default=0))
+    return found if is_at_least(release, nearest) else NO_LEVELS
+
+
+def _made_by(metadata_version_name: str) -> str:
+    return metadata_version_name.partition("-")[0]
 
 
 def least_release(features: Mapping[str, int]) -> str | None:
@@ -130,7 +162,7 @@ def _levels() -> Mapping[str, Mapping[str, int]]:
     most = levels_of(newest_release(), METADATA_VERSION).most
     for level, name in metadata_versions().items():
         if _FIRST_LEVEL <= level <= most:
-            last[name.partition("-")[0]] = level
+            last[_made_by(name)] = level
     return {release: _levels_at(level) for release, level in last.items()}
 
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.files.files import InputFile
 
-# So much of both files stays in a processor's cache; 4 MiB of each took 5 times as long.
+# This much of both files stays in a processor's cache; 4 MiB of each took 5 times as long.
 _PIECE_BYTES = 256 * 1024
 
 

@@ -27,24 +27,32 @@ class TimeCut:
         self._latest_ms = latest_ms
         self._late_by_broker = LARGEST_OFFSET
         self._early_by_broker = 0
-        self.late_by_producer = LARGEST_OFFSET
+        # The first of each table's that is above the last early one known then.
+        self._late_by_producer: list[int] = []
 
     def note(self, rows: LongArray) -> None:
-        """Take note of sound batches, in any order."""
+        """Take note of a table of sound batches, the tables in any order."""
         is_by_broker = rows[:, column.ATTRIBUTES] & (CONTROL_BIT | LOG_APPEND_TIME_BIT) != 0
         times = rows[:, column.MAX_TIMESTAMP]
         is_late = times > self._at_ms
         first, after = first_offsets(rows), rows[:, column.LAST_OFFSET] + 1
         by_producer = is_late & ~is_by_broker & (times <= self._latest_ms)
         self._late_by_broker = min(self._late_by_broker, _least(first[is_late & is_by_broker]))
-        self.late_by_producer = min(self.late_by_producer, _least(first[by_producer]))
         early = after[~is_late & is_by_broker]
         self._early_by_broker = max(self._early_by_broker, int(early.max(initial=0)))
+        found = _least(first[by_producer & (first >= self._early_by_broker)])
+        if found < self._late_by_broker:
+            self._late_by_producer.append(found)
+
+    @property
+    def late_by_producer(self) -> int:
+        """The first offset whose producer had a later time, after what brokers say was early."""
+        late = (each for each in self._late_by_producer if each >= self._early_by_broker)
+        return min(late, default=LARGEST_OFFSET)
 
     def offset(self, end: int) -> int:
         """Return the cut of a log that ends at an offset."""
-        by_producer = max(self.late_by_producer, self._early_by_broker)
-        return min(end, by_producer, self._late_by_broker)
+        return min(end, self.late_by_producer, self._late_by_broker)
 
 
 def past_end(log: PartitionLog, at_ms: int, now_ms: int) -> int | None:

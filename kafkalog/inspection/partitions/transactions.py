@@ -20,7 +20,7 @@ from kafkalog.storage.reading.transactions import PartitionTransaction
 
 @dataclass(frozen=True, slots=True)
 class PastTime:
-    """A past time whose transactions are asked for; `now_ms` is the clock of whoever asks."""
+    """A past time, as of which transactions are judged; `now_ms` is the clock of whoever asks."""
 
     at_ms: int
     now_ms: int

@@ -338,7 +338,7 @@ def _plugin_words(node: NodeFiles) -> Iterator[str]:
     for setting, names in sorted(found.items()):
         yield (
             f"{setting} is {', '.join(names)}: it is not Kafka's, and whether it is on the class "
-            "path is NOT JUDGED; without it the process ends"
+            "path is NOT JUDGED; without it the process ends: look for its jar in libs/ of Kafka"
         )
 
 

@@ -1,6 +1,6 @@
 """What a version of Kafka makes of the records and settings that a node's directories hold.
 
-Rules: docs/format.md F1010 to F1018.
+Rules: docs/format.md F1010 to F1018 and F1198.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from kafkalog.coordination.metadata.release_refusals import (
 from kafkalog.coordination.metadata.releases import (
     METADATA_VERSION,
     is_at_least,
-    known_release,
     metadata_version_name,
+    nearest_release,
     read_releases,
     release_of,
+    started_release,
 )
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.inspection.metadata.metadata_log import MetadataEntry, MetadataLog, snapshot_entries
@@ -52,7 +53,8 @@ _ELSEWHERE = "copy the directory of another controller, or see kafkalog quorum r
 class ReleaseStart:
     """The version, why it does not start, the level of the cluster's metadata and the release that
     made it, the first release that can open the directories, and whether the version is before the
-    one that made the level; None where that is not known."""
+    one that made the level; None where that is not known. `assumed` is what stands for tables of
+    the version that there are not."""
 
     version: str
     reasons: Sequence[Reason] = ()
@@ -60,19 +62,20 @@ class ReleaseStart:
     metadata_release: str | None = None
     least_version: str | None = None
     is_downgrade: bool | None = None
+    assumed: Sequence[str] = ()
 
 
 def release_start(
     node: NodeFiles, image: MetadataImage | None, logs: Sequence[PartitionLog], version: str
 ) -> ReleaseStart:
-    """Return what a version refuses of a node without ZooKeeper. Raises OptionError for a version
-    that is not known."""
+    """Return what a version refuses of a node. Raises OptionError for what is not a version."""
+    release = started_release(version)
+    assumed = [*_nearest_words(release)]
     if not node.is_of_kraft:
-        return ReleaseStart(version, [*_without_zookeeper(node, version)])
-    release = known_release(version)
+        return ReleaseStart(version, [*_without_zookeeper(node, version)], assumed=assumed)
     found = [*_of_properties(node, release)]
     if image is None:
-        return ReleaseStart(version, found)
+        return ReleaseStart(version, found, assumed=assumed)
     seen = _seen(node, logs)
     main = node.metadata_directory
     place = os.path.join(main.path if main is not None else "", METADATA_DIR)
@@ -93,7 +96,19 @@ def release_start(
         made_by,
         None if level is None else _least(levels, seen),
         None if made_by is None else not is_at_least(release, made_by),
+        assumed,
     )
+
+
+def _nearest_words(release: str) -> Iterator[str]:
+    """Yield which release stands for one that the tables do not have. Rule: docs/format.md
+    F1198."""
+    nearest = nearest_release(release)
+    if nearest != release:
+        yield (
+            f"the types of records, the coordinators and the settings of Kafka {release} are those "
+            f"of Kafka {nearest}: what differs between the two is NOT JUDGED"
+        )
 
 
 def _without_zookeeper(node: NodeFiles, version: str) -> Iterator[Reason]:

@@ -124,13 +124,16 @@ def _offsets(offsets: OffsetsGiven, topics: Topics | None) -> dict[str, str]:
 
 
 def milliseconds(name: str, time: TimeValue) -> int:
-    """Return the first whole millisecond that is not before a time. Raises OptionError for a text
-    that is not a time, and for a datetime without a time zone."""
+    """Return the first whole millisecond that is not before a time. Raises OptionError for what is
+    not a time, and for a datetime without a time zone."""
     if isinstance(time, str):
         try:
             return time_ms(time)
         except ValueError as error:
             raise OptionError(name, time, f"a time: {error}") from None
+    # A truth value is an integer in Python.
+    if isinstance(time, bool):
+        raise OptionError(name, time, "a datetime, or milliseconds since 1970")
     if not isinstance(time, datetime):
         return time
     if time.tzinfo is None:

@@ -1,5 +1,5 @@
 """Brokers start on directories of brokers that stopped cleanly or were killed: `kafkalog recover`
-names nothing in them, and the broker has all records afterwards. Rules: F960 to F973.
+names nothing in them, and the broker has all records afterwards. Rules: F960 to F973, F1198.
 """
 
 import json
@@ -69,7 +69,7 @@ def foretold_ends(log_dirs: Sequence[Path], settings: Path, version: str) -> dic
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
-@pytest.mark.parametrize("version", ["4.4.0", "4.0.1", "3.9.2"])
+@pytest.mark.parametrize("version", ["4.4.0", "4.0.1", "3.9.2", "3.5.2", "3.3.2"])
 def test_a_node_without_zookeeper_starts_as_foretold(
     version: str, is_killed: bool, tmp_path: Path
 ) -> None:

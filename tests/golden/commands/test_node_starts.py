@@ -1,11 +1,12 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
-start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1197."""
+start. Rules: docs/format.md F960 to F973, F1000 to F1018 and F1180 to F1199."""
 
 import json
 import os
 import pwd
 import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ _LOST_BEFORE = (
     # A hole in the offsets that no broker fills.
     "11a-overflow-unclean",
 )
+_OF_KAFKA = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 # What a broker says while it stops.
 _WHILE_STOPPING = "Stopped loading"
 
@@ -267,22 +269,41 @@ def test_a_version_without_zookeeper_does_not_start_on_its_directories(tmp_path:
     assert not starts("4.0.1")
 
 
-def test_a_class_that_is_not_kafkas_is_not_judged(
-    cases: dict[str, StartupCase], tmp_path: Path
+@pytest.mark.parametrize(("version", "starts"), [("3.5.2", False), ("3.8", False), ("3.9", True)])
+def test_a_version_without_a_table_is_judged_by_what_is_known(
+    version: str, starts: bool, cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F1198: a broker of 3.5.2 ended on these directories of 3.9.2: "No MetadataVersion with
+    # metadata version 21".
+    folder = cases["13-3.9.2-on-4.4.0"].made_in(tmp_path)
+    given = ["recover", folder / "d1", folder / "d2", "--as-of", STARTED_AT, "--kafka", version]
+    given += ["--by", "node", "--format", "json", "--processes", "1"]
+    result = CliRunner().invoke(kafkalog, list(map(str, given)))
+    assert result.exit_code == (not starts)
+    node = json.loads(result.stdout)
+    assert node["broker_starts"] == starts
+    assert ["NOT JUDGED" in words for words in node["assumed"]] == [True] * (not starts)
+
+
+@pytest.mark.parametrize("name", ["authorizer.class.name", "metric.reporters"])
+def test_a_node_starts_only_if_its_class_path_has_what_is_not_kafkas(
+    name: str, cases: dict[str, StartupCase], tmp_path: Path
 ) -> None:
     # F1195: a broker of 4.4.0 ended without the class on its class path.
     case = cases["00-control"]
     folder = case.made_in(tmp_path)
     with (folder / "server.properties").open("a") as file:
-        file.write("authorizer.class.name=com.example.Missing\n")
-        file.write("metric.reporters=org.apache.kafka.common.metrics.JmxReporter\n")
-    _, (node,) = answers(case, folder, "node")
+        file.write(f"{name}=com.example.Missing\n")
+        file.write(f"principal.builder.class={_OF_KAFKA}\n")
+    code, (node,) = answers(case, folder, "node")
+    assert (code, node["broker_starts"], node["reasons"]) == (1, None, [])
     (assumed,) = node["assumed"]
-    assert assumed.startswith("authorizer.class.name is com.example.Missing")
+    assert assumed.startswith(f"{name} is com.example.Missing")
     given = ["recover", folder / "d1", folder / "d2", "--as-of", STARTED_AT]
     given += ["--server-properties", folder / "server.properties"]
     lines = CliRunner().invoke(kafkalog, list(map(str, given))).stdout.splitlines()
-    assert lines[0].endswith(", IF its class path has com.example.Missing")
+    assert lines[0].startswith("Node 1 starts ONLY IF its class path has com.example.Missing, ")
+    assert lines[-1].startswith("node 1 starts ONLY IF its class path has com.example.Missing: ")
 
 
 @pytest.mark.parametrize("damage", CLEANER_DAMAGES)
@@ -315,3 +336,28 @@ def test_a_wrong_node_id_is_changed_in_the_settings(case: StartupCase, tmp_path:
     settings = folder / "server.properties"
     assert f"set node.id=1 in {settings}" in recovered(folder)
     assert "kafka-storage.sh" not in recovered(folder)
+
+
+@pytest.mark.parametrize("case", ["33a-log-start-beyond-end"], indirect=True)
+def test_the_line_keeps_a_log_that_ends_before_its_recorded_start(
+    case: StartupCase, tmp_path: Path
+) -> None:
+    # F1199: a broker of 4.4.0 deleted all segments; the control begins at 0, without that line.
+    folder = case.made_in(tmp_path)
+    text = recovered(folder)
+    assert "orders-0 begins at offset 100 by this file" in text
+    line = next(each for each in text.splitlines() if each.strip().startswith("sed -i "))
+    subprocess.run(["bash", "-c", line], check=True)
+    assert "orders 0 0\n" in (folder / "d2/log-start-offset-checkpoint").read_text()
+    assert recovered(folder).endswith("nothing is lost\n")
+
+
+@pytest.mark.parametrize("case", ["06i-torn-value"], indirect=True)
+def test_a_coordinator_that_does_not_load_has_a_line(case: StartupCase, tmp_path: Path) -> None:
+    # F1000.
+    folder = case.made_in(tmp_path)
+    text = recovered(folder)
+    assert "__consumer_offsets-0 does not load at offset 17: it cannot be read: " in text
+    moved = f"mv {folder}/d2/__consumer_offsets-0 {folder}/d2.aside.__consumer_offsets-0"
+    assert f"kafkalog groups {folder}/d2 --format csv --columns " in text
+    assert f" > commits.csv; {moved}  # on each broker that has it; " in text

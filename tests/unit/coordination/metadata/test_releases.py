@@ -1,4 +1,4 @@
-"""Releases of Kafka and their features. Rules: docs/format.md F923, F1010 and F1011."""
+"""Releases of Kafka and their features. Rules: docs/format.md F923, F1010, F1011 and F1198."""
 
 import pytest
 
@@ -9,9 +9,11 @@ from kafkalog.coordination.metadata.releases import (
     least_release,
     levels_of,
     made_releases,
+    nearest_release,
     newest_release,
     read_releases,
     release_of,
+    started_release,
 )
 from kafkalog.errors import OptionError
 
@@ -83,3 +85,31 @@ def test_a_version_names_its_release() -> None:
     for unknown in ("5.0", "2.8.2", "four", ""):
         with pytest.raises(OptionError, match=r"--kafka: .*expected one of 3\.9, 4\.0"):
             known_release(unknown)
+
+
+@pytest.mark.parametrize(
+    ("version", "release", "nearest"),
+    [
+        *(("3.3.2", "3.3", "3.9"), ("0.10.2.1", "0.10", "3.9"), ("4.1.1", "4.1", "4.1")),
+        *(("3.9", "3.9", "3.9"), ("4.5.0", "4.5", "4.4"), (None, "4.4", "4.4")),
+    ],
+)
+def test_a_release_without_a_table_is_judged_by_the_nearest(
+    version: str | None, release: str, nearest: str
+) -> None:
+    # F1198.
+    assert started_release(version) == release
+    assert nearest_release(release) == nearest
+
+
+@pytest.mark.parametrize(("release", "most"), [("3.3", 7), ("3.5", 11)])
+def test_a_release_without_a_table_reads_its_own_metadata_versions(release: str, most: int) -> None:
+    # F1198: MetadataVersion.latest() and MINIMUM_KRAFT_VERSION of 3.3.2 and 3.5.2.
+    assert levels_of(release, "metadata.version") == (1, most)
+    assert levels_of(release, "kraft.version") == (0, 0)
+
+
+def test_what_is_not_a_version_is_refused() -> None:
+    for text in ("four", "", "4", "4.x"):
+        with pytest.raises(OptionError, match=r"--kafka: .*a version such as"):
+            started_release(text)

@@ -1,0 +1,117 @@
+"""What `kafkalog recover` says of the directories of all nodes of a cluster is what the nodes make
+of them, together. Rules: docs/format.md F960 to F973 and F1188 to F1191."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from kafkalog.command_line.main import kafkalog
+from tests.support.broker.cluster.kraft_cluster import KraftCluster
+
+pytestmark = pytest.mark.deep
+CONTROLLER, FIRST, SECOND = 1, 11, 12
+# Partitions by their topic's replicas.
+TOPICS = {"both": [[FIRST, SECOND], [SECOND, FIRST]], "first": [[FIRST]], "second": [[SECOND]]}
+_SETTLED_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KraftCluster]:
+    """A controller and two brokers with records, which have stopped."""
+    home = tmp_path_factory.mktemp("cluster")
+    found = KraftCluster(home, False, controllers=1, brokers=2)
+    try:
+        found.start()
+        admin = AdminClient({"bootstrap.servers": found.bootstrap})
+        new = [NewTopic(name, len(of), replica_assignment=of) for name, of in TOPICS.items()]
+        for made in admin.create_topics(new).values():
+            made.result(30)
+        producer = Producer({"bootstrap.servers": found.bootstrap})
+        for number in range(60):
+            for name in TOPICS:
+                producer.produce(name, b"value", key=str(number))
+        assert producer.flush(30) == 0
+        found.stop()
+        yield found
+    finally:
+        found.stop(kill=True)
+
+
+def foretold(cluster: KraftCluster) -> tuple[dict[int, Any], set[str]]:
+    """Return whether each node starts, and the partitions that no node leads."""
+    nodes = cluster.nodes.values()
+    paths = dict.fromkeys(str(path) for it in nodes for path in (it.metadata_dir, it.data_dir))
+
+    def rows(by: str) -> list[dict[str, Any]]:
+        given = ["recover", *paths, "--by", by, "--all", "--format", "json", "--processes", "1"]
+        result = CliRunner().invoke(kafkalog, given)
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    starts = {row["node_id"]: row["broker_starts"] for row in rows("node")}
+    plan = [row for row in rows("partition") if row["topic"] in TOPICS]
+    led = {f"{row['topic']}-{row['partition']}" for row in plan if row["has_leader"]}
+    return starts, names() - led
+
+
+def names() -> set[str]:
+    return {f"{name}-{each}" for name, of in TOPICS.items() for each in range(len(of))}
+
+
+def leaderless(cluster: KraftCluster, expected: set[str]) -> set[str]:
+    """Return the partitions that no broker leads, once they are those that are expected, or after
+    a while."""
+    deadline = time.monotonic() + _SETTLED_SECONDS
+    while True:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        topics = admin.list_topics(timeout=20).topics
+        found = {
+            f"{name}-{each}"
+            for name in TOPICS
+            for each, of in topics[name].partitions.items()
+            if of.leader < 0
+        }
+        if found == expected or time.monotonic() > deadline:
+            return found
+        time.sleep(0.5)
+
+
+def metadata_log(cluster: KraftCluster, node_id: int) -> Path:
+    folder = cluster.nodes[node_id].metadata_dir / "__cluster_metadata-0"
+    return max(folder.glob("*.log"))
+
+
+def test_a_copy_that_ends_inside_a_batch_of_the_leader(cluster: KraftCluster) -> None:
+    # The broker fetches the rest from the controller.
+    path = metadata_log(cluster, SECOND)
+    path.write_bytes(path.read_bytes()[:-5])
+    starts, without = foretold(cluster)
+    assert starts == {CONTROLLER: True, FIRST: True, SECOND: True}
+    assert without == set()
+    cluster.start()
+    try:
+        assert leaderless(cluster, without) == without
+    finally:
+        cluster.stop()
+
+
+def test_a_disk_that_was_lost_and_is_formatted_anew(cluster: KraftCluster) -> None:
+    # The metadata assigns the partitions to a directory.id that no disk has. The broker was the last
+    # to stop, and alone in sync: the other one may not lead.
+    cluster.lose(FIRST)
+    cluster.format(cluster.nodes[FIRST])
+    starts, without = foretold(cluster)
+    assert starts == {CONTROLLER: True, FIRST: True, SECOND: True}
+    assert without == {"both-0", "both-1", "first-0"}
+    cluster.start()
+    try:
+        assert leaderless(cluster, without) == without
+    finally:
+        cluster.stop()
