@@ -14,6 +14,7 @@ import time
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.options import Mode
+from kafkalog.views.options.zookeeper.migration_options import audited_log_dir_option
 
 _SHOWN = ("finding", "group_id", "topic", "partition", "detail")
 
@@ -23,7 +24,7 @@ _SHOWN = ("finding", "group_id", "topic", "partition", "detail")
     "/var/lib/zookeeper --log-dir /var/lib/kafka/data --output-dir /tmp/audit",
     meaning=shared.ZOOKEEPER_PATHS_MEANING,
 )
-@shared.audited_log_dir_option
+@audited_log_dir_option
 def main(job: JobSettings, log_dirs: tuple[str, ...]) -> ExitCode:
     """Compare who owns partitions with what the registered consumers are assigned, show the history
     of ownership, and what is wrong with sessions, offsets, deletions of topics under way, broker

@@ -19,11 +19,12 @@ _SHOWN = (
 
 @job_command("report-transactions", "/var/lib/kafka/data --output-dir /tmp/transactions")
 @shared.max_transaction_timeout_option
-@shared.as_of_option("Report as of this time instead of now")
+@shared.as_of_option("Show what was open at this time, instead of now")
 def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> ExitCode:
     """Report each transaction: how it ended, when, what it wrote, and who holds back the last
     stable offset of a partition. Findings are hanging transactions, which no coordinator will
-    end."""
+    end. With --as-of, what had ended is exact by the clocks of brokers, what had begun as accurate
+    as those of producers."""
     from kafkalog.questions.transactions import (
         REPORT,
         STABLE_OFFSETS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 
 class KafkaLogError(Exception):
@@ -97,26 +97,48 @@ class SchemaError(KafkaLogError):
 
 
 class OptionError(KafkaLogError):
-    """An option that is unknown, contradictory, or has a value that is not allowed."""
+    """An option that is unknown, contradictory, or has a value that is not allowed. `name` can be
+    the names of several; `mentioned` are the options that `allowed` names."""
 
-    def __init__(self, name: str, value: object, allowed: str | Sequence[str]) -> None:
+    def __init__(
+        self,
+        name: str | tuple[str, ...],
+        value: object,
+        allowed: str | Sequence[str],
+        mentioned: tuple[str, ...] = (),
+    ) -> None:
         self.name = name
         self.value = value
         self.allowed = allowed
-        listed = allowed if isinstance(allowed, str) else "one of " + ", ".join(allowed)
-        found = "missing" if value is None else f"{value!r} is not valid"
-        super().__init__(f"{name}: {found}, expected {listed}")
+        self.mentioned = mentioned
+        super().__init__(self.told(str))
+
+    def told(self, given: Callable[[str], str]) -> str:
+        """Return what is said, with the names that `given` returns for those of the options."""
+        words = self.allowed
+        if not isinstance(words, str):
+            words = "one of " + ", ".join(words)
+        for name in self.mentioned:
+            words = words.replace(name, given(name))
+        names = (self.name,) if isinstance(self.name, str) else self.name
+        return self._sentence(" and ".join(map(given, names)), words, given)
+
+    def _sentence(self, names: str, words: str, given: Callable[[str], str]) -> str:
+        found = "missing" if self.value is None else f"{self.value!r} is not valid"
+        return f"{names}: {found}, expected {words}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (OptionError, (self.name, self.value, self.allowed))
+        return (OptionError, (self.name, self.value, self.allowed, self.mentioned))
 
 
 class ConflictingOptionsError(OptionError):
     """Two options that cannot be used together."""
 
     def __init__(self, name: str, other: str) -> None:
-        self.name, self.value, self.allowed = name, other, "one of the two"
-        Exception.__init__(self, f"{name} cannot be used with {other}")
+        super().__init__(name, other, "one of the two")
+
+    def _sentence(self, names: str, words: str, given: Callable[[str], str]) -> str:
+        return f"{names} cannot be used with {given(str(self.value))}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return (ConflictingOptionsError, (self.name, self.value))
@@ -126,8 +148,10 @@ class RepeatedOptionError(OptionError):
     """An option that takes one value and is given twice."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.value, self.allowed = name, "two values", "one"
-        Exception.__init__(self, f"{name} is given twice")
+        super().__init__(name, "two values", "one")
+
+    def _sentence(self, names: str, words: str, given: Callable[[str], str]) -> str:
+        return f"{names} is given twice"
 
     def __reduce__(self) -> tuple[object, ...]:
         return (RepeatedOptionError, (self.name,))
@@ -138,8 +162,10 @@ class RefusedOptionError(OptionError):
     why, and what to do."""
 
     def __init__(self, name: str, reason: str) -> None:
-        self.name, self.value, self.allowed = name, None, reason
-        Exception.__init__(self, f"{name}: {reason}")
+        super().__init__(name, None, reason)
+
+    def _sentence(self, names: str, words: str, given: Callable[[str], str]) -> str:
+        return f"{names}: {words}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return (RefusedOptionError, (self.name, self.allowed))

@@ -30,6 +30,8 @@ def sentences(words: str, numbers: Sequence[LongArray]) -> pa.Array:
 
 
 def _texts(numbers: LongArray, written: str) -> pa.Array:
+    if not written:
+        return fixed_width(numbers, pa.int64()).cast(pa.string())
     alike = _rounded(numbers) if written == "ms" else numbers
     _, firsts, codes = np.unique(alike, return_index=True, return_inverse=True)
     texts = strings([number_text(number, written) for number in numbers[firsts].tolist()])

@@ -187,7 +187,7 @@ class LazyCommands(click.Group):
                 code: int = super().invoke(context)
             sys.stdout.flush()
         except OptionError as error:
-            code = print_error(self._named_as_given(str(error), context), ExitCode.WRONG_ARGUMENTS)
+            code = print_error(self._named_as_given(error, context), ExitCode.WRONG_ARGUMENTS)
         except click.UsageError as error:
             from kafkalog.views.options.option_names import usage_error_text
 
@@ -208,11 +208,11 @@ class LazyCommands(click.Group):
             code = print_error(str(OutOfMemoryError()), ExitCode.UNREADABLE_INPUT)
         return code
 
-    def _named_as_given(self, message: str, context: click.Context) -> str:
+    def _named_as_given(self, error: OptionError, context: click.Context) -> str:
         from kafkalog.views.options.option_names import named_as_given
 
         command = self.get_command(context, context.invoked_subcommand or "")
-        return message if command is None else named_as_given(message, command)
+        return str(error) if command is None else named_as_given(error, command)
 
 
 @click.command(

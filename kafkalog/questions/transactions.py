@@ -1,6 +1,6 @@
 """Which transactions are there, how did they end, and what holds back a last stable offset?
 
-Rule: docs/format.md F216.
+Rules: docs/format.md F216 and F1322.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kafkalog.storage.names import TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.views.engine import AskedView, Batches, Rows, RowsInMemory, Views
-from kafkalog.words import first_names
+from kafkalog.words import counted, first_names, time_text
 
 REPORT, STABLE_OFFSETS = "transaction_report", "stable_offsets"
 # `transaction.max.timeout.ms` of a broker, by default.
@@ -46,8 +46,8 @@ _LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
 _ENDED = "ended_transactions"
 # A row is an open transaction, or the number of those of a topic that have ended in one way.
 _OPEN_AND_ENDED = arrow_schema(REPORT).append(pa.field(_ENDED, pa.int64()))
-# The most absent partitions that are named.
-_MOST_ABSENT = 5
+# The most partitions that are named.
+_MOST_NAMED = 5
 _NOT_KNOWN = "transactions unknown to the coordinators here are not called hanging"
 
 Outcomes = Counter[tuple[str | None, str]]
@@ -75,9 +75,9 @@ class TransactionSettings:
 @dataclass(frozen=True, slots=True)
 class Transactions:
     """Rows of tables `transaction_report` and `stable_offsets`; how many transactions of a topic
-    ended how; what coordinators know of transactional ids; and what makes the answer incomplete:
-    absent partitions of `__transaction_state`, in words, and records of it that the input lacks
-    (F940), which are noted for the end of the run."""
+    ended how; what coordinators know of transactional ids; and what makes the answer incomplete, in
+    words: absent partitions of `__transaction_state`, and what is not known of a past time; and
+    records of that topic that the input lacks (F940), which are noted for the end of the run."""
 
     report: Rows
     stable_offsets: Rows
@@ -114,7 +114,7 @@ def transactions(views: Views, settings: TransactionSettings) -> Transactions:
     """Return the transactions of logs, judged by what coordinators' logs say, which are among those
     of the views: if not all of their partitions are, none is called hanging because no coordinator
     knows it. Of several replicas of a partition the best one counts."""
-    as_of = {"asOf": settings.at_ms}
+    as_of = {} if settings.as_of_ms is None else {"asOf": settings.as_of_ms}
     logs = _counted_logs(views.logs, settings.logs)
     stable, states = views.rows(
         AskedView(STABLE_OFFSETS, options=as_of, logs=logs), _states(settings.as_of_ms)
@@ -131,6 +131,8 @@ def transactions(views: Views, settings: TransactionSettings) -> Transactions:
         asked = AskedView("transactions", None, counting, _OPEN_AND_ENDED, as_of, logs)
         report, outcomes = _open_and_ended(views.rows(asked)[0].table)
     notes = _absent_notes(absent_coordinators(views.logs))
+    if settings.as_of_ms is not None:
+        notes += _past_notes(stable, settings.as_of_ms)
     return Transactions(report, stable, outcomes, coordinators.ids, notes, missing)
 
 
@@ -164,11 +166,12 @@ def _states(as_of_ms: int | None) -> AskedView:
 @dataclass(frozen=True, slots=True)
 class _Coordinators:
     """What coordinators know at a time; the producers that they know then; and those that have
-    records of a later time only, because the earlier ones have been cleaned away."""
+    records of a later time only, because the earlier ones have been cleaned away, with the
+    transactional ids in these."""
 
     ids: TransactionalIds
     by_producer: ByProducer
-    known_later: frozenset[tuple[str | None, int]]
+    known_later: Mapping[tuple[str | None, int], str]
 
     @classmethod
     def of(cls, states: Iterable[State], as_of_ms: int | None) -> _Coordinators:
@@ -176,7 +179,12 @@ class _Coordinators:
         for record in states:
             (later if is_later(record["record_timestamp_ms"], as_of_ms) else ids).add(record)
         by_producer = ids.by_producer()
-        return cls(ids, by_producer, frozenset(later.by_producer().keys() - by_producer.keys()))
+        known_later = {
+            key: state["transactional_id"]
+            for key, state in later.by_producer().items()
+            if key not in by_producer
+        }
+        return cls(ids, by_producer, known_later)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +222,10 @@ class _Judging:
             for row, (key, state) in zip(open_rows, of_open, strict=True)
         ]
         columns: dict[str, Sequence[object]] = {
-            "transactional_id": [state and state["transactional_id"] for state in states],
+            "transactional_id": [
+                state["transactional_id"] if state else self.coordinators.known_later.get(key)
+                for key, state in zip(keys, states, strict=True)
+            ],
             "transaction_state": [state and state["state"] for state in states],
             "at_ms": [self.rule.at_ms] * len(states),
             "is_stable_offset_holder": [False] * len(states),
@@ -279,7 +290,26 @@ def _absent_notes(absent: Mapping[str | None, Sequence[int]]) -> list[str]:
     if None in absent and len(absent) > 1:
         return [f"not all log directories name their cluster, in meta.properties: {_NOT_KNOWN}"]
     found = [f"{TRANSACTION_STATE}-{each}" for numbers in absent.values() for each in numbers]
-    return [f"missing: {first_names(found, _MOST_ABSENT)}: {_NOT_KNOWN}"] if absent else []
+    return [f"missing: {first_names(found, _MOST_NAMED)}: {_NOT_KNOWN}"] if absent else []
+
+
+def _past_notes(stable: Rows, at_ms: int) -> Iterator[str]:
+    """Yield what is not exact about a past time, and which partitions are not known then."""
+    at = time_text(at_ms)
+    yield (
+        f"as of {at}: what had ended is exact by the clocks of brokers, what had begun as accurate "
+        "as those of producers; what retention or cleaning has removed since is not known"
+    )
+    columns = (stable.column(name).to_pylist() for name in ("topic", "partition", "end_offset"))
+    unknown = [
+        f"{topic}-{number}" for topic, number, end in zip(*columns, strict=True) if end is None
+    ]
+    if unknown:
+        head = counted(len(unknown), "partition")
+        yield (
+            f"not known as of {at}: {head} that have nothing left from then: "
+            f"{first_names(sorted(unknown), _MOST_NAMED)}"
+        )
 
 
 def _log(row: Mapping[str, Any]) -> tuple[object, ...]:

@@ -22,7 +22,7 @@ from kafkalog.inspection.lag.lag_table import LagQuestion
 from kafkalog.inspection.logs.missing_records import missing_words
 from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
 from kafkalog.questions.groups.lag_row import LagRow, lag_rows_of
-from kafkalog.questions.transactions import Transactions, TransactionSettings, transactions
+from kafkalog.questions.transactions import TransactionSettings, transactions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.views.engine import Batches, RowsInMemory, Views, rows_of_view
 
@@ -101,28 +101,10 @@ def open_transactions(
     if not places:
         return []
     logs = [log for log in views.logs if log.topic_partition in places]
-    as_of_ms = question.as_of_ms
     settings = TransactionSettings(
-        question.now_ms, as_of_ms, logs=logs, has_ended_rows=as_of_ms is not None
+        question.now_ms, question.as_of_ms, logs=logs, has_ended_rows=False
     )
     found = transactions(views, settings)
-    if as_of_ms is None:
-        return holding_transactions(found)
-    open_then = [row for row in found.report if was_open(row, as_of_ms)]
-    return holding_transactions(found, open_then)
-
-
-def was_open(row: Mapping[str, Any], at_ms: int) -> bool:
-    """Return whether a transaction, a row of table `transaction_report`, had begun at a past time
-    and not ended."""
-    began_ms, ended_ms = row["started_ms"] or row["first_timestamp_ms"], row["marker_timestamp_ms"]
-    return (began_ms is None or began_ms <= at_ms) and (ended_ms is None or ended_ms > at_ms)
-
-
-def holding_transactions(
-    found: Transactions, rows: Sequence[Mapping[str, Any]] | None = None
-) -> list[HoldingTransaction]:
-    """Return the open transactions, or those of the rows, the oldest first."""
     states = {state["transactional_id"]: state for state in found.ids.states()}
     return [
         HoldingTransaction(
@@ -131,9 +113,7 @@ def holding_transactions(
             row["transactional_id"],
             *(state.get(name) for name in ("state", "started_ms", "timeout_ms")),
         )
-        for row in sorted(
-            found.open() if rows is None else rows, key=lambda row: int(row["first_offset"] or 0)
-        )
+        for row in sorted(found.open(), key=lambda row: int(row["first_offset"] or 0))
         for state in (states.get(row["transactional_id"], {}),)
     ]
 

@@ -71,7 +71,8 @@ class StorageSection:
 class BatchesSection:
     """Sums over batches by topic and stretch of time, by topic and codec, by codec and size; and
     by topic those of control batches, which are in no other sum. `grid` is None where no batch has
-    a time. `latest_ms` is a time that hardly any is later than."""
+    a time. `latest_ms` is a time that hardly any is later than. `later` has the batches of records
+    that are later than the moment of the report, which all sums but those of time have too."""
 
     grid: TimeGrid | None
     latest_ms: int
@@ -79,6 +80,7 @@ class BatchesSection:
     by_codec: Rows
     by_size: Rows
     control: Rows
+    later: Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +127,13 @@ class GroupsSection:
 @dataclass(frozen=True, slots=True)
 class TransactionsSection:
     """Outcomes by topic; the first partitions that are held back, and how many there are; which
-    records of coordinators the input lacks, in words."""
+    records of coordinators the input lacks, and what else is not exact, in words."""
 
     outcomes: Rows
     holders: Rows
     held_back: int
     missing: str = ""
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kafkalog.coordination.groups.lag_status import LagStatus
-from kafkalog.report.contents import DamageSection, GroupsSection, Report, Row, TransactionsSection
+from kafkalog.report.contents import (
+    BatchesSection,
+    DamageSection,
+    GroupsSection,
+    Report,
+    ReportMoment,
+    Row,
+    TransactionsSection,
+)
 from kafkalog.report.markup import ROOM_FOR_PATHS, place_of, visible
 from kafkalog.report.plot import time_label
 from kafkalog.words import counted, size_text, time_text
@@ -55,10 +63,22 @@ def verdict(report: Report) -> str:
     """Return what was read, in a sentence."""
     totals = report.storage.totals
     records = sum(row.records for row in report.batches.by_codec)
+    later = later_words(report.batches, report.at)
     return (
         f"{counted(totals.segments, 'segment')} of {counted(totals.partitions, 'partition')} "
         f"of {counted(totals.topics, 'topic')}, {size_text(totals.bytes)}, "
-        f"{counted(records, 'record')}"
+        f"{counted(records, 'record')}{later and f'; with {later}'}"
+    )
+
+
+def later_words(batches: BatchesSection, at: ReportMoment) -> str:
+    """Return what of the batches is later than a past moment; nothing where nothing is. F942"""
+    later = batches.later
+    if at.is_now or not later.batches:
+        return ""
+    return (
+        f"{counted(later.batches, 'batch')} of {counted(later.records, 'record')}, "
+        f"{size_text(later.bytes)}, of after {time_label(at.at_ms)} UTC"
     )
 
 

@@ -165,8 +165,10 @@ def transaction_section(transactions: TransactionsSection) -> Section:
         if transactions.missing
         else []
     )
+    missing += [paragraph(f"{note[0].upper()}{note[1:]}.") for note in transactions.notes]
     if not rows:
-        empty = paragraph("There are no transactions in these log directories.")
+        words = "No transaction is known" if transactions.notes else "There are no transactions"
+        empty = paragraph(f"{words} in these log directories.")
         return Section(section("transactions", title, empty, *missing), {})
     order = topic_order(rows, lambda row: float(row.transactions))
     labels = [topic_label(topic) for topic in order]

@@ -39,7 +39,7 @@ def page(report: Report) -> str:
     sections = (
         storage_section(report.storage, report.batches, report.at),
         rate_section(report.batches, report.storage),
-        compression_section(report.batches),
+        compression_section(report.batches, report.at),
         key_section(report.keys),
         damage_section(report.damage),
         group_section(report.groups),

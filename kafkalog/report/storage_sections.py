@@ -14,6 +14,7 @@ from kafkalog.report.figures import (
     bars_over_time,
     horizontal_bars,
 )
+from kafkalog.report.findings import later_words
 from kafkalog.report.markup import Markup, anchor, label, name, paragraph, section, size, table
 from kafkalog.report.plot import (
     OTHERS,
@@ -55,6 +56,7 @@ def storage_section(storage: StorageSection, batches: BatchesSection, at: Report
     parts.append(_topic_table(topics, batches, at))
     words = "All records in the files count, also those below the log start."
     parts.append(paragraph(words))
+    parts += _later(batches, at)
     if others:
         parts.append(
             paragraph(f"{counted(others, 'topic')} more, with {size_text(rest)} together.")
@@ -130,12 +132,23 @@ def _outside(rows: Rows, grid: TimeGrid) -> str:
     """Return what the plots over time leave out, in words."""
     outside = [
         (sum(row.batches for row in rows if row.stretch == stretch), words)
-        for stretch, words in ((-1, "earlier times or none"), (grid.stretches, "later times"))
+        for stretch, words in (
+            *((-1, "earlier times or none"), (grid.stretches, "later times")),
+            (grid.stretches + 1, "times after the moment of the report"),
+        )
     ]
     words = " and ".join(
         f"{counted(count, 'batch')} of {words}" for count, words in outside if count
     )
     return f"Not in the plots over time: {words}." if words else ""
+
+
+def _later(batches: BatchesSection, at: ReportMoment) -> list[Markup]:
+    """Return what the figures beside it have that a past moment did not have, in words. F942"""
+    found = later_words(batches, at)
+    if not found:
+        return []
+    return [paragraph(f"These figures are of the files as they are: they have {found}.")]
 
 
 def rate_section(batches: BatchesSection, storage: StorageSection) -> Section:
@@ -169,7 +182,7 @@ def rate_section(batches: BatchesSection, storage: StorageSection) -> Section:
     return Section(section("rate", "Produce rate", *parts), {"rate-time": figure})
 
 
-def compression_section(batches: BatchesSection) -> Section:
+def compression_section(batches: BatchesSection, at: ReportMoment) -> Section:
     """Return codecs, ratios and sizes of batches."""
     rows = batches.by_codec
     if not rows:
@@ -195,7 +208,7 @@ def compression_section(batches: BatchesSection) -> Section:
         place("compression-topics", "Bytes uncompressed, by topic", figures["compression-topics"]),
         place("batch-sizes", "Batches by size in the file", figures["batch-sizes"]),
     )
-    parts = [beside(*plots), _codec_table(rows, order)]
+    parts = [beside(*plots), _codec_table(rows, order), *_later(batches, at)]
     unknown = sum(row.bytes - row.measured_bytes for row in rows)
     if unknown:
         # Of damaged batches, without compression too.

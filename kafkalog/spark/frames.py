@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
 from weakref import WeakSet
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.utils import is_remote as is_spark_connect
 
+from kafkalog.errors import SchemaError
 from kafkalog.spark.source.data_source import KafkaLogDataSource
-from kafkalog.spark.source.early_errors import refuse_early
-from kafkalog.spark.source.row_order import in_log_order
+from kafkalog.spark.source.projection import view_schema
 from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
-from kafkalog.spark.worker_python import use_this_python
 from kafkalog.spark_versions import check_version
+from kafkalog.storage.files.uris import is_remote
 from kafkalog.views.options.call_options import (
     OffsetsGiven,
     OptionValue,
@@ -24,7 +28,11 @@ from kafkalog.views.options.call_options import (
     options_of_call,
     path_texts,
 )
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import chosen_logs, logs_of_paths
 
+# What Spark runs without PYSPARK_PYTHON: the first on the PATH, whatever runs the program.
+_SPARKS_OWN_CHOICE = "python3"
 # Spark warns of a source that it found by itself and that is registered, each time.
 _registered: WeakSet[SparkSession] = WeakSet()
 
@@ -104,3 +112,43 @@ def write(frame: DataFrame, path: str, **options: OptionValue) -> None:
     register_once(frame.sparkSession)
     writer = in_log_order(frame).write.format("kafkalog").mode("append")
     writer.options(**option_texts(options)).save(path)
+
+
+def refuse_early(paths: Sequence[str], given: Mapping[str, str]) -> None:
+    """Raise what options and names of files show before Spark starts to read, which would show it
+    in a page of traces: OptionError, LogDirError.
+
+    Paths are looked at where the driver has them and that takes little: not with Spark Connect,
+    whose server reads, and not in object stores. What is let through here the read itself finds.
+    """
+    options = read_options({**given, "paths": json.dumps(list(paths))})
+    view_schema(options)
+    if not is_spark_connect() and not any(map(is_remote, paths)):
+        chosen_logs(options, logs_of_paths(options, strict=False))
+
+
+def in_log_order(frame: DataFrame) -> DataFrame:
+    """Return the rows of each partition in one task, sorted by offset. Raises SchemaError where
+    there is no column to sort by."""
+    if "offset" not in frame.columns:
+        raise SchemaError(
+            "no column offset to sort by: bring the rows of each partition into one task and "
+            'into their order yourself, and use df.write.format("kafkalog")'
+        )
+    partition = [name for name in ("topic", "partition") if name in frame.columns]
+    return frame.repartition(*partition).sortWithinPartitions(*partition, "offset")
+
+
+def use_this_python(spark: SparkSession) -> None:
+    """Have a session on this machine run the Python of this process, unless the user chose another.
+
+    A program that is run by an environment's Python, by its path, has the libraries there only.
+    """
+    if is_spark_connect() or "PYSPARK_PYTHON" in os.environ or not sys.executable:
+        return
+    context = spark.sparkContext
+    is_chosen = context.pythonExec != _SPARKS_OWN_CHOICE or (
+        context.getConf().contains("spark.pyspark.python")
+    )
+    if str(context.master).startswith("local") and not is_chosen:
+        context.pythonExec = sys.executable

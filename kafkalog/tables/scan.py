@@ -32,6 +32,7 @@ from kafkalog.views.options.call_options import (
     Paths,
     TimeValue,
     Topics,
+    argument_names,
     options_of_call,
     path_texts,
 )
@@ -215,8 +216,9 @@ def scan(
         places = divided_paths(path_texts(path), given)
         found = scan_of(places, view, given, processes, values)
     except KafkaLogError as error:
-        # What commands share names their options.
-        error.args = (named_as_parameters(str(error), {each.name for each in fields(values)}),)
+        # What others share has the names of commands and of the source.
+        names = {*argument_names(), *(each.name for each in fields(values))}
+        error.args = (named_as_parameters(error, names),)
         raise
     found.refuse_early()
     return Scan(view, found)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 import kafkalog
+from kafkalog.spark.frames import in_log_order
 from kafkalog.spark.session import job_session
-from kafkalog.spark.source.row_order import in_log_order
 
 
 def main(table_format: str, source: str, target: str, seconds: str = "0") -> None:

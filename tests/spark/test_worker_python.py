@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog.spark.worker_python import use_this_python
+from kafkalog.spark.frames import use_this_python
 from tests.support.logs.samples import batch
 from tests.support.repository import ROOT
 from tests.support.spark.kafka_logs import write_log

@@ -10,6 +10,17 @@ from tests.support.repository import ROOT
 
 MOST_PARAMETERS = 7
 MOST_MODULES = 20
+MOST_LINES = 500
+# A module that one other reads has at least as many lines, or stands where it is read.
+LEAST_LINES = 40
+# One question that is asked and answered in one file.
+LONG = {"kafkalog.questions.disks.erasure"}
+# Spark, make or a shell starts them by their names.
+STARTED = {
+    *("kafkalog.__main__", "kafkalog.spark.fetch_jars", "kafkalog.spark.worker_daemon"),
+    "kafkalog.spark.archive_classes",
+    *("kafkalog.spark.source.discovery", "kafkalog.spark.source.zookeeper_discovery"),
+}
 PACKAGES = ("kafkalog", "jobs")
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
@@ -89,6 +100,27 @@ def test_no_folder_has_more_than_twenty_modules() -> None:
     del counts["jobs"]  # a file for each job, with its name, is what a reader looks for
     large = {name: count for name, count in counts.items() if count > MOST_MODULES}
     assert not large, f"{large}: more than {MOST_MODULES} files; make a folder of one subject"
+
+
+def lines(module: str) -> int:
+    return len(MODULES[module].read_text().splitlines())
+
+
+def test_no_module_is_longer_than_one_subject() -> None:
+    assert {name for name in MODULES if lines(name) > MOST_LINES} == LONG
+
+
+def test_no_small_module_has_one_reader() -> None:
+    imports = {name: imported(tree) for name, tree in TREES.items()}
+    readers = Counter(other for name, others in imports.items() for other in others - {name})
+    small = {
+        name
+        for name, path in MODULES.items()
+        if lines(name) < LEAST_LINES and readers[name] < 2 and path.name != "__init__.py"
+    }
+    # The command line finds a command, and a job, by the name of its file.
+    found_by_name = {name for name in small if ".commands." in name or name.startswith("jobs.")}
+    assert small - found_by_name == STARTED, "merge what is not started by its name"
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:

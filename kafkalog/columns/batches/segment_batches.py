@@ -29,6 +29,10 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.wire.checksums import crc32, crc32c
 
+# A walk along headers jumps over batches larger than this, which takes as long as reading them, and
+# reads so much at a time where batches are smaller.
+_JUMPED_BYTES, _STRETCH_BYTES = 8 * 1024, 64 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -178,7 +182,7 @@ class SegmentHeaders(_Batches):
             self._jump()
         position = self._walk.position
         # Reading on to the next header is cheaper than jumping over a small batch.
-        size = LEAST_CHUNK_BYTES
+        size = _STRETCH_BYTES
         while True:
             window.load(position, size)
             end = window.position + window.filled
@@ -198,7 +202,7 @@ class SegmentHeaders(_Batches):
             header = self._window.read(position, layout.V2_HEADER_BYTES)
             length = read_length(header)
             end = position + layout.LOG_OVERHEAD + length
-            is_large = end - position > LEAST_CHUNK_BYTES and end <= self._window.size
+            is_large = end - position > _JUMPED_BYTES and end <= self._window.size
             if not is_large or header[layout.MAGIC_POSITION] not in layout.MAGICS:
                 break
             headers.append(header)

@@ -34,6 +34,7 @@ from kafkalog.storage.reading.transactions import (
 
 class TransactionWalk:
     """Follows the transactions of a log from `start_offset` on, where `entries` were its producers.
+    Of those that begin at `until_offset` or later only the markers count.
 
     Payloads are not read unless checksums are to be checked. Iterate over `ended()` once. Then
     `still_open` are those without a marker, `log_end` is the offset after the last sound batch,
@@ -48,10 +49,12 @@ class TransactionWalk:
         entries: Sequence[ProducerEntry] = (),
         *,
         check_crcs: bool = False,
+        until_offset: int = LARGEST_OFFSET,
     ) -> None:
         self._log = log
         self._walk_class = SegmentBatches if check_crcs else SegmentHeaders
         self._start_offset = start_offset
+        self._until_offset = until_offset
         self.still_open = OpenTransactions(entries)
         self.log_end = log_bounds(log, EndRule.LOG_END).start_offset
         self.damages: list[CorruptDataError] = []
@@ -71,7 +74,9 @@ class TransactionWalk:
             self.log_end = max(self.log_end, batches.next_offset)
 
     def _in_table(self, file: InputFile, table: LongArray) -> Iterator[PartitionTransaction]:
-        wanted = is_transactional(table, control=False) | is_transactional(table, control=True)
+        is_data = is_transactional(table, control=False)
+        is_data &= table[:, column.LAST_OFFSET] < self._until_offset
+        wanted = is_data | is_transactional(table, control=True)
         wanted &= table[:, column.LAST_OFFSET] >= self._start_offset
         for row in table[wanted].tolist():
             if not row[column.ATTRIBUTES] & CONTROL_BIT:
@@ -169,10 +174,15 @@ class StableOffset:
         return LARGEST_OFFSET if self.high_watermark is None else self.high_watermark
 
 
-def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> StableOffset:
+def stable_offset(
+    log: PartitionLog, *, looks_for_damage: bool = True, past_end: int | None = None
+) -> StableOffset:
     """Return the last stable offset of a log: from the newest sound producer snapshot and the batch
     headers after it, or from all headers if there is no snapshot (F214). To look for damage takes
-    another pass with checksums where a transaction is open."""
+    another pass with checksums where a transaction is open. With `past_end` it is that of the time
+    when the log ended there (F1322)."""
+    if past_end is not None:
+        return _past_stable_offset(log, past_end)
     start = log_bounds(log, EndRule.LOG_END).start_offset
     high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
     if not log.segments:
@@ -198,6 +208,26 @@ def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> Stable
     damage = _first_damage(log, offset) if is_held else None
     stable = _stable(start, end, high_watermark, walk.still_open, above, damage)
     return replace(stable, ends_damaged=walk.ends_damaged)
+
+
+def _past_stable_offset(log: PartitionLog, end: int) -> StableOffset:
+    """Return the last stable offset that a log had when it ended at an offset."""
+    if not log.segments:
+        return StableOffset(end, end, None)
+    first, last = (log.segments[number].base_offset or 0 for number in (0, -1))
+    offset, entries = newest_snapshot(log, first, min(last, end)) or (0, [])
+    walk = TransactionWalk(log, offset, entries, until_offset=end)
+    above = [
+        ended
+        for ended in walk.ended()
+        if ended.first_offset is not None and (ended.marker_offset or 0) >= end
+    ]
+    holders = [*walk.still_open.by_producer.values(), *above]
+    damage = _first_damage(log, offset) if holders else None
+    start = log_bounds(log, EndRule.LOG_END).start_offset
+    stable = last_stable_offset(end, walk.still_open, above)
+    holders.sort(key=lambda found: found.first_offset or 0)
+    return StableOffset(max(start, stable), end, None, tuple(holders), damage)
 
 
 def _first_damage(log: PartitionLog, start_offset: int) -> CorruptDataError | None:

@@ -18,6 +18,7 @@ from kafkalog.command_line.findings_table import (
 )
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.zookeeper.migration_options import audited_log_dir_option
 from kafkalog.words import time_text
 
 _OWNERSHIP, _FINDINGS, _HISTORY = "partition_ownership", "consumer_findings", "ownership_history"
@@ -51,7 +52,7 @@ Examples:
 
 @click.command("audit-consumers", epilog=_EPILOG)
 @shared.paths_argument
-@shared.audited_log_dir_option
+@audited_log_dir_option
 @answer_options(tuple(_TABLES), "A row per finding, per partition of a group, or per claim.")
 def audit_consumers(
     paths: Sequence[str],

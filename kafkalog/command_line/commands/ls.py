@@ -143,17 +143,18 @@ def ls(
         _refuse_with_period(by, quick=quick, deep=deep, unread=unread, savings=savings)
         _write_growth(paths, topics, partitions, (from_ms, until_ms), by, table_format, processes)
         return
-    if savings:
-        printed_columns(SAVING_COLUMNS)
-    else:
-        printed_columns(storage_columns(by, is_quick=quick, is_deep=deep))
+    printed_columns(
+        SAVING_COLUMNS if savings else storage_columns(by, is_quick=quick, is_deep=deep)
+    )
     paths, zookeeper = _without_zookeeper(paths, is_read=unread or savings)
     found = find_logs(paths, strict=False, doubles=Doubles.ALL)
     logs = logs_of_topics(paths, topics, partitions, found)
     put = print_text if table_format == "text" else print_note
     unread_lines: list[str] = []
     if unread:
-        logs, unread_lines = _unread(logs, found, paths, zookeeper, processes)
+        from kafkalog.command_line.ls.read_topics import unread_logs
+
+        logs, unread_lines = unread_logs(logs, found, paths, zookeeper, processes)
     for line in _log_dir_lines(logs):
         put(line)
     # Names and sizes need no file to be opened.
@@ -234,32 +235,6 @@ def _write_growth(
     logs = logs_of_topics(paths, topics, partitions, found)
     with views_with_progress(paths, found, processes, selected=logs) as views:
         write_growth(views, logs, period, by, table_format)
-
-
-def _unread(
-    logs: Sequence[PartitionLog],
-    found: list[PartitionLog],
-    paths: Sequence[str],
-    zookeeper: Sequence[str],
-    processes: int | None,
-) -> tuple[list[PartitionLog], list[str]]:
-    """Return the logs of topics that no group reads, and lines about that."""
-    from kafkalog.command_line.inputs import views_with_progress
-    from kafkalog.command_line.ls.read_topics import read_topics
-    from kafkalog.storage.names import BROKERS_TOPICS, CONSUMER_OFFSETS
-
-    own = [log for log in logs if log.topic is not None and log.topic not in BROKERS_TOPICS]
-    commits = [log for log in found if log.topic == CONSUMER_OFFSETS]
-    with views_with_progress(paths, found, processes, "reading commits", selected=commits) as views:
-        read, lines = read_topics(views, zookeeper)
-    unread = [log for log in own if log.topic not in read]
-    whole = counted(len({log.topic for log in own}), "topic")
-    here = " by those commits that are here" if lines else ""
-    lines.append(
-        f"of {whole} {len({log.topic for log in unread}):,} have no commit of a group{here}; "
-        "consumers that do not commit, or whose commits have expired, leave no trace"
-    )
-    return unread, lines
 
 
 def _usage_lines(usages: Iterable[DiskUsage]) -> Iterator[str]:

@@ -78,6 +78,10 @@ first record by the producer's clock. DURATION counts from STARTED, or else from
 WAITING-GROUPS are the groups that have a commit in the transaction, or have read up to the last
 stable offset that it holds.
 
+With --as-of, transactions that have ended since are open, and those that began since are left out.
+What had ended is exact by the clocks of brokers, what had begun as accurate as those of producers.
+Partitions that have nothing left from then are named: what was open in them is not known.
+
 \b
 REASON explains why an open transaction is hanging or not:
   known                not hanging: the coordinator has it
@@ -129,7 +133,7 @@ Examples:
     help="Only this transactional id; repeatable.",
 )
 @shared.max_transaction_timeout_option
-@shared.as_of_option("Judge what is open by this time, that of an older copy, instead of now")
+@shared.as_of_option("Show what was open at this time, instead of now")
 @shared.fail_on_findings_option(default=True)
 @answer_output_options
 @shared.processes_option

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from kafkalog.command_line.findings_table import table_rows
+from kafkalog.command_line.findings_table import table_rows, write_words
 from kafkalog.command_line.terminal import (
     has_chosen_columns,
     print_note,
@@ -29,9 +29,16 @@ from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.metadata.change_causes import cause_row, with_causes
 from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, metadata_copies
+from kafkalog.inspection.metadata.record_usage import COLUMNS, record_usage
 from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
-from kafkalog.words import counted, name_suggestions, time_text
+from kafkalog.words import counted, name_suggestions, size_text, time_text
 
+_USAGE_TIMES = ("hour_ms", "first_timestamp_ms", "last_timestamp_ms", "busiest_hour_ms")
+_USAGE_TEXTS: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(_USAGE_TIMES, time_text),
+    "bytes": size_text,
+    "share": lambda share: f"{share:.1%}",
+}
 _CHANGE_COLUMNS = (
     *("offset", "timestamp_ms", "record_name", *ChangeRow._fields),
     *("cause", "cause_offset"),
@@ -293,3 +300,14 @@ def _text(value: Any) -> str:
         )
         return " ".join(f"{name}={text}" for name, text in found) or "-"
     return ",".join(map(str, value)) or "-" if isinstance(value, list) else str(value)
+
+
+def write_usage(paths: Sequence[str], by: str, until: Moment, table_format: str) -> ExitCode:
+    """Print the records of the best copy by type and broker, or in each hour. Raises LogDirError
+    for paths without a copy."""
+    columns = printed_columns(COLUMNS[by])
+    usage = record_usage(best_copy(metadata_copies(paths)).log, until)
+    rows = table_rows(usage.rows(by), columns, table_format)
+    write_table(columns, rows, table_format, texts=_USAGE_TEXTS)
+    write_words(usage.words(), table_format)
+    return ExitCode.DONE if usage.damage is None else ExitCode.UNREADABLE_INPUT

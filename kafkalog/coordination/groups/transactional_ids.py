@@ -87,16 +87,18 @@ class OpenTransactionRule:
     ) -> OpenTransaction:
         """Judge an open transaction, a row of view `transactions`, by the last record about its
         producer's transactional id. `holder` is the producer that holds the last stable offset.
-        Where the producer has records of a later time only, the cleaner may have removed what its
-        coordinator knew at this time."""
+        Where the producer has records of a later time only, or the transaction has ended since, the
+        cleaner may have removed what its coordinator knew at this time."""
         says = _coordinator_says(state, row)
-        is_incomplete = row["cluster_id"] in self.incomplete or is_known_later
+        ended_since = row["marker_offset"] is not None
+        is_incomplete = row["cluster_id"] in self.incomplete or is_known_later or ended_since
         is_cut = says in _HANGING and row["cluster_id"] in self.cut
         if is_cut or (says == NO_TRANSACTIONAL_ID and is_incomplete):
             says = "unknown"
         started_ms = state["started_ms"] if state and says == "known" else None
         # The coordinator's time comes before that of the first record.
-        duration_ms = row["duration_ms"] if started_ms is None else self.at_ms - started_ms
+        begun_ms = row["first_timestamp_ms"] if started_ms is None else started_ms
+        duration_ms = None if begun_ms is None else self.at_ms - begun_ms
         last_ms = row["last_timestamp_ms"]
         if last_ms is not None and self.at_ms - last_ms <= self.longest_ms:
             outcome, reason = "open", RECENT

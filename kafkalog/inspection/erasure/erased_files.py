@@ -11,19 +11,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafkalog.columns.batches import batch_table as column
-from kafkalog.columns.batches.segment_batches import SegmentHeaders
+from kafkalog.columns.batches.appended_indexes import AppendedIndexes
+from kafkalog.columns.batches.segment_batches import SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.records.erased_batch import offset_holder, without_records
 from kafkalog.errors import LogDirError, UnsupportedFormatError
-from kafkalog.format.batch_header import LOG_OVERHEAD, NO_VALUE, V2_HEADER_BYTES, read_header
-from kafkalog.format.erased_batch import offset_holder, without_records
-from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
-from kafkalog.format.side_files.indexes import (
-    OffsetEntry,
-    TimeEntry,
-    write_offset_index,
-    write_time_index,
-)
+from kafkalog.format.batch_header import LOG_OVERHEAD, V2_HEADER_BYTES, read_header
 from kafkalog.inspection.erasure.file_search import FileSearch
 from kafkalog.inspection.erasure.input_files import InputEntry
 from kafkalog.storage.files.files import InputFile, read_text
@@ -36,7 +30,8 @@ DELETE_OBJECTS = (
     "objects with a manifest of Aiven's plug-in are not written again: give the log directories "
     "without them, and delete the objects through the broker"
 )
-_PIECE_BYTES = 4 * 1024 * 1024
+# So much stays in a processor's cache between reading, its checksum and writing.
+_PIECE_BYTES = 256 * 1024
 # Those that say where batches are; .txnindex has offsets only, which stay.
 INDEXES = (".index", ".timeindex")
 
@@ -82,6 +77,7 @@ class _Copy:
 
     def __init__(self, source: InputFile, target: OutputFile, *, hashes: bool) -> None:
         self._source, self._target = source, target
+        self._piece = memoryview(bytearray(_PIECE_BYTES))
         self._before = hashlib.sha256() if hashes else None
         # Until a batch is written again both files are the same, and so are their checksums.
         self._after: Any = None
@@ -97,7 +93,8 @@ class _Copy:
             return
         for position in range(start, end, _PIECE_BYTES):
             # Bytes that a disk does not give back become zeros: the search has named them.
-            data = self._source.read_around(position, min(_PIECE_BYTES, end - position))
+            data = self._piece[: min(_PIECE_BYTES, end - position)]
+            self._source.read_into(position, data)
             self._add(data, data)
             self._target.append(data)
 
@@ -117,7 +114,7 @@ class _Copy:
         self._target.append(new)
         self.rewritten.append(Rewritten(position, position + len(old), start, self._target.size))
 
-    def _add(self, old: bytes, new: bytes) -> None:
+    def _add(self, old: bytes | memoryview, new: bytes | memoryview) -> None:
         if self._before is None:
             return
         if self._after is None and old is not new:
@@ -258,30 +255,13 @@ def index_path(log_path: str, kind: str) -> str:
 
 
 def _indexes(path: str, base_offset: int) -> tuple[bytes, bytes]:
-    """Return offset and time index of a log file, with entries as a broker adds them (F100,
-    F101)."""
-    offsets: list[OffsetEntry] = []
-    times: list[TimeEntry] = []
-    latest = TimeEntry(NO_VALUE, base_offset)
-    since_last_entry = 0
-    for last_offset, position, size, timestamp_ms in _batches(path, base_offset):
-        if timestamp_ms > latest.timestamp_ms:
-            latest = TimeEntry(timestamp_ms, last_offset)
-        if since_last_entry > INDEX_INTERVAL_BYTES:
-            offsets.append(OffsetEntry(last_offset, position))
-            if latest.timestamp_ms > (times[-1].timestamp_ms if times else NO_VALUE):
-                times.append(latest)
-            since_last_entry = 0
-        since_last_entry += size
-    if latest.timestamp_ms > (times[-1].timestamp_ms if times else NO_VALUE):
-        times.append(latest)
-    return write_offset_index(offsets, base_offset), write_time_index(times, base_offset)
-
-
-def _batches(path: str, base_offset: int) -> Iterator[list[int]]:
-    wanted = (column.LAST_OFFSET, column.POSITION, column.SIZE, column.MAX_TIMESTAMP)
+    """Return offset and time index of a log file, with entries as a broker adds them."""
+    indexes = AppendedIndexes(base_offset)
     options = SegmentOptions(base_offset, check_crcs=False)
     with InputFile(path) as file:
-        for chunk in SegmentHeaders(FileWindow(file), options).chunks():
+        # The file was written a moment ago: reading it is cheaper than jumping from one header to
+        # the next.
+        for chunk in SegmentBatches(FileWindow(file), options).chunks():
             sound = chunk.table[chunk.table[:, column.FAULT] == 0]
-            yield from sound[:, wanted].tolist()
+            indexes.add(sound, sound[:, column.POSITION])
+    return indexes.index, indexes.timeindex

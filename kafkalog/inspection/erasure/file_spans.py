@@ -9,7 +9,8 @@ from itertools import accumulate
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.files.files import InputFile
 
-_PIECE_BYTES = 4 * 1024 * 1024
+# This much of both files stays in a processor's cache; 4 MiB of each took 5 times as long.
+_PIECE_BYTES = 256 * 1024
 
 
 class FileSpans:
@@ -44,11 +45,15 @@ def first_difference(
     one: InputFile, other: InputFile, spans: Iterable[tuple[int, int, int]]
 ) -> int | None:
     """Return the position in the first file at which a range (its start, its end, the start in the
-    other file) differs from that of the other, to within 4 MiB; None if none does."""
+    other file) differs from that of the other, to within 256 KiB; None if none does."""
+    ours, others = bytearray(_PIECE_BYTES), bytearray(_PIECE_BYTES)
     for start, end, place in spans:
         for position in range(start, end, _PIECE_BYTES):
             size = min(_PIECE_BYTES, end - position)
             # What a disk does not give back is zeros in both.
-            if one.read_around(position, size) != other.read_around(position - start + place, size):
+            one.read_into(position, memoryview(ours)[:size])
+            other.read_into(position - start + place, memoryview(others)[:size])
+            # Beyond `size` both have the bytes of earlier pieces, which were the same.
+            if ours != others:
                 return position
     return None

@@ -10,11 +10,12 @@ from kafkalog.coordination.zookeeper.ensemble_clusters import (
     EnsembleCluster,
     cluster_of_log_dirs,
 )
-from kafkalog.coordination.zookeeper.kafka_directories import ZnodeRow, kafka_rows
+from kafkalog.coordination.zookeeper.kafka_directories import CLUSTER_ZNODES, ZnodeRow, kafka_rows
 from kafkalog.coordination.zookeeper.znode_image import SUBTREES, ZnodeFacts
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.zookeeper.kafka_znodes import ClusterPlace, cluster_places, cluster_znodes
 from kafkalog.log_lines import logger
+from kafkalog.storage.log_dir.topic_configs import ZOOKEEPER, RecordedConfigs
 from kafkalog.words import first_names
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.faults import ZooKeeperFinding
@@ -23,6 +24,7 @@ from kafkalog.zookeeper.replay import TreeAt, tree_at
 from kafkalog.zookeeper.tree_walk import znodes
 
 _SHOWN_ZNODES = 5
+_DEFAULT_ENTITY = "<default>"
 
 _logger = logger(__name__)
 
@@ -104,3 +106,22 @@ def _without_cluster(path: str, tree: TreeAt) -> str:
 
 def _warn(finding: ZooKeeperFinding) -> None:
     _logger.warning("%s: position %s: %s", finding.file, finding.position, finding.detail)
+
+
+def zookeeper_configs(
+    paths: Sequence[str], cluster_ids: Collection[str | None], chroot: str | None = None
+) -> RecordedConfigs | None:
+    """Return the settings of topics and brokers, which are below /config (F169), of the cluster
+    with one of the ids; None without a data directory. Raises as `cluster_tree` does."""
+    found = cluster_tree(paths, cluster_ids, chroot)
+    if found is None:
+        return None
+    topics: dict[str, Mapping[str, str]] = {}
+    brokers: dict[str, Mapping[str, str]] = {}
+    for row in found.rows(CLUSTER_ZNODES, "/config"):
+        kind, _, name = str(row.get("entity_path")).partition("/")
+        settings = row.get("settings")
+        if isinstance(settings, Mapping) and kind in ("topics", "brokers"):
+            own = topics if kind == "topics" else brokers
+            own["" if name == _DEFAULT_ENTITY else name] = settings
+    return RecordedConfigs(topics, brokers, ZOOKEEPER)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -18,6 +19,9 @@ from kafkalog.questions.restore.nodes import SERVER_PROPERTIES, Node
 from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan
 from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.restoring import MANIFEST, Restored
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.files.read_around import unreadable_reason
+from kafkalog.storage.files.unreadable_input import note_unlisted
 from kafkalog.views.engine import Views
 from kafkalog.wire.checksums import crc32c
 from kafkalog.words import time_text
@@ -85,6 +89,8 @@ def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -
         "start": None if request.into else start_command(plan.nodes[0]),
         "not_exact": [*not_exact(found)],
     }
+    if request.hashes_inputs:
+        manifest["input_files"] = found.input_files
     if files is not None:
         manifest["suppressed"] = [
             {"topic": topic, **asdict(each)} for topic, each in found.left_out_persons
@@ -150,22 +156,24 @@ def _leader_epoch(plan: RestorePlan, each: PartitionPlan) -> int:
 
 
 def bytes_below(target: str) -> int:
-    """Return the size of all files below a directory."""
-    return sum(
-        os.path.getsize(os.path.join(directory, name))
-        for directory, _, names in os.walk(target)
-        for name in names
-    )
+    """Return the size of all files below a directory, as far as the system says it."""
+    size = 0
+    for directory, _, names in os.walk(target):
+        for name in names:
+            with suppress(OSError):
+                size += os.path.getsize(os.path.join(directory, name))
+    return size
 
 
 def file_facts(
     views: Views, target: str, on_done: Callable[[int], None] = lambda size: None
 ) -> dict[str, FileFacts]:
     """Return size and CRC-32C of every file below a directory, the manifest apart, by its path
-    there. `on_done` is called with the size of each."""
+    there; null for what cannot be read, which is noted. `on_done` is called with the size of
+    each."""
     paths = sorted(
         os.path.relpath(os.path.join(directory, name), target)
-        for directory, _, names in os.walk(target)
+        for directory, _, names in os.walk(target, onerror=_note_unlisted)
         for name in names
         if not (directory == target and name == MANIFEST)
     )
@@ -176,17 +184,30 @@ def file_facts(
     found = {}
     for path, each in views.tasks(facts, paths):
         found[path] = each
-        on_done(each["bytes"])
+        on_done(each["bytes"] or 0)
     return found
 
 
+def _note_unlisted(error: OSError) -> None:
+    reason = unreadable_reason(error)
+    if reason is None:
+        raise error
+    note_unlisted(str(error.filename), reason)
+
+
 def _facts(path: str) -> FileFacts:
-    checksum = size = 0
-    with open(path, "rb") as file:
-        while data := file.read(_READ_BYTES):
-            checksum = crc32c(data, checksum)
-            size += len(data)
-    return {"bytes": size, "crc32c": f"{checksum:08x}"}
+    checksum = position = 0
+    try:
+        with InputFile(path, as_stored=True) as file:
+            while data := file.read_around(position, _READ_BYTES):
+                checksum = crc32c(data, checksum)
+                position += len(data)
+            is_read = not file.unreadable
+    except OSError as error:
+        error.filename = error.filename or path
+        _note_unlisted(error)
+        return {"bytes": None, "crc32c": None}
+    return {"bytes": position, "crc32c": f"{checksum:08x}" if is_read else None}
 
 
 def read_manifest(path: str) -> dict[str, Any]:

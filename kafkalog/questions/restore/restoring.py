@@ -55,13 +55,15 @@ _BATCH_BYTES = 256 * 1024
 
 @dataclass
 class Restored:
-    """What was written, or would be: `groups` by partition of `__consumer_offsets`."""
+    """What was written, or would be: `groups` by partition of `__consumer_offsets`, with
+    `--hash-inputs` the `input_files` by input."""
 
     plan: RestorePlan
     groups: dict[int, RestoredGroups] = field(default_factory=dict)
     entries: dict[tuple[str, int], list[Entry]] = field(default_factory=dict)
     written: dict[int, list[WrittenPartition]] = field(default_factory=dict)
     suppressed: dict[str, Suppressed] = field(default_factory=dict)
+    input_files: dict[str, Any] = field(default_factory=dict)
 
     @property
     def left_out_persons(self) -> list[tuple[str, Suppressed]]:

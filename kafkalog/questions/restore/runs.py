@@ -141,6 +141,7 @@ def planned(
     request = restore_request(wanted, sources, now_ms)
     with bar(sources.size, "planning") as moved:
         found = restored(plan_restore(views, sources, request, moved.update))
+    found.input_files = _hashed_inputs(views, found, bar)
     inexact = [*not_exact(found)]
     if wanted.given.strict and inexact:
         reasons = "".join(f"\n  {line}" for line in inexact)
@@ -161,21 +162,20 @@ def _hashed_inputs(views: Views, found: Restored, bar: Bar) -> dict[str, Any]:
     local = [path for path in paths if not is_remote(path)]
     with bar(sum(map(bytes_below, local)), "checksums of the input") as moved:
         hashed = {path: file_facts(views, path, moved.update) for path in local}
-    return {"input_files": {path: hashed.get(path) for path in paths}}
+    return {path: hashed.get(path) for path in paths}
 
 
 def written(views: Views, found: Restored, target: str, bar: Bar = no_bar) -> dict[str, Any]:
     """Write the directory, judge it, and let it appear; return its manifest. Raises OSError, and
     LogDirError for a directory that exists or is not sound."""
     size = found.plan.bytes_to_write
-    hashed = _hashed_inputs(views, found, bar)
     with whole_directory(target, os.fsync) as scratch:
         with bar(size, "writing") as moved:
             write_restored(views, found, scratch, moved.update)
         refuse_unsound(views, found, scratch)
         with bar(size, "checksums") as moved:
             facts = file_facts(views, scratch, moved.update)
-        manifest = {**manifest_of(found, facts), **hashed}
+        manifest = manifest_of(found, facts)
         write_manifest(manifest, scratch)
         # Thousands of small files: at once is faster than one after the other.
         os.sync()

@@ -44,12 +44,11 @@ from kafkalog.inspection.groups.commits_in_effect import (
     commits_that_count,
 )
 from kafkalog.inspection.lag.chosen_rows import ChosenNames
-from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
 from kafkalog.inspection.logs.missing_records import note_missing_records
+from kafkalog.questions.zookeeper.offset_pairs import in_order, offset_pairs, with_log_ends
 from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
-from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
+from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.views.engine import AskedView, Batches, RowsInMemory, Views
 from kafkalog.views.options.zookeeper.migration_options import MigrationRequest
 from kafkalog.views.options.zookeeper.zookeeper_options import ZookeeperView
@@ -57,8 +56,6 @@ from kafkalog.words import counted
 
 OFFSETS, PHASES = "offset_migration", "migration_phases"
 _GROUPS_LOOKED_AT = 1000
-# Kafka 0.7 kept a partition on one broker, and offsets were places in its log.
-_OF_OLDEST = "an offset of Kafka 0.7: a place in the log of one broker"
 _STORES = {"to_kafka": "Kafka", "to_zookeeper": "ZooKeeper"}
 _WORDS = {
     Move.REWIND: ("would go back", "--allow-rewind"),
@@ -68,11 +65,6 @@ _WORDS = {
     Move.KAFKA_UNKNOWN: ("of groups whose commits in Kafka are not all in the input", ""),
 }
 _Row = Mapping[str, Any]
-_Place = tuple[Any, Any, Any]
-_KEY = ("group_id", "topic", "partition")
-_NO_ZNODE = dict.fromkeys(
-    ("zookeeper_offset", "zookeeper_mtime_ms", "znode", "znode_version", "detail")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +201,10 @@ def migration(views: Views, zookeeper: ZookeeperCluster, settings: MigrationSett
         for row in zookeeper.rows(ZookeeperView.CONSUMER_REGISTRY)
     }
     in_zookeeper = Counter(group_id for group_id, _ in registered)
-    known = [*_with_log_ends(chosen, views.logs, topics)]
+    known = [*with_log_ends(chosen, views.logs, topics)]
     judged = [
         row
-        for group_id, rows in groupby(sorted(known, key=_order), itemgetter("group_id"))
+        for group_id, rows in groupby(sorted(known, key=in_order), itemgetter("group_id"))
         for row in judged_rows(
             [*rows], Members(in_zookeeper[group_id], members[group_id]), settings, replicas
         )
@@ -252,100 +244,6 @@ def _commits_that_decide(batches: Batches) -> Iterator[pa.RecordBatch]:
     rows = commits.rows_of_view()
     if rows is not None:
         yield from rows.to_batches()
-
-
-def offset_pairs(
-    zookeeper_offsets: Iterable[_Row], commits: Iterable[_Row], offsets_partitions: int | None
-) -> list[dict[str, Any]]:
-    """Return a row per group, topic and partition that either store has, with what it has.
-
-    `zookeeper_offsets` are rows of view `consumer_offsets`, `commits` those in effect, of one
-    cluster. Where the number of partitions of `__consumer_offsets` is known, commits in another
-    than the group's do not count (F484). Znodes that Kafka 0.7 left have rows of their own: byte
-    positions do not replace Kafka's offset of the partition.
-    """
-    places = {
-        group_id: offsets_partition_of(group_id, offsets_partitions)
-        for group_id in {row["group_id"] for row in (*zookeeper_offsets, *commits)}
-        if group_id is not None and offsets_partitions is not None
-    }
-    in_kafka = {
-        _place(row): row
-        for row in commits
-        if row["committed_offset"] is not None
-        and row["internal_partition"] == places.get(row["group_id"], row["internal_partition"])
-    }
-    pairs = [_pair_of(znode, in_kafka) for znode in zookeeper_offsets]
-    with_znodes = {_place(znode) for znode in zookeeper_offsets if znode["broker_id"] is None}
-    pairs += [
-        {**_NO_ZNODE, **_commit(commit), **dict(zip(_KEY, place, strict=True))}
-        for place, commit in in_kafka.items()
-        if place not in with_znodes
-    ]
-    return [{**pair, "offsets_partition": places.get(pair["group_id"])} for pair in pairs]
-
-
-def _pair_of(znode: _Row, in_kafka: Mapping[_Place, _Row]) -> dict[str, Any]:
-    is_of_today = znode["broker_id"] is None
-    detail = znode["detail"] if is_of_today else _OF_OLDEST
-    return {
-        **dict(zip(_KEY, _place(znode), strict=True)),
-        **_commit(in_kafka.get(_place(znode)) if is_of_today else None),
-        "zookeeper_offset": znode["committed_offset"] if detail is None else None,
-        "zookeeper_mtime_ms": znode["mtime_ms"],
-        "znode": znode["path"],
-        "znode_version": znode["znode_version"],
-        "detail": detail,
-    }
-
-
-def _commit(commit: _Row | None) -> dict[str, Any]:
-    names = {"kafka_offset": "committed_offset", "commit_timestamp_ms": "commit_timestamp_ms"}
-    return {name: commit and commit[of] for name, of in names.items()}
-
-
-def _place(row: _Row) -> _Place:
-    return row["group_id"], row["topic"], row["partition"]
-
-
-def _order(row: _Row) -> tuple[str, str, int, int]:
-    version = row["znode_version"]
-    numbers = row["partition"], -1 if version is None else version
-    partition, version = (-1 if number is None else number for number in numbers)
-    return row["group_id"] or "", row["topic"] or "", partition, version
-
-
-def _log_ends(logs: Iterable[PartitionLog]) -> dict[tuple[str | None, int | None], tuple[int, int]]:
-    """Return by topic and partition where logs begin and end, over all replicas."""
-    found: dict[tuple[str | None, int | None], tuple[int, int]] = {}
-    for log in logs:
-        start, end = earliest_offset(log), log_end_offset(log, check_crcs=False)
-        first, last = found.get((log.topic, log.partition), (start, end))
-        found[log.topic, log.partition] = min(first, start), max(last, end)
-    return found
-
-
-def _with_log_ends(
-    pairs: Sequence[dict[str, Any]], logs: Iterable[PartitionLog], topics: Iterable[_Row]
-) -> Iterator[dict[str, Any]]:
-    """Yield the pairs with log_start_offset and log_end_offset, None where no log is there, and
-    has_topic: whether the logs or ZooKeeper have the topic. Of other logs no file is opened."""
-    found = [
-        log
-        for log in logs
-        if log.is_live and log.topic not in INTERNAL_TOPICS and not is_oldest_layout(log)
-    ]
-    known = {log.topic for log in found} | {row["topic"] for row in topics}
-    places = {(pair["topic"], pair["partition"]) for pair in pairs}
-    ends = _log_ends(log for log in found if (log.topic, log.partition) in places)
-    for pair in pairs:
-        start, end = ends.get((pair["topic"], pair["partition"]), (None, None))
-        yield {
-            **pair,
-            "log_start_offset": start,
-            "log_end_offset": end,
-            "has_topic": pair["topic"] is not None and pair["topic"] in known,
-        }
 
 
 def _offsets_partitions(

@@ -70,6 +70,7 @@ def batches_section(spread: TimeSpread, found: Rows) -> BatchesSection:
     """Return sums over batches, given the rows of `asked_sums`."""
     totals = as_rows(_summed([found.table]).to_pylist())
     of_records = [row for row in totals if not row.is_control]
+    after = [row for row in of_records if row.stretch == spread.grid.stretches + 1]
     return BatchesSection(
         spread.grid if spread.is_known else None,
         spread.latest_ms,
@@ -77,6 +78,7 @@ def batches_section(spread: TimeSpread, found: Rows) -> BatchesSection:
         summed(of_records, "shown_topic", "compression"),
         summed(of_records, "compression", "size_from"),
         summed([row for row in totals if row.is_control], "shown_topic"),
+        Row(**{name: sum(row[name] for row in after) for name in ("batches", "records", "bytes")}),
     )
 
 
@@ -108,11 +110,11 @@ def _spread(kept: pa.Table) -> tuple[int, int, int, int] | None:
 @dataclass(frozen=True, slots=True)
 class BatchSums:
     """How batches are summed up: by topic, null for those that are not shown; codec; stretch
-    of time, -1 for times before the grid and without one, `grid.stretches` for those after it or
-    after `until_ms`; power of
-    two of the size; and whether they are control batches. Uncompressed bytes, and those measured in
-    the file, are of batches that can be decoded; records are those of each partition's longest
-    copy, by the directories in `longest`. No stretch of time has batches later than `until_ms`."""
+    of time, -1 for times before the grid and without one, `grid.stretches` for those after it, one
+    more for those after `until_ms`; power of two of the size; and whether they are control batches.
+    Uncompressed bytes, and those measured in the file, are of batches that can be decoded; records
+    are those of each partition's longest copy, by the directories in `longest`. No stretch of the
+    grid has batches later than `until_ms`."""
 
     longest: frozenset[str]
     topics: Sequence[str | None]
@@ -141,7 +143,7 @@ class BatchSums:
     def _stretches(self, times: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         grid, found = self.grid, integers(times.fill_null(-1))
         inside = np.minimum((found - grid.begin_ms) // grid.every_ms, grid.stretches)
-        inside = np.where(found > self.until_ms, grid.stretches, inside)
+        inside = np.where(found > self.until_ms, grid.stretches + 1, inside)
         is_before = (found < grid.begin_ms) | (integers(times.is_null().cast(pa.int64())) == 1)
         return np.where(is_before, -1, inside)
 

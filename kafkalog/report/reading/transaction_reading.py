@@ -37,6 +37,7 @@ def read_transactions(
         [_holder(row, holding.get(_log(row), {})) for row in held[:most]],
         len(held),
         missing_words(found.missing) if found.missing else "",
+        found.notes,
     )
 
 

@@ -24,7 +24,11 @@ from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING, Decorator
 from kafkalog.views.options.contradictions import refuse_contradictions
-from kafkalog.views.options.option_names import named_as_given, usage_error_text
+from kafkalog.views.options.option_names import (
+    first_named_as_given,
+    named_as_given,
+    usage_error_text,
+)
 from kafkalog.views.options.options import Mode
 from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import printable_lines
@@ -239,7 +243,7 @@ def ended(run: Callable[[], int], command: click.Command) -> int:
     except BrokenPipeError:
         return output_closed()
     except OptionError as error:
-        return _failed(named_as_given(str(error), command), ExitCode.WRONG_ARGUMENTS)
+        return _failed(named_as_given(error, command), ExitCode.WRONG_ARGUMENTS)
     except (KafkaLogError, OSError) as error:
         return _failed(str(error), ExitCode.UNREADABLE_INPUT)
     except MemoryError:
@@ -260,7 +264,7 @@ def _failed_in_spark(error: Exception, command: click.Command) -> int:
         raise error
     kind, message = last_words(error)
     if kind == OptionError.__name__:
-        return _failed(named_as_given(message, command), ExitCode.WRONG_ARGUMENTS)
+        return _failed(first_named_as_given(message, command), ExitCode.WRONG_ARGUMENTS)
     return _failed(message, ExitCode.UNREADABLE_INPUT)
 
 

@@ -8,7 +8,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from kafkalog.spark.session import parallelism
 from kafkalog.spark.source.batch_reader import KafkaLogReader, ReadGroup
 from kafkalog.spark.source.projection import view_schema
 from kafkalog.spark.tables import local_rows
+from kafkalog.storage.files.unreadable_input import add_notes, carried_notes
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import AskedView, Options, Step, is_of_absent_topic
 from kafkalog.views.options.options import view_option_texts, view_options
@@ -67,10 +68,18 @@ class SparkViews:
     def tasks(
         self, run: Callable[[_Item], Iterable[_Result]], items: Sequence[_Item]
     ) -> Iterator[_Result]:
-        """Yield what `run` gives of each item, in the order of the items."""
+        """Yield what `run` gives of each item, in the order of the items. What tasks on other
+        machines could not read is noted as if they had read it here."""
+
+        def run_noted(item: _Item) -> _Batches:
+            with carried_notes() as notes:
+                found = [*run(item)]
+            yield pickled((found, notes))
+
         if items:
-            found = in_tasks(self.spark, items, lambda item: iter([pickled([*run(item)])]))
-            yield from chain.from_iterable(results(found))
+            for found, notes in results(in_tasks(self.spark, items, run_noted)):
+                add_notes(notes)
+                yield from found
 
     @property
     def cores(self) -> int:

@@ -103,7 +103,7 @@ def export(
     except KafkaLogError as error:
         # What jobs and commands share names their options, or those of the source.
         own = {*_NAMED, *known}
-        error.args = (named_as_parameters(str(error), own),)
+        error.args = (named_as_parameters(error, own),)
         raise
     return topic_rows(runs)
 

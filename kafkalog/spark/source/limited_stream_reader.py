@@ -6,7 +6,8 @@ Rules: docs/ingest.md F524 to F528.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -23,6 +24,8 @@ from kafkalog.views.options.stream_options import StreamOptions
 if TYPE_CHECKING:
     from kafkalog.inspection.logs.byte_limits import ByteLimits
     from kafkalog.views.planning.stream_offsets import PartitionEnd, StreamOffsets
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class LimitedStreamReader(KafkaLogStreamReader, SupportsTriggerAvailableNow):
@@ -96,12 +99,11 @@ class LimitedStreamReader(KafkaLogStreamReader, SupportsTriggerAvailableNow):
         self, starts: StreamOffsets, ends: StreamOffsets, found: dict[tuple[str, int], PartitionEnd]
     ) -> StreamOffsets:
         from kafkalog.inspection.logs.byte_limits import ByteLimits
-        from kafkalog.views.planning.trigger_limits import shares
 
         begins = {key: starts.get(key, found[key].start) for key in ends}
         if self._options.max_offsets is not None:
             sizes = {key: end - begins[key] for key, end in ends.items()}
-            offsets = shares(self._options.max_offsets, sizes)
+            offsets = _shares(self._options.max_offsets, sizes)
             ends = {key: begins[key] + offsets[key] for key in ends}
         if self._options.max_bytes is None:
             return ends
@@ -111,7 +113,7 @@ class LimitedStreamReader(KafkaLogStreamReader, SupportsTriggerAvailableNow):
         left = {key: self._byte_limits.bytes_from(log, begins[key]) for key, log in logs.items()}
         return ends | {
             key: self._byte_limits.end_offset(logs[key], begins[key], ends[key], size)
-            for key, size in shares(self._options.max_bytes, left).items()
+            for key, size in _shares(self._options.max_bytes, left).items()
         }
 
 
@@ -122,4 +124,19 @@ def _up_to(ends: StreamOffsets, target: StreamOffsets, starts: StreamOffsets) ->
         key: min(end, max(target[key], starts.get(key, 0))) if key in target else starts[key]
         for key, end in ends.items()
         if key in target or key in starts
+    }
+
+
+def _shares(limit: int, sizes: Mapping[_Key, int]) -> dict[_Key, int]:
+    """Return the part of `limit` that each gets: in proportion to its size, rounded down, but 1 at
+    least of what is not empty, and never more than there is.
+
+    The rule of Spark's Kafka source, so that small partitions are not left waiting.
+    """
+    total = sum(size for size in sizes.values() if size > 0)
+    if total <= limit:
+        return dict(sizes)
+    return {
+        key: min(size, max(limit * size // total, 1)) if size > 0 else size
+        for key, size in sizes.items()
     }

@@ -107,7 +107,7 @@ class OutputFile:
         self._descriptor = os.open(path, _NEW_FILE, 0o644)
         self.size = 0
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: bytes | memoryview) -> None:
         """Write all of `data` at the end."""
         left = memoryview(data)
         try:

@@ -6,7 +6,7 @@ import atexit
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from fcntl import F_SETFL, fcntl
 from functools import cache
@@ -17,6 +17,7 @@ from kafkalog.log_lines import logger
 from kafkalog.words import counted
 
 _COMPLETE = (ExitCode.DONE, ExitCode.FINDINGS)
+Note = tuple[str, int, int, str]
 
 
 # The file to which processes append that are not forks of the first one: Spark's, on its machine.
@@ -42,6 +43,8 @@ def _log_once(words: str) -> None:
 class _Process:
     # A file in memory, to which forks append, or that of the variable.
     notes: int | None = None
+    # Those of a task that has neither: it returns them.
+    carried: list[Note] | None = None
 
 
 def note_unreadable(path: str, position: int, length: int, reason: str) -> None:
@@ -77,20 +80,40 @@ def deleted_paths() -> set[str]:
     return {path for path, position, _, _ in notes if position == _DELETED}
 
 
-def _notes_of(descriptor: int, start: int) -> Iterator[tuple[str, int, int, str]]:
+def _notes_of(descriptor: int, start: int) -> Iterator[Note]:
     size = os.fstat(descriptor).st_size - start
     for line in os.pread(descriptor, size, start).splitlines():
         path, position, length, reason = json.loads(line)
         yield path, position, length, reason
 
 
-def _note(*note: str | int) -> None:
-    if _Process.notes is None and (path := os.environ.get(_VARIABLE)):
+def _note(path: str, position: int, length: int, reason: str) -> None:
+    if _Process.notes is None and (shared := os.environ.get(_VARIABLE)):
         with suppress(OSError):
             flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-            _Process.notes = os.open(path, flags)
+            _Process.notes = os.open(shared, flags)
     if _Process.notes is not None:
+        note = path, position, length, reason
         os.write(_Process.notes, json.dumps(note).encode() + b"\n")
+    elif _Process.carried is not None:
+        _Process.carried.append((path, position, length, reason))
+
+
+@contextmanager
+def carried_notes() -> Iterator[list[Note]]:
+    """Yield what this process notes from now on and has no file for: that of a job is on the job's
+    own machine. The task returns it, and the job calls `add_notes`."""
+    before, _Process.carried = _Process.carried, []
+    try:
+        yield _Process.carried
+    finally:
+        _Process.carried = before
+
+
+def add_notes(notes: Iterable[Note]) -> None:
+    """Remember what tasks on other machines could not read."""
+    for note in notes:
+        _note(*note)
 
 
 class UnreadableInput:
@@ -129,7 +152,7 @@ class UnreadableInput:
         """Return the exit code of a run that would end with `code` if it had read everything."""
         return ExitCode.UNREADABLE_INPUT if self and code in _COMPLETE else code
 
-    def _notes(self) -> Iterator[tuple[str, int, int, str]]:
+    def _notes(self) -> Iterator[Note]:
         return _notes_of(self._descriptor, self._start)
 
     def __bool__(self) -> bool:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import index
 
 from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.storage.reading.offset_ranges import EARLIEST, LATEST
@@ -73,9 +74,13 @@ def _source_name(name: str) -> str:
     found = _SOURCE_NAMES.get(name.lower())
     if found is not None or "." in name:
         return found or name
-    known = {*_ARGUMENTS, *map(with_underscores, _SOURCE_NAMES.values())}
-    meant = _FORMER_NAMES.get(name) or name_suggestions([name], sorted(known))
+    meant = _FORMER_NAMES.get(name) or name_suggestions([name], sorted(argument_names()))
     raise RefusedOptionError(name, f"there is no such argument: {meant}")
+
+
+def argument_names() -> set[str]:
+    """Return the names of the arguments that options have in Python."""
+    return {*_ARGUMENTS, *map(with_underscores, _SOURCE_NAMES.values())}
 
 
 def with_underscores(name: str) -> str:
@@ -120,15 +125,22 @@ def _offsets(offsets: OffsetsGiven, topics: Topics | None) -> dict[str, str]:
 
 
 def milliseconds(name: str, time: TimeValue) -> int:
-    """Return the first whole millisecond that is not before a time. Raises OptionError for a text
-    that is not a time, and for a datetime without a time zone."""
+    """Return the first whole millisecond that is not before a time. Raises OptionError for what is
+    not a time, and for a datetime without a time zone."""
     if isinstance(time, str):
         try:
             return time_ms(time)
         except ValueError as error:
             raise OptionError(name, time, f"a time: {error}") from None
     if not isinstance(time, datetime):
-        return time
+        allowed = "a time, or whole milliseconds since 1970"
+        # True is a whole number for Python.
+        if isinstance(time, bool):
+            raise OptionError(name, time, allowed)
+        try:
+            return index(time)
+        except TypeError:
+            raise OptionError(name, time, allowed) from None
     if time.tzinfo is None:
         allowed = "a time with its time zone, such as datetime(2026, 1, 1, tzinfo=UTC)"
         raise OptionError(name, time, allowed)

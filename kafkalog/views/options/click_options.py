@@ -332,19 +332,6 @@ def set_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def audited_log_dir_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --log-dir, received as `log_dirs`: those that an audit of ZooKeeper compares with."""
-    return click.option(
-        "--log-dir",
-        "log_dirs",
-        metavar="LOG_DIR",
-        type=GivenPath(),
-        multiple=True,
-        help="A broker's log directory: compare offsets with its logs, topics and cluster ids with "
-        "what is on disk; repeatable.",
-    )(function)
-
-
 def by_option(kinds: Sequence[str], meaning: str) -> Decorator:
     """Add --by, received as `by`: the kinds of rows, the first by default."""
     return click.option(

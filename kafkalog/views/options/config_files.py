@@ -95,7 +95,7 @@ class ConfigSources:
         Raises as `given` does. Rule: docs/format.md F169.
         """
         from kafkalog.inspection.metadata.recorded_configs import metadata_configs
-        from kafkalog.inspection.zookeeper.zookeeper_configs import zookeeper_configs
+        from kafkalog.inspection.zookeeper.cluster_trees import zookeeper_configs
 
         logs = list(found)
         given, recorded = self.given(), metadata_configs(logs)

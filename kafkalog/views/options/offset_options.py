@@ -119,7 +119,8 @@ def timestamp_range(options: OptionValues) -> TimestampRange | None:
         )
     )
     if end_ms < first_ms:
-        raise OptionError(UNTIL_TIMESTAMP, end_ms, f"a time not before {FROM_TIMESTAMP}")
+        allowed = f"a time not before {FROM_TIMESTAMP}"
+        raise OptionError(UNTIL_TIMESTAMP, end_ms, allowed, mentioned=(FROM_TIMESTAMP,))
     return TimestampRange(first_ms, end_ms)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 
 import click
 
+from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.words import in_a_line
 
 # Where the name is not the source's with dashes: those that commands and jobs have for it.
@@ -29,42 +30,42 @@ _TRIED = {
     "--before": "--until-time",
     "--since": "--from-time",
 }
-_ERROR = re.compile(
-    r"(?s)(?P<names>.+?): (?P<found>missing|.* is not valid), expected (?P<expected>.*)"
-)
-_WORD = re.compile(r"\w+")
 # Where a parameter's name is not the option's with underscores.
 _PARAMETERS = {"--output-dir": "output", "--topic": "topics", "PATH": "log_dirs"}
-_CAMEL_CASE = re.compile(r"\b[a-z]+(?:[A-Z][a-z]+)+\b")
-_WITH_DASHES = re.compile(r"(?<![\w/-])--[a-z][a-z-]*[a-z]")
+# What stands around a name in a sentence.
+_AROUND = "(),;:.'`"
 
 
-def named_as_given(message: str, command: click.Command) -> str:
-    """Return the message of an OptionError with the command's names of the options. Options that
-    the command does not have keep the source's names."""
-    own = {name for each in command.params for name in each.opts}
-    if any(isinstance(each, click.Argument) for each in command.params):
-        own.add("PATH")
-
-    return _renamed(
-        message, lambda name: next((each for each in _given_names(name) if each in own), name)
-    )
+def named_as_given(error: OptionError, command: click.Command) -> str:
+    """Return what an error says, with the command's names of the options. Options that the command
+    does not have keep the source's names."""
+    return error.told(_named_by(command))
 
 
-def named_as_parameters(message: str, parameters: Collection[str]) -> str:
-    """Return the message of an error with the names that options have as `parameters` of a Python
+def first_named_as_given(message: str, command: click.Command) -> str:
+    """Return the message of an OptionError from another process, which has only its text, with the
+    command's name of the option at its beginning."""
+    name, colon, rest = message.partition(": ")
+    return f"{_named_by(command)(name)}{colon}{rest}"
+
+
+def named_as_parameters(error: KafkaLogError, parameters: Collection[str]) -> str:
+    """Return what an error says, with the names that options have as `parameters` of a Python
     function. Options that it does not have keep their names."""
 
-    def parameter(option: str) -> str:
-        name = _PARAMETERS.get(option, option.removeprefix("--").replace("-", "_"))
-        return name if name in parameters else option
-
     def given(name: str) -> str:
-        names = map(parameter, _given_names(name))
-        return next((each for each in names if each in parameters), name)
+        # An option can stand with its value.
+        option, space, value = name.partition(" ")
+        names = map(_parameter, _given_names(option))
+        return next((each for each in names if each in parameters), option) + space + value
 
-    renamed = _renamed(message, given)
-    return _WITH_DASHES.sub(lambda option: parameter(option[0]), renamed)
+    def given_word(word: str) -> str:
+        bare = word.strip(_AROUND)
+        return word.replace(bare, given(bare)) if bare.startswith("--") else word
+
+    said = error.told(given) if isinstance(error, OptionError) else str(error)
+    # What jobs and commands share names further options with dashes, as what to do.
+    return " ".join(map(given_word, said.split(" ")))
 
 
 def usage_error_text(error: click.UsageError) -> str:
@@ -85,19 +86,19 @@ def usage_error_text(error: click.UsageError) -> str:
     return message.rstrip(".") + command
 
 
-def _renamed(message: str, given: Callable[[str], str]) -> str:
-    """Return the message of an OptionError with other names of the source's options; any other as
-    it is."""
-    found = _ERROR.fullmatch(message)
-    if found is None:
-        return message
-    names = found["names"]
-    if not names.startswith("-"):
-        names = _WORD.sub(lambda name: given(name[0]), names)
-    expected = _CAMEL_CASE.sub(lambda name: given(name[0]), found["expected"])
-    return f"{names}: {found['found']}, expected {expected}"
+def _named_by(command: click.Command) -> Callable[[str], str]:
+    own = {name for each in command.params for name in each.opts}
+    if any(isinstance(each, click.Argument) for each in command.params):
+        own.add("PATH")
+    return lambda name: next((each for each in _given_names(name) if each in own), name)
+
+
+def _parameter(option: str) -> str:
+    return _PARAMETERS.get(option, option.removeprefix("--").replace("-", "_"))
 
 
 def _given_names(name: str) -> tuple[str, ...]:
+    if name.startswith("-"):
+        return (name,)
     with_dashes = re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", name)
-    return _OTHER_NAMES.get(name, (f"--{with_dashes}",))
+    return (*_OTHER_NAMES.get(name, ()), f"--{with_dashes}")

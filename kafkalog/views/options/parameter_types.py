@@ -15,6 +15,9 @@ from kafkalog.words import DURATIONS_ALLOWED, given_duration_ms, given_time_ms, 
 _OFFSETS = re.compile(
     r"(?:(?P<place>[^=]*)=)?(?P<first>[0-9]{0,19})(?P<colon>:?)(?P<end>[0-9]{0,19})"
 )
+# A node of a cluster and where it listens: a name, or an IPv6 address in brackets.
+NODE_ADDRESS = r"(?P<id>[0-9]{1,9})@(?P<host>[^\s:/@]+|\[[0-9a-fA-F:]+\]):(?P<port>[0-9]{1,5})"
+_LARGEST_PORT = 2**16 - 1
 RETENTION_SETTINGS = (
     *("retention.ms", "retention.bytes", "cleanup.policy"),
     *("local.retention.ms", "local.retention.bytes"),
@@ -200,3 +203,11 @@ class Size(click.ParamType[int]):
         if found is None:
             self.fail(f"{value!r} is not a size, such as 256MiB or 1GiB", param, ctx)
         return int(found[1]) * _UNITS[found[2] or ""]
+
+
+def found_node(pattern: re.Pattern[str], value: str, *ports: str) -> re.Match[str] | None:
+    """Return what a value says by a pattern that begins with NODE_ADDRESS; None if it says
+    something else, or if its port or one of the other `ports` is not one."""
+    found = pattern.fullmatch(value)
+    is_right = found and all(0 < int(found[each]) <= _LARGEST_PORT for each in ("port", *ports))
+    return found if is_right else None

@@ -11,13 +11,9 @@ import click
 
 from kafkalog.errors import ConflictingOptionsError
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.parameter_types import GivenPath, Topic
+from kafkalog.views.options.parameter_types import NODE_ADDRESS, GivenPath, Topic, found_node
 
-_NODE = re.compile(
-    r"(?P<id>[0-9]{1,9})@(?P<host>[^\s:/@]+|\[[0-9a-fA-F:]+\]):(?P<port>[0-9]{1,5})"
-    r"/(?P<controller>[0-9]{1,5})"
-)
-_LARGEST_PORT = 2**16 - 1
+_NODE = re.compile(NODE_ADDRESS + r"/(?P<controller>[0-9]{1,5})")
 
 
 class NodePlace(NamedTuple):
@@ -81,12 +77,13 @@ class _NodesType(click.ParamType[tuple[NodePlace, ...]]):
     def _place(
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> NodePlace:
-        found = _NODE.fullmatch(value)
-        ports = [int(found["port"]), int(found["controller"])] if found else []
-        if found is None or not all(0 < port <= _LARGEST_PORT for port in ports):
+        found = found_node(_NODE, value, "controller")
+        if found is None:
             example = "ID@HOST:PORT/CONTROLLER-PORT, such as 1@host1:9092/9093"
             self.fail(f"{value!r} is not {example}", param, ctx)
-        return NodePlace(int(found["id"]), found["host"], *ports)
+        return NodePlace(
+            int(found["id"]), found["host"], int(found["port"]), int(found["controller"])
+        )
 
 
 def restore_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -104,7 +104,7 @@ def topic_choice(options: OptionValues) -> TopicChoice:
     """Parse the options. Raises OptionError if they contradict each other or cannot be read."""
     given = [name for name in TOPIC_OPTIONS if options.text(name) is not None]
     if len(given) > 1:
-        raise OptionError(" and ".join(given), "both", "one of them")
+        raise OptionError(tuple(given), "both", "one of them")
     pattern = options.text(SUBSCRIBE_PATTERN)
     if pattern is not None:
         _check_pattern(pattern)

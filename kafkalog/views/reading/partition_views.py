@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -18,7 +19,11 @@ from kafkalog.inspection.partitions.recovery_plan import recovery_row
 from kafkalog.inspection.partitions.replicas import replica_rows
 from kafkalog.inspection.partitions.retention_plan import retention_rows
 from kafkalog.inspection.partitions.segments import segment_rows
-from kafkalog.inspection.partitions.transactions import stable_offset_row, view_transaction_rows
+from kafkalog.inspection.partitions.transactions import (
+    PastTime,
+    stable_offset_row,
+    view_transaction_rows,
+)
 from kafkalog.storage.log_dir.topic_configs import (
     CompactionSettings,
     RetentionSettings,
@@ -141,6 +146,11 @@ def _compaction_report(read: PartitionRead, options: ReadOptions) -> Iterator[Ta
     yield from compaction_rows(read.log, read.compaction, options.as_of_ms, read.before)
 
 
+def _past_time(options: ReadOptions) -> PastTime | None:
+    at_ms = options.as_of_ms
+    return PastTime(at_ms, time.time_ns() // 1_000_000) if at_ms else None
+
+
 def _transactions(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
     passed = PassedDamage(options.mode)
 
@@ -149,7 +159,7 @@ def _transactions(read: PartitionRead, options: ReadOptions) -> Iterator[TableRo
             raise damage
         passed.add(f"{damage}; transactions may end, or have batches, there")
 
-    yield from view_transaction_rows(read.log, options.as_of_ms, on_damage)
+    yield from view_transaction_rows(read.log, _past_time(options), on_damage)
     passed.summarise(f"{read.log.name}: {passed.count} damaged places in all")
 
 
@@ -158,7 +168,7 @@ PARTITION_VIEWS: dict[View, Callable[[PartitionRead, ReadOptions], Iterator[Tabl
     View.RECOVERY_PLAN: _recovery_plan,
     View.RETENTION_PLAN: _retention_plan,
     View.TRANSACTIONS: _transactions,
-    View.STABLE_OFFSETS: lambda read, _: iter([stable_offset_row(read.log)]),
+    View.STABLE_OFFSETS: lambda read, asked: iter([stable_offset_row(read.log, _past_time(asked))]),
     View.PRODUCER_SEQUENCES: lambda read, _: sequence_rows(read.log),
     View.COMPACTION_REPORT: _compaction_report,
 }

@@ -7,11 +7,16 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from kafkalog.columns.table_rows import row_batches
+from kafkalog.columns.table_rows import TableRow, row_batches
 from kafkalog.coordination.zookeeper.kafka_directories import DIRECTORY_VIEWS
+from kafkalog.coordination.zookeeper.znode_image import ZnodeImage
 from kafkalog.errors import DataLossError
-from kafkalog.inspection.zookeeper.cluster_state import state_rows
-from kafkalog.inspection.zookeeper.kafka_znodes import cluster_batches, directory_batches
+from kafkalog.inspection.zookeeper.cluster_trees import ClusterTree
+from kafkalog.inspection.zookeeper.kafka_znodes import (
+    cluster_batches,
+    cluster_places,
+    directory_batches,
+)
 from kafkalog.inspection.zookeeper.znode_columns import (
     fault_batches,
     history_rows,
@@ -28,6 +33,7 @@ from kafkalog.views.options.zookeeper.zookeeper_options import (
 )
 from kafkalog.views.reading.zookeeper_damage import reported_damage
 from kafkalog.zookeeper.data_dir import DataDir
+from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
 from kafkalog.zookeeper.log_reading import OnFinding
 from kafkalog.zookeeper.moments import zxid_at
 from kafkalog.zookeeper.replay import TreeAt, tree_at
@@ -36,6 +42,13 @@ from kafkalog.zookeeper.replay import TreeAt, tree_at
 _ROWS_OF_LOGS = {
     ZookeeperView.ZNODE_HISTORY: history_rows,
     ZookeeperView.OFFSET_COMMITS: commit_rows,
+}
+# Views whose rows are those of `kafkalog metadata`.
+_KINDS_OF_STATE = {
+    "cluster_topics": "topic",
+    "cluster_partitions": "partition",
+    "cluster_configs": "config",
+    "cluster_acls": "acl",
 }
 _ADVICE = "mode=PERMISSIVE reads what is sound before it, view=faults lists all damage"
 
@@ -70,12 +83,29 @@ def _rows(
         view = options.view.value
         yield from directory_batches(tree, options.subtree, view, data_dir.path, columns)
     elif options.view in STATE_VIEWS:
-        state = state_rows(tree, options.view.value, data_dir.path, report)
+        state = _state_rows(tree, options.view.value, data_dir.path, report)
         yield from row_batches(options.view.value, state, data_dir.path, columns)
     elif options.view is ZookeeperView.CLUSTERS:
         yield from cluster_batches(tree, data_dir.path, columns)
     else:
         yield from session_batches(tree, data_dir.path, columns)
+
+
+def _state_rows(tree: TreeAt, view: str, path: str, on_finding: OnFinding) -> Iterator[TableRow]:
+    """Yield the rows of a view for each cluster in a data directory; secrets are hidden.
+    `on_finding` is called with the znodes that cannot be read."""
+    for place in cluster_places(tree).values():
+        found = ZnodeImage.of(ClusterTree(path, tree, place).facts())
+        for znode, detail in found.unreadable:
+            what = f"{place.chroot}{znode}: {detail}"
+            on_finding(ZooKeeperFinding(path, None, ZooKeeperFault.MALFORMED, what))
+        constants = {
+            "cluster_id": place.cluster_id,
+            "chroot": place.chroot,
+            "as_of_zxid": tree.zxid,
+        }
+        for row in found.rows(_KINDS_OF_STATE[view]):
+            yield {**constants, **row}
 
 
 def _check_reached(data_dir: DataDir, tree: TreeAt, options: ZookeeperOptions) -> None:

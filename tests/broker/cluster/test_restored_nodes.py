@@ -3,7 +3,7 @@ groups without members for long, logs without erased persons. F1038, F1055, F120
 docs/restore.md."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +25,7 @@ from tests.support.broker.cluster.restored_cluster import (
     restore,
 )
 from tests.support.broker.cluster.restored_node import RestoredNode
+from tests.support.broker.kafka_server import KafkaServer
 from tests.support.free_ports import free_ports
 from tests.support.golden.restored_copies import AS_OF, AS_OF_MS
 
@@ -43,10 +44,21 @@ def disks(unpacked: Unpacked) -> list[str]:
     return sorted(map(str, (unpacked("restore44.logs") / "snapshots").glob("*/data")))
 
 
-def out_of_sync(bootstrap: str) -> list[tuple[str, int]]:
+@pytest.fixture(scope="module")
+def with_eligible_leaders(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The disks of a cluster of Kafka 4.0 that keeps eligible leader replicas."""
+    server = KafkaServer(tmp_path_factory.mktemp("old"), kafka_version="4.0.1")
+    with server:
+        feature = "eligible.leader.replicas.version=1"
+        server.run_client("FeatureCommand", ["upgrade", "--feature", feature])
+        server.create_topic("events", 3)
+    return [str(server.log_dir), str(server.work_dir / "metadata")]
+
+
+def out_of_sync(bootstrap: str, known: Collection[str] = PARTITIONS) -> list[tuple[str, int]]:
     """The partitions without a leader, or with a replica that is not in sync."""
     topics = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=WAIT_SECONDS).topics
-    assert {*PARTITIONS} <= {*topics}
+    assert {*known} <= {*topics}
     return [
         (name, number)
         for name, topic in topics.items()
@@ -55,21 +67,31 @@ def out_of_sync(bootstrap: str) -> list[tuple[str, int]]:
     ]
 
 
-def test_replicas_on_three_nodes_come_in_sync(disks: list[str], tmp_path: Path) -> None:
-    """F1038 and F1310."""
+def restored_nodes(
+    given: list[str], tmp_path: Path, kafka_version: str | None = None
+) -> list[RestoredNode]:
     free = free_ports(2 * len(NODES))
     places = [f"{node}@127.0.0.1:{free.pop()}/{free.pop()}" for node in NODES]
-    given = ["--as-of", AS_OF, "--nodes", ",".join(places), "--replication", "3"]
     target = tmp_path / "restored"
-    result = CliRunner().invoke(kafkalog, ["restore", *disks, *given, "--to", str(target)])
-    assert result.exit_code == ExitCode.FINDINGS, result.output
-    nodes = [RestoredNode(target / f"node-{node}", tmp_path / f"node-{node}") for node in NODES]
+    nodes = ["--nodes", ",".join(places), "--replication", "3", "--to", str(target)]
+    result = CliRunner().invoke(kafkalog, ["restore", *given, *nodes])
+    assert result.exit_code in (ExitCode.DONE, ExitCode.FINDINGS), result.output
+    return [
+        RestoredNode(
+            target / f"node-{node}", tmp_path / f"node-{node}", kafka_version=kafka_version
+        )
+        for node in NODES
+    ]
+
+
+def check_in_sync(nodes: list[RestoredNode], known: Collection[str]) -> None:
+    """Start the nodes, and wait until all their replicas are in sync."""
     try:
         # None has started before a majority of them has.
         with ThreadPoolExecutor() as pool:
             [*pool.map(RestoredNode.__enter__, nodes)]
         deadline = time.monotonic() + WAIT_SECONDS
-        while found := out_of_sync(nodes[0].bootstrap):
+        while found := out_of_sync(nodes[0].bootstrap, known):
             assert time.monotonic() < deadline, found
             time.sleep(0.5)
         for node in nodes:
@@ -78,6 +100,19 @@ def test_replicas_on_three_nodes_come_in_sync(disks: list[str], tmp_path: Path) 
     finally:
         for node in nodes:
             node.stop()
+
+
+def test_replicas_on_three_nodes_come_in_sync(disks: list[str], tmp_path: Path) -> None:
+    """F1038 and F1310."""
+    check_in_sync(restored_nodes([*disks, "--as-of", AS_OF], tmp_path), PARTITIONS)
+
+
+@pytest.mark.parametrize("kafka_version", ["4.0.1", "4.1.1", "4.4.0"])
+def test_each_release_elects_leaders_where_replicas_can_be_eligible(
+    with_eligible_leaders: list[str], tmp_path: Path, kafka_version: str
+) -> None:
+    """F1310: Kafka 4.0 treats the last known leader in another way than later releases."""
+    check_in_sync(restored_nodes(with_eligible_leaders, tmp_path, kafka_version), ["events"])
 
 
 def test_a_broker_serves_all_but_the_records_of_erased_persons(

@@ -138,8 +138,8 @@ def test_a_controller_that_is_behind_its_brokers(cluster: KraftCluster) -> None:
 
 
 def test_a_disk_that_was_lost_and_is_formatted_anew(cluster: KraftCluster) -> None:
-    # The metadata assigns the partitions to a directory.id that no directory has. The broker was the last to
-    # stop, and alone in sync: the other one may not lead.
+    # The metadata assigns the partitions to a directory.id that no disk has. This broker stopped
+    # last, and was alone in sync: the other one may not lead.
     cluster.lose(FIRST)
     cluster.format(cluster.nodes[FIRST])
     starts, without = foretold(cluster)

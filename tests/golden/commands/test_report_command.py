@@ -4,6 +4,7 @@ docs/report.md F600, F602, F605, F645."""
 import json
 import re
 import shutil
+import struct
 from collections import Counter
 from pathlib import Path
 
@@ -144,6 +145,32 @@ def test_a_past_moment_is_judged_as_groups_judges_it(tmp_path: Path) -> None:
     shown = re.findall(r">(2026-11-1\d \d\d:\d\d:\d\d)<", page)
     assert max(shown) <= "2026-11-14 00:00:00"
     assert ">later<" in page
+    batches, records, size = later_than(Path(week), 1_794_614_400_000)
+    words = (
+        f"{batches:,} batches of {records:,} records, {size / 2**10:.1f} KiB, of after "
+        "2026-11-14 00:00:00 UTC"
+    )
+    assert words in done.stdout
+    assert page.count(f"These figures are of the files as they are: they have {words}") == 2
+
+
+def later_than(log_dir: Path, at_ms: int) -> tuple[int, int, int]:
+    """How many batches of records are later than a time, their records and bytes, by the layout of
+    headers: docs/format.md F2."""
+    found = [0, 0, 0]
+    for path in log_dir.rglob("*.log"):
+        data = path.read_bytes()
+        position = 0
+        while position < len(data):
+            size = int.from_bytes(data[position + 8 : position + 12], "big") + 12
+            header = data[position : position + 61]
+            attributes, largest_ms = struct.unpack(">h", header[21:23])[0], header[35:43]
+            is_control = attributes & 0x20
+            if not is_control and int.from_bytes(largest_ms, "big", signed=True) > at_ms:
+                count = int.from_bytes(header[57:61], "big")
+                found = [found[0] + 1, found[1] + count, found[2] + size]
+            position += size
+    return found[0], found[1], found[2]
 
 
 def test_the_page_says_what_the_next_start_does(unpacked: Unpack, tmp_path: Path) -> None:

@@ -25,10 +25,7 @@ from tests.support.logs.commit_logs import SampleCommit, write_commits, write_to
 from tests.support.repository import ROOT
 from tests.support.spark.kafka_logs import write_log
 
-BEGIN_MS = time.time_ns() // 1_000_000 - 3_600_000
-# A record each second for a quarter of an hour, until three quarters of an hour ago.
-TIMES_MS = [BEGIN_MS + 1000 * each for each in range(900)]
-DELETED, END = 300, len(TIMES_MS)
+DELETED, END = 300, 900
 ROW = re.compile(
     r"^\| (?P<case>[^|`]+) \| (?P<why>[^|]+) \| (?P<status>[^|]+) \| (?P<burrow>[^|]+) \|$",
     re.MULTILINE,
@@ -36,31 +33,36 @@ ROW = re.compile(
 CODE = re.compile(r"`(\w+)`")
 
 
-def commits(group: str, topic: str, *offsets: int, every_s: int = 60) -> Iterator[SampleCommit]:
+def commits(
+    begin_ms: int, group: str, topic: str, *offsets: int, every_s: int = 60
+) -> Iterator[SampleCommit]:
     """Commits, one a minute, from the begin of the log on."""
     for minute, offset in enumerate(offsets):
-        yield SampleCommit(group, topic, BEGIN_MS + 1000 * every_s * (minute + 1), offset)
+        yield SampleCommit(group, topic, begin_ms + 1000 * every_s * (minute + 1), offset)
 
 
 @pytest.fixture(scope="module")
 def log_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("answers")
-    write_topic(place, "t", TIMES_MS)
+    begin_ms = time.time_ns() // 1_000_000 - 3_600_000
+    # A record each second for a quarter of an hour, until three quarters of an hour ago.
+    times_ms = [begin_ms + 1000 * each for each in range(END)]
+    write_topic(place, "t", times_ms)
     kept = [
-        Record(offset, TIMES_MS[offset], CREATE_TIME, None, b"value")
+        Record(offset, times_ms[offset], CREATE_TIME, None, b"value")
         for offset in range(DELETED, END)
     ]
     write_log(place, "late-0", {DELETED: [write_batch([each]) for each in kept]})
     write_commits(
         place,
         [
-            *commits("read", "t", 60, 120, END, every_s=300),
-            *commits("stopped", "t", 60, 120, 180),
-            *commits("same", "t", *[60] * 59),
-            *commits("back", "t", *range(60, 580, 10), *range(120, 155, 5)),
-            *commits("ahead", "t", 60, END + 5),
-            *commits("late", "late", 60, 120, 180),
-            *commits("elsewhere", "elsewhere", 60, 120, 180),
+            *commits(begin_ms, "read", "t", 60, 120, END, every_s=300),
+            *commits(begin_ms, "stopped", "t", 60, 120, 180),
+            *commits(begin_ms, "same", "t", *[60] * 59),
+            *commits(begin_ms, "back", "t", *range(60, 580, 10), *range(120, 155, 5)),
+            *commits(begin_ms, "ahead", "t", 60, END + 5),
+            *commits(begin_ms, "late", "late", 60, 120, 180),
+            *commits(begin_ms, "elsewhere", "elsewhere", 60, 120, 180),
         ],
     )
     return place

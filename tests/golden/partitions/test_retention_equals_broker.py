@@ -10,7 +10,7 @@ import pytest
 
 from kafkalog.inspection.metadata.recorded_configs import metadata_configs
 from kafkalog.inspection.partitions.retention_plan import retention_rows
-from kafkalog.inspection.zookeeper.zookeeper_configs import zookeeper_configs
+from kafkalog.inspection.zookeeper.cluster_trees import zookeeper_configs
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.options.config_files import ConfigSources
 from tests.support.repository import Unpack

@@ -49,7 +49,7 @@ def test_aborted_transactions_are_those_of_the_transaction_indexes(
         }
         found = {
             (row["producer_id"], row["first_offset"], row["marker_offset"])
-            for row in view_transaction_rows(log, 0, raised)
+            for row in view_transaction_rows(log, None, raised)
             if row["outcome"] == "aborted" and row["first_offset"] is not None
         }
         assert found == indexed, log.name
@@ -67,7 +67,7 @@ def test_every_marker_ends_one_transaction(name: str, unpacked: Unpack) -> None:
             for line in _printed(golden, "batches", log, ".log.txt")
             if "isTransactional: true isControl: true" in line and " count: 1 " in line
         ]
-        rows = list(view_transaction_rows(log, 0, raised))
+        rows = list(view_transaction_rows(log, None, raised))
         assert [row["marker_offset"] for row in rows if row["outcome"] != "open"] == markers
         data = [
             (int(fields["count:"]), int(fields["size:"]))
@@ -96,7 +96,7 @@ def test_open_transactions_are_those_the_admin_client_described(
     found = {
         (log.name, row["producer_id"], row["producer_epoch"], row["first_offset"])
         for log in _logs(unpacked(f"{name}.logs"))
-        for row in view_transaction_rows(log, 0, raised)
+        for row in view_transaction_rows(log, None, raised)
         if row["outcome"] == "open" and log.name in told
     }
     assert found == expected

@@ -10,10 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkalog.columns.records.erased_batch import without_records
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import BatchHeader, read_header
-from kafkalog.format.erased_batch import without_records
-from kafkalog.format.record_batch import decompressed_payload, read_batch
+from kafkalog.format.record_batch import (
+    BatchFields,
+    decompressed_payload,
+    read_batch,
+    with_checksum,
+    write_batch,
+)
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.indexes import read_offset_index, read_time_index
 from kafkalog.format.unreadable import UnreadableRanges
@@ -100,6 +106,13 @@ def test_an_offset_that_no_record_has_is_refused(data: st.DataObject) -> None:
     encoded, records, _ = data.draw(batches_v2(5))
     with pytest.raises(CorruptDataError, match="no record has offset"):
         without_records(encoded, {records[-1].offset + 1})
+
+
+def test_a_batch_with_a_record_that_cannot_be_read_is_refused() -> None:
+    encoded = bytearray(write_batch([Record(5, 1, 0, b"k", b"v", ())], BatchFields()))
+    encoded[61] = 0x7E  # the record says that it is longer than the batch
+    with pytest.raises(CorruptDataError, match="record 0 of 1 cannot be read"):
+        without_records(with_checksum(bytes(encoded)), {5})
 
 
 def _search(directory: Path, erased: Collection[int], batches: Sequence[bytes]) -> FileSearch:

@@ -26,6 +26,8 @@ from kafkalog.views.planning.state_sources import found_sources
 from tests.support.repository import ROOT
 
 AT_MS = 1_795_000_000_000
+# A millisecond before a marker of shop.tx-0.
+PAST_MS = 1_795_246_867_192
 # After the groups' last commits.
 NEXT_WEEK_MS = AT_MS + 7 * 86_400_000
 PATHS = [str(ROOT / "examples" / "log-dirs" / "kafka-4.4")]
@@ -36,6 +38,14 @@ def of_transactions(views: Views) -> dict[str, Any]:
     counted = transactions(views, TransactionSettings(AT_MS, has_ended_rows=False))
     assert found.outcomes == counted.outcomes
     tables = {"report": found.report, "stable": found.stable_offsets, "counted": counted.report}
+    return {**{name: in_order(rows) for name, rows in tables.items()}, "words": found.words()}
+
+
+def of_past_transactions(views: Views) -> dict[str, Any]:
+    settings = TransactionSettings(AT_MS, PAST_MS)
+    found = transactions(views, settings)
+    assert found.totals["open"] > 0
+    tables = {"report": found.report, "stable": found.stable_offsets}
     return {**{name: in_order(rows) for name, rows in tables.items()}, "words": found.words()}
 
 
@@ -137,6 +147,7 @@ def in_order(rows: Any) -> list[dict[str, Any]]:
     "question",
     [
         of_transactions,
+        of_past_transactions,
         of_compaction,
         of_retention,
         of_checks,

@@ -209,6 +209,7 @@ def report(name: str = "orders") -> Report:
         [sums(shown_topic=name, compression="zstd")],
         [sums(compression="zstd", size_from=1024)],
         [sums(shown_topic=name)],
+        Row(batches=0, records=0, bytes=0),
     )
     return Report(
         "1.0",

@@ -57,6 +57,15 @@ def test_a_transaction_is_judged_by_what_was_known_at_the_time(
     assert (row["outcome"], row["reason"]) == (outcome, reason)
 
 
+def test_what_has_ended_since_is_not_called_hanging_for_what_the_cleaner_removed() -> None:
+    # F1322: with no record of its coordinator left.
+    ended_since = {**OPEN, "marker_offset": 20}
+    views = MadeViews(transactions=[[ended_since]], transaction_states=[[]])
+    settings = TransactionSettings(NOW_MS, NOW_MS - 2 * HOUR_MS)
+    (row,) = transactions(views, settings).open()
+    assert (row["outcome"], row["reason"]) == ("open", "unknown")
+
+
 def test_those_that_have_ended_are_counted_or_listed() -> None:
     whole, counted = asked(None, ONGOING), asked(None, ONGOING, is_whole=False)
     expected = {("orders", "open"): 1, ("orders", "committed"): 2}

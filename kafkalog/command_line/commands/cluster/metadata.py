@@ -156,7 +156,7 @@ def _write_usage(
     has_diff: bool,
 ) -> ExitCode:
     """Print what fills the log of the metadata."""
-    from kafkalog.command_line.metadata.record_tables import write_usage
+    from kafkalog.command_line.metadata.cluster_tables import write_usage
 
     if topics or has_diff:
         raise ConflictingOptionsError(f"--by {by}", "--topic" if topics else "--diff")

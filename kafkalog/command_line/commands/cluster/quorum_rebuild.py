@@ -19,15 +19,13 @@ from kafkalog.coordination.metadata.releases import made_releases
 from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.parameter_types import GivenPath
+from kafkalog.views.options.parameter_types import NODE_ADDRESS, GivenPath, found_node
 
 if TYPE_CHECKING:
     from kafkalog.command_line.metadata.rebuild_plans import CopyPlan, DataPlan
     from kafkalog.inspection.metadata.new_directory import NewDirectory
 
-_VOTER = re.compile(
-    r"(?P<id>[0-9]{1,9})@(?P<host>\S+):(?P<port>[0-9]{1,5})(:(?P<directory>[A-Za-z0-9_-]{22}))?"
-)
+_VOTER = re.compile(NODE_ADDRESS + r"(:(?P<directory>[A-Za-z0-9_-]{22}))?")
 
 _FEATURE = re.compile(r"(?P<name>[a-z.]{1,100})=(?P<level>[0-9]{1,5})")
 _LARGEST_LEVEL = 2**15 - 1
@@ -71,8 +69,8 @@ class _VoterType(click.ParamType[GivenVoter]):
     ) -> GivenVoter:
         if isinstance(value, GivenVoter):
             return value
-        found = _VOTER.fullmatch(value)
-        if found is None or not 0 < int(found["port"]) < 2**16:
+        found = found_node(_VOTER, value)
+        if found is None:
             allowed = "ID@HOST:PORT or ID@HOST:PORT:DIRECTORY-ID, such as 1@controller-1:9093"
             self.fail(f"{value!r} is not {allowed}", param, ctx)
         return GivenVoter(int(found["id"]), found["host"], int(found["port"]), found["directory"])

@@ -95,7 +95,7 @@ def _each_topic(file: str) -> int:
         try:
             return run.invoked(context)
         except OptionError as error:
-            said = named_as_given(str(error), context.command)
+            said = named_as_given(error, context.command)
             return print_error(said, ExitCode.WRONG_ARGUMENTS)
         except (KafkaLogError, OSError) as error:
             return print_error(str(error), ExitCode.UNREADABLE_INPUT)

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkalog.columns.batches import batch_table as column
-from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.jit.compiled import LongArray
-from kafkalog.format.batch_header import CONTROL_BIT, LOG_APPEND_TIME_BIT
+from kafkalog.format.batch_header import CONTROL_BIT
 from kafkalog.format.faults import Fault
-from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.leader_epochs import EpochStart, without_end
+from kafkalog.inspection.logs.past_ends import TimeCut
 from kafkalog.inspection.logs.replica_facts import known_leader_epochs, sound_rows
 from kafkalog.inspection.metadata.data_facts import is_tiered
 from kafkalog.questions.restore.partitions.log_starts import (
@@ -78,9 +77,7 @@ class LogWalk:
     def __init__(self, plan: PartitionPlan, task: PlanTask) -> None:
         self._plan = plan
         self._task = task
-        self._late_by_producer = LARGEST_OFFSET
-        self._late_by_broker = LARGEST_OFFSET
-        self._early_by_broker = 0
+        self._times = TimeCut(task.as_of_ms)
         self._runs: list[tuple[SegmentFile, list[_Run], int]] = []
 
     def add(self, segment: SegmentFile) -> None:
@@ -116,17 +113,8 @@ class LogWalk:
 
     def note(self, rows: LongArray) -> None:
         """Take note of sound batches, in any order."""
-        self._note_times(rows)
+        self._times.note(rows)
         self._note_highest(rows)
-
-    def _note_times(self, rows: LongArray) -> None:
-        is_by_broker = rows[:, column.ATTRIBUTES] & (CONTROL_BIT | LOG_APPEND_TIME_BIT) != 0
-        is_late = rows[:, column.MAX_TIMESTAMP] > self._task.as_of_ms
-        first, after = first_offsets(rows), rows[:, column.LAST_OFFSET] + 1
-        self._late_by_broker = min(self._late_by_broker, _least(first[is_late & is_by_broker]))
-        self._late_by_producer = min(self._late_by_producer, _least(first[is_late & ~is_by_broker]))
-        early = after[~is_late & is_by_broker]
-        self._early_by_broker = max(self._early_by_broker, int(early.max(initial=0)))
 
     def _note_highest(self, rows: LongArray) -> None:
         plan = self._plan
@@ -162,9 +150,8 @@ class LogWalk:
     def set_cut(self, end: int) -> None:
         """Set the cut of a log that ends at an offset."""
         plan = self._plan
-        by_producer = max(self._late_by_producer, self._early_by_broker)
-        cut = min(end, by_producer, self._late_by_broker, self._task.limit)
-        plan.is_by_producers = cut < end and cut == self._late_by_producer
+        cut = min(self._times.offset(end), self._task.limit)
+        plan.is_by_producers = cut < end and cut == self._times.late_by_producer
         plan.cut = max(cut, plan.start)
         plan.old_end = max(plan.old_end, end)
 
@@ -179,10 +166,6 @@ class LogWalk:
         next_offset = runs[-1].next_offset if runs else base
         is_whole = pieces == (Piece(segment.path, 0, segment.size),)
         return SegmentPlan(base, pieces, is_whole, max_ms, next_offset)
-
-
-def _least(offsets: LongArray) -> int:
-    return int(offsets.min(initial=LARGEST_OFFSET))
 
 
 def _runs(rows: LongArray) -> Iterator[_Run]:

@@ -14,19 +14,17 @@ from uuid import uuid4
 import numpy as np
 
 from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.appended_indexes import AppendedIndexes
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import LEADER_EPOCH_POSITION, read_header
 from kafkalog.format.offsets import MAX_RELATIVE_OFFSET
 from kafkalog.format.record_batch import BatchFields, write_batch
-from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.format.side_files.indexes import (
     OFFSET_ENTRY,
     TIME_ENTRY,
     AbortedTransaction,
-    OffsetEntry,
     TimeEntry,
     read_transaction_index,
-    write_offset_index,
     write_time_index,
     write_transaction_index,
 )
@@ -231,28 +229,15 @@ def _is_sound(offsets: bytes, times: bytes, segment: SegmentPlan) -> bool:
 
 def _write_indexes(segment: SegmentPlan, stem: str) -> None:
     """Write the offset and the time index again, as a broker that appends the batches does."""
-    base, position, since = segment.base_offset, 0, 0
-    offsets: list[OffsetEntry] = []
-    times: list[TimeEntry] = []
-    latest = TimeEntry(-1, base)
+    position, indexes = 0, AppendedIndexes(segment.base_offset)
     path = f"{stem}.log"
-    written = SegmentFile(path, base, None, os.path.getsize(path), stem)
-    names = [column.LAST_OFFSET, column.SIZE, column.MAX_TIMESTAMP]
+    written = SegmentFile(path, segment.base_offset, None, os.path.getsize(path), stem)
     for rows in kept_rows(written, segment.next_offset):
-        for last_offset, size, max_ms in rows[:, names].tolist():
-            if max_ms > latest.timestamp_ms:
-                latest = TimeEntry(max_ms, last_offset)
-            if since > INDEX_INTERVAL_BYTES:
-                offsets.append(OffsetEntry(last_offset, position))
-                if not times or latest.timestamp_ms > times[-1].timestamp_ms:
-                    times.append(latest)
-                since = 0
-            since += size
-            position += size
-    if latest.timestamp_ms >= 0 and (not times or latest.timestamp_ms > times[-1].timestamp_ms):
-        times.append(latest)
-    _write_file(f"{stem}.index", write_offset_index(offsets, base))
-    _write_file(f"{stem}.timeindex", write_time_index(times, base))
+        ends = position + np.cumsum(rows[:, column.SIZE])
+        indexes.add(rows, ends - rows[:, column.SIZE])
+        position = int(ends[-1])
+    _write_file(f"{stem}.index", indexes.index)
+    _write_file(f"{stem}.timeindex", indexes.timeindex)
 
 
 def _write_aborted(directory: str, segment: SegmentPlan, plan: PartitionPlan) -> None:

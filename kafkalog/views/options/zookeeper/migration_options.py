@@ -145,3 +145,16 @@ _REFUSALS = tuple(
         ("--allow-unknown-cluster", "Compare even if a cluster id is unknown on either side."),
     )
 )
+
+
+def audited_log_dir_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --log-dir, received as `log_dirs`: those that an audit of ZooKeeper compares with."""
+    return click.option(
+        "--log-dir",
+        "log_dirs",
+        metavar="LOG_DIR",
+        type=GivenPath(),
+        multiple=True,
+        help="A broker's log directory: compare offsets with its logs, topics and cluster ids with "
+        "what is on disk; repeatable.",
+    )(function)

@@ -45,9 +45,14 @@ class RestoredNode:
     """A context manager that starts a copy of a node's directory, and stops it."""
 
     def __init__(
-        self, restored: Path, home: Path, settings: Mapping[str, object] = MappingProxyType({})
+        self,
+        restored: Path,
+        home: Path,
+        settings: Mapping[str, object] = MappingProxyType({}),
+        kafka_version: str | None = None,
     ) -> None:
         self.home = home
+        self._kafka_version = kafka_version
         shutil.copytree(restored, home)
         text = (home / "server.properties").read_text()
         added = "".join(f"{name}={value}\n" for name, value in {**_QUICK, **settings}.items())
@@ -76,7 +81,12 @@ class RestoredNode:
         logging = self.home / "log4j2.properties"
         logging.write_text(LOGGING, encoding="utf-8")
         command = ["java", "-Xmx400m", f"-Dlog4j2.configurationFile={logging}"]
-        command += ["-cp", class_path("broker"), "kafka.Kafka", "server.properties"]
+        command += [
+            "-cp",
+            class_path("broker", self._kafka_version),
+            "kafka.Kafka",
+            "server.properties",
+        ]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, cwd=self.home, stdin=subprocess.DEVNULL, stdout=log, stderr=log

@@ -35,3 +35,15 @@ def test_a_copy_that_differs_is_found(tmp_path: Path) -> None:
         assert first_difference(one, other, [(0, 10, 0), (20, 99, 10)]) is None
         assert first_difference(one, other, [(0, 10, 0), (20, 100, 10)]) == 20
         assert first_difference(one, other, [(0, 11, 0)]) == 0
+
+
+def test_long_ranges_are_compared_to_their_last_byte(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    data = bytes(range(256)) * 3000
+    old.write_bytes(data)
+    new.write_bytes(data[:-1] + b"x")
+    with InputFile(str(old)) as one, InputFile(str(new)) as other:
+        assert first_difference(one, other, [(0, len(data) - 1, 0)]) is None
+        found = first_difference(one, other, [(0, len(data) - 1, 0), (0, len(data), 0)])
+        assert found is not None
+        assert len(data) - 256 * 1024 <= found < len(data)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafkalog.questions.zookeeper.migration import offset_pairs
+from kafkalog.questions.zookeeper.offset_pairs import offset_pairs
 
 _ZNODES = (
     *("group_id", "topic", "partition", "broker_id", "committed_offset", "mtime_ms", "path"),

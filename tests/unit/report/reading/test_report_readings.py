@@ -88,8 +88,9 @@ def test_of_a_past_time_no_stretch_has_later_batches() -> None:
     last = found.grid.begin_ms + (found.grid.stretches - 1) * found.grid.every_ms
     assert last <= AT_MS + 60_000
     by_stretch = {row.stretch: row.batches for row in found.by_time}
-    assert by_stretch.pop(found.grid.stretches) == 2
+    assert by_stretch.pop(found.grid.stretches + 1) == 2
     assert sum(by_stretch.values()) == 2
+    assert vars(found.later) == {"batches": 2, "records": 2, "bytes": 200}
 
 
 @pytest.mark.parametrize("waiting", [1, 2, 16_384])

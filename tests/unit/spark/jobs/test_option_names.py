@@ -101,15 +101,16 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_option(
     ],
 )
 def test_options_of_the_source_have_the_names_of_the_job(name: str, given: str) -> None:
-    error = OptionError(name, "topicConfig", "as indexIntervalBytes, or failOnDataLoss=false")
-    assert named_as_given(str(error), found_job("salvage")) == str(
+    allowed = "as indexIntervalBytes, or failOnDataLoss=false"
+    error = OptionError(name, "topicConfig", allowed, mentioned=("indexIntervalBytes",))
+    assert named_as_given(error, found_job("salvage")) == str(
         OptionError(given, "topicConfig", "as --index-interval-bytes, or failOnDataLoss=false")
     )
 
 
 def test_both_names_of_two_options_that_exclude_each_other_are_the_jobs() -> None:
-    error = OptionError("subscribe and subscribePattern", "both", "one of them")
-    told = named_as_given(str(error), found_job("ingest_topics"))
+    error = OptionError(("subscribe", "subscribePattern"), "both", "one of them")
+    told = named_as_given(error, found_job("ingest_topics"))
     assert told.startswith("--topic and --topic-pattern: 'both'")
 
 

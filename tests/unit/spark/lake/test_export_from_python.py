@@ -30,8 +30,9 @@ def export(output: Path | None, **given: Any) -> list[Any]:
         ({"isolation_level": "all"}, "isolation_level: 'all'"),
         ({"stop_at": "end"}, "stop_at: 'end'"),
         ({"mode": "LAX"}, "mode: 'LAX'"),
-        ({"from_time": -5}, "from_time: '-5'"),
-        ({"until_time": True}, "until_time: 'True'"),
+        ({"from_time": -5}, "from_time: -5 is not valid"),
+        ({"until_time": True}, "until_time: True is not valid"),
+        ({"from_time": 1.5}, "from_time: 1.5 is not valid"),
         (
             {"from_time": 5, "until_time": 3},
             "until_time: 3 is not valid, expected a time not before from_t",

@@ -9,7 +9,7 @@ import pytest
 from jobs import plan_retention, reconstruct_state, report, salvage, verify_compaction
 from kafkalog.errors import KafkaLogError, LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.spark.source.early_errors import refuse_early
+from kafkalog.spark.frames import refuse_early
 from tests.support.repository import ROOT
 
 SHOP = str(ROOT / "examples" / "shop-week")

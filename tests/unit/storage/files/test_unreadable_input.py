@@ -7,6 +7,11 @@ import sys
 from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.files.unreadable_input import (
     UnreadableInput,
+    add_notes,
+    carried_notes,
+    note_missing,
+    note_unreadable,
+    noted_unreadable,
     noted_unreadable_by_all,
     shared_variables,
 )
@@ -61,3 +66,22 @@ def test_the_file_is_removed_with_its_process() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert not os.path.exists(run.stdout.split()[0])
+
+
+def test_a_task_without_a_file_returns_what_it_notes() -> None:
+    with carried_notes() as notes:
+        note_unreadable("/a", 4096, 10, "Input/output error")
+        note_missing("a tier")
+    with noted_unreadable() as noted:
+        assert not noted
+        add_notes(notes)
+        assert noted.lines() == [
+            "a tier",
+            "/a: bytes 4096 to 4105 cannot be read: Input/output error",
+        ]
+
+
+def test_a_task_that_has_a_file_returns_nothing() -> None:
+    with noted_unreadable() as noted, carried_notes() as notes:
+        note_unreadable("/a", 0, 10, "Input/output error")
+        assert (notes, bool(noted)) == ([], True)

@@ -1,9 +1,18 @@
 """Values of the options that commands and jobs share."""
 
+import re
+
 import click
 import pytest
 
-from kafkalog.views.options.parameter_types import Duration, GivenOffsets, Offsets, Pattern
+from kafkalog.views.options.parameter_types import (
+    NODE_ADDRESS,
+    Duration,
+    GivenOffsets,
+    Offsets,
+    Pattern,
+    found_node,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,3 +59,20 @@ def test_no_time_is_a_duration_except_where_rows_are_that_far_apart(text: str) -
         Duration(least_ms=1).convert(text, None, None)
     with pytest.raises(click.BadParameter, match="'0' is not a duration: a number and ms, s, m"):
         Duration().convert("0", None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("1@host-1:9093", "host-1"),
+        ("1@[::1]:9093", "[::1]"),
+        ("1@::1:9093", None),
+        ("1@host-1:0", None),
+        ("1@host-1:65536", None),
+        ("host-1:9093", None),
+    ],
+)
+def test_a_node_has_an_id_a_host_and_a_port(text: str, host: str | None) -> None:
+    """An IPv6 address has brackets, as in a URL (RFC 3986, 3.2.2)."""
+    found = found_node(re.compile(NODE_ADDRESS), text)
+    assert (found and found["host"]) == host

@@ -5,12 +5,16 @@ Rules: docs/erasure.md F1100 to F1104.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import NamedTuple
 
+import numpy as np
+
+from kafkalog.columns.jit.compiled import BoolArray, ByteArray, LongArray, kernel, long
+from kafkalog.columns.records.record_kernels import read_record
 from kafkalog.errors import CorruptDataError
 from kafkalog.format import batch_header as layout
-from kafkalog.format.batch_header import BatchHeader, read_header, wrapped_int64
+from kafkalog.format.batch_header import BatchHeader, read_header
 from kafkalog.format.faults import Fault
 from kafkalog.format.message_set import inner_message_spans, read_key_and_value, write_old_message
 from kafkalog.format.record_batch import (
@@ -21,11 +25,10 @@ from kafkalog.format.record_batch import (
     write_batch,
 )
 from kafkalog.wire.compression import CompressionType, compress
-from kafkalog.wire.varints import read_varint, read_varlong
 
 
 class _Span(NamedTuple):
-    """Where a record lies in a payload, its offset and its time."""
+    """Where an inner message lies in a payload, its offset and its time."""
 
     start: int
     end: int
@@ -65,16 +68,16 @@ def offset_holder(offset: int) -> bytes:
 
 def _without_records_v2(batch: bytes, header: BatchHeader, erased: Collection[int]) -> bytes:
     payload = decompressed_payload(batch, 0)
-    spans = list(_records(payload, header))
-    _refuse_missing([span.offset for span in spans], erased)
-    kept = [span for span in spans if span.offset not in erased]
-    if not kept:
+    ends, offsets, times = _record_columns(payload, header)
+    _refuse_missing(offsets.tolist(), erased)
+    gone = np.isin(offsets, [*erased])
+    if gone.all():
         return emptied_batch(header)
     latest_ms = header.max_timestamp_ms
     if header.timestamp_type != layout.LOG_APPEND_TIME:
-        latest_ms = max(span.timestamp_ms for span in kept)
+        latest_ms = int(times[~gone].max())
     compression = CompressionType(header.compression_id)
-    stored = compress(compression, header.magic, _joined(payload, kept))
+    stored = compress(compression, header.magic, _without(payload, ends, gone))
     new_header = layout.V2_HEADER.pack(
         header.base_offset,
         layout.V2_HEADER_BYTES - layout.LOG_OVERHEAD + len(stored),
@@ -88,26 +91,44 @@ def _without_records_v2(batch: bytes, header: BatchHeader, erased: Collection[in
         header.producer_id,
         header.producer_epoch,
         header.base_sequence,
-        len(kept),
+        int((~gone).sum()),
     )
     return with_checksum(new_header + stored)
 
 
-def _records(payload: bytes, header: BatchHeader) -> Iterator[_Span]:
-    """Yield the records of a sound batch, as far as is needed to leave some out."""
-    position, size = 0, len(payload)
-    for _ in range(header.records_count):
-        length, taken = read_varint(payload, position, size)
-        body = position + taken
-        timestamp_delta, taken = read_varlong(payload, body + 1, size)
-        offset_delta, _ = read_varint(payload, body + 1 + taken, size)
-        yield _Span(
-            position,
-            body + length,
-            wrapped_int64(header.base_offset + offset_delta),
-            wrapped_int64(header.base_timestamp_ms + timestamp_delta),
-        )
-        position = body + length
+def _record_columns(payload: bytes, header: BatchHeader) -> tuple[LongArray, LongArray, LongArray]:
+    """Return where the records of a batch end, their offsets and their times."""
+    columns = np.empty((3, header.records_count), dtype=np.int64)
+    # A copy that can be written to: kernels are compiled for such arrays.
+    count = _find_records(np.array(np.frombuffer(payload, dtype=np.uint8)), columns)
+    if count < header.records_count:
+        detail = f"record {count} of {header.records_count} cannot be read"
+        raise CorruptDataError(Fault.RECORDS.label, detail, position=0)
+    ends, offset_deltas, time_deltas = columns
+    return ends, header.base_offset + offset_deltas, header.base_timestamp_ms + time_deltas
+
+
+@kernel
+def _find_records(payload: ByteArray, columns: LongArray) -> int:
+    """Set end, offset delta and time delta of each record; return how many can be read."""
+    index = 0
+    for number in range(columns.shape[1]):
+        record = read_record(payload, index, len(payload))
+        if record.end < 0:
+            return number
+        columns[0, number] = index = record.end
+        columns[1, number] = record.offset_delta
+        columns[2, number] = record.timestamp_delta
+    return long(columns.shape[1])
+
+
+def _without(payload: bytes, ends: LongArray, gone: BoolArray) -> bytes:
+    """Return the records that are left."""
+    view, pieces, position = memoryview(payload), [], 0
+    for number in np.flatnonzero(gone).tolist():
+        pieces.append(view[position : ends[number - 1] if number else 0])
+        position = ends[number]
+    return b"".join([*pieces, view[position : ends[-1]]])
 
 
 def _wrapper_without(batch: bytes, header: BatchHeader, erased: Collection[int]) -> bytes:
