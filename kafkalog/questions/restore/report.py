@@ -100,9 +100,7 @@ def _left_out(plan: RestorePlan) -> Iterator[str]:
     topics = defaultdict(list)
     ids = {row["topic"]: topic_id for (topic_id,), row in plan.image.tables["topic"].items()}
     for each in plan.left_out:
-        is_former = (
-            each.topic_id is not None and ids.get(each.topic, each.topic_id) != each.topic_id
-        )
+        is_former = each.topic_id not in (None, ids.get(each.topic, each.topic_id))
         name = f"{each.topic}@{each.topic_id}" if is_former else each.topic
         topics[each.reason if each.is_chosen else "see NOT EXACT"].append(name)
     for reason, names in topics.items():
