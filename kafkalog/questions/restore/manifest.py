@@ -12,7 +12,11 @@ from dataclasses import asdict
 from typing import Any
 
 from kafkalog.coordination.metadata.image import KRAFT_VERSION
-from kafkalog.coordination.metadata.releases import earliest_release
+from kafkalog.coordination.metadata.releases import (
+    earliest_release,
+    read_releases,
+    reading_releases,
+)
 from kafkalog.errors import LogDirError
 from kafkalog.questions.restore.inexact import not_exact
 from kafkalog.questions.restore.nodes import SERVER_PROPERTIES, Node
@@ -113,7 +117,9 @@ def least_release(plan: RestorePlan) -> str:
         for key, row in plan.image.tables["feature"].items()
         if key[0] != KRAFT_VERSION
     }
-    return earliest_release(levels)
+    found = next(reading_releases(levels), None)
+    # Of releases before those of the tables only the levels of new clusters are known.
+    return earliest_release(levels) if found in (None, next(iter(read_releases()))) else found
 
 
 def _inputs(plan: RestorePlan) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
@@ -76,9 +77,7 @@ def _changes(found: Restored) -> Iterator[str]:
         commit for each in found.groups.values() for commit in each.commits if commit.is_clipped
     ]
     yield f"  clipped: {counted(len(clipped), 'commit')} beyond the end of a log"
-    left = [each.topic for each in plan.left_out]
-    if left:
-        yield f"  left out: {first_names(sorted(left), _MOST_NAMES)}; the manifest says why"
+    yield from _left_out(plan)
     for topic, suppressed in found.left_out_persons:
         yield f"  suppressed: {counted(suppressed.records, 'record')} of topic {topic}"
     if plan.empty:
@@ -93,6 +92,19 @@ def _changes(found: Restored) -> Iterator[str]:
         f"{counted(others, 'config')} changed, most of them so that retention deletes nothing"
     )
     yield f"  Kafka {least_release(plan)} or later opens it"
+
+
+def _left_out(plan: RestorePlan) -> Iterator[str]:
+    """Yield the topics that are left out for each reason, a former one with its id (F925); of those
+    that are missing NOT EXACT has the reason."""
+    topics = defaultdict(list)
+    ids = {row["topic"]: topic_id for (topic_id,), row in plan.image.tables["topic"].items()}
+    for each in plan.left_out:
+        is_former = each.topic_id not in (None, ids.get(each.topic, each.topic_id))
+        name = f"{each.topic}@{each.topic_id}" if is_former else each.topic
+        topics[each.reason if each.is_chosen else "see NOT EXACT"].append(name)
+    for reason, names in topics.items():
+        yield f"  left out: {first_names(sorted(names), _MOST_NAMES)}: {reason}"
 
 
 def _used_again(plan: RestorePlan) -> str:

@@ -2,6 +2,7 @@
 groups without members for long, logs without erased persons. F1038, F1055, F1200 and F1310 of
 docs/restore.md."""
 
+import json
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
@@ -112,7 +113,11 @@ def test_each_release_elects_leaders_where_replicas_can_be_eligible(
     with_eligible_leaders: list[str], tmp_path: Path, kafka_version: str
 ) -> None:
     """F1310: Kafka 4.0 treats the last known leader in another way than later releases."""
-    check_in_sync(restored_nodes(with_eligible_leaders, tmp_path, kafka_version), ["events"])
+    nodes = restored_nodes(with_eligible_leaders, tmp_path, kafka_version)
+    # F1062: the least release that opens it does.
+    manifest = json.loads((tmp_path / "restored" / "manifest.json").read_text())
+    assert manifest["least_release"] == "4.0"
+    check_in_sync(nodes, ["events"])
 
 
 def test_a_broker_serves_all_but_the_records_of_erased_persons(

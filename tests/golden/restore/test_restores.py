@@ -174,6 +174,16 @@ def test_topics_of_another_time_are_left_out(inputs: list[Path]) -> None:
     assert reasons["doomed"] == "deleted before the moment"
 
 
+def test_the_screen_says_why_topics_are_left_out(inputs: list[Path]) -> None:
+    """F1037 and F925: the administrator's ledger has this id of the former topic `again`."""
+    said = restore(inputs, "--as-of", AS_OF, "--check").stdout.splitlines()
+    assert "  left out: new-late: created after the moment" in said
+    (former,) = [line for line in said if "again@" in line]
+    assert former.startswith("  left out: again@GyHO3CyIQHe3og9W40oJAg: deleted before the moment")
+    chosen = restore(inputs, "--as-of", AS_OF, "--check", "--topic", "plain").stdout
+    assert "left out: again, derived, doomed, empty, events and 3 more: not chosen" in chosen
+
+
 def test_topics_without_a_copy_are_left_out_or_begin_empty(
     inputs: list[Path], tmp_path: Path
 ) -> None:
