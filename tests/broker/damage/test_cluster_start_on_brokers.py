@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from kafkalog.command_line.main import kafkalog
 from tests.support.broker.cluster.kraft_cluster import KraftCluster
