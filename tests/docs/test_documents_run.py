@@ -31,6 +31,7 @@ COPIED = [
 OWN_FILES = {
     "server.properties": "log.retention.hours=168\n",
     "topics.json": '{"orders": {"retention.ms": "3600000"}}',
+    "topics.yaml": "topics: {orders: {partition_by: [day]}}",
 }
 
 
@@ -80,11 +81,18 @@ def own_paths(unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory) -> Cal
     # Clusters are never mixed: with ZooKeeper's files go the logs of the same.
     of_ensemble = unpacked("kafka39zk.logs") / "log-dirs"
     disks = unpacked("restore44.logs") / "snapshots"
+    kept = unpacked("positions44.logs")
     logs_with = {True: of_ensemble / "*", False: week}
     each_log_dir = " ".join(f"--log-dir {each}" for each in sorted(of_ensemble.iterdir()))
 
     def replaced(line: str) -> str:
         stands_for = {
+            "positions /var/lib/kafka/data": f"positions {kept / 'log-dirs'}",
+            "/srv/spark/checkpoints/orders /var/lib/kafka/data": "/srv/spark/checkpoints/orders "
+            f"{kept / 'log-dirs'}",
+            "/srv/spark/checkpoints/orders": kept / "outside" / "late" / "checkpoint",
+            "/srv/lake/orders": kept / "outside" / "early" / "checkpoint",
+            "my-connect-offsets": "connect-offsets",
             "--log-dir /var/lib/kafka/data": each_log_dir,
             "/var/lib/zookeeper": ensemble,
             "/backup/zookeeper": ensemble,
@@ -97,6 +105,8 @@ def own_paths(unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory) -> Cal
             "/snap/other/metadata": disks / "node1" / "data",
             "--topic orders --into": "--topic events --into",
             "2026-11-20T14:29:00Z": "2026-11-25T19:48:40Z",
+            **{f"/snapshots/{day}/kafka": week for day in ("monday", "tuesday")},
+            **{f"'/snapshots/{day}/*'": week for day in ("monday", "tuesday")},
             "/mnt/damaged/kafka-logs": ROOT / "examples" / "log-dirs" / "damaged",
             "/mnt/deleted/kafka-logs": deleted,
             " TOPIC_ID ": " AAAAAAAAAAAAAAAAAAAAAQ ",

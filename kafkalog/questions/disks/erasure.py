@@ -34,6 +34,7 @@ from kafkalog.inspection.erasure.registered_values import RegisteredValues, regi
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import flush_directory, make_directories
 from kafkalog.storage.log_dir.running_broker import refuse_running
+from kafkalog.views.options.topics import unknown_topics
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted, first_names, time_text
 
@@ -291,9 +292,10 @@ def search_files(
     processes: int | None,
     on_done: OnDone = lambda _: None,
 ) -> Erasure:
-    """Search those of the files that are logs."""
+    """Search those of the files that are logs. Raises OptionError for a topic that none has."""
     logs = [entry for entry in entries if entry.part is Part.LOG]
     chosen = [entry for entry in logs if request.has_topic(entry.topic)]
+    _refuse_unknown_topics(request, logs)
     request = _with_decoders(request, entries)
 
     def searched(entry: InputEntry) -> Iterator[FileSearch]:
@@ -314,6 +316,16 @@ def search_files(
         [entry for entry in entries if entry.part is Part.LEFT_OUT],
         _traces(request, entries, processes),
     )
+
+
+def _refuse_unknown_topics(request: ErasureRequest, logs: Sequence[InputEntry]) -> None:
+    """A topic that is misspelt would be searched in vain, and called free of the person."""
+    there = {entry.topic for entry in logs if entry.topic is not None}
+    if missing := [topic for topic in request.topics if topic not in there]:
+        raise unknown_topics("--topic", missing, sorted(there))
+    pattern = request.topic_pattern
+    if pattern is not None and not any(request.has_topic(topic) for topic in there):
+        raise unknown_topics("--topic-pattern", [pattern], sorted(there))
 
 
 def _with_decoders(request: ErasureRequest, entries: Sequence[InputEntry]) -> ErasureRequest:

@@ -38,6 +38,7 @@ from kafkalog.messages.clients.kept_positions import (
 from kafkalog.questions.positions.commit_history import log_begin
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.views.engine import AskedView, Rows, RowsInMemory, Views
+from kafkalog.views.options.topics import unknown_topics
 from kafkalog.words import counted, time_text
 
 TABLE = "kept_positions"
@@ -137,7 +138,7 @@ def _is_keeper(path: str) -> bool:
 
 def positions(views: Views, request: PositionsRequest) -> Positions:
     """Return the positions against the logs. Raises StatePositionError for a checkpoint or a commit
-    that cannot be read."""
+    that cannot be read, and OptionError for a topic that is not there."""
     logs = best_logs(views.logs)
     kept = _kept_in_directories(request, sorted({log.topic or "" for log in logs}))
     _take_topics(kept, views, logs, request.connect_topics)
@@ -224,6 +225,8 @@ def _take_topics(
 ) -> None:
     """Take what Connect and MirrorMaker keep in topics among the logs."""
     kinds = {topic: kind_of_topic(topic) for topic in {log.topic or "" for log in logs}}
+    if missing := [topic for topic in more if topic not in kinds]:
+        raise unknown_topics("--connect-topic", missing, sorted(kinds))
     kinds |= dict.fromkeys(more, TopicKind.CONNECT_OFFSETS)
     for topic, kind in sorted(kinds.items()):
         if kind is None:

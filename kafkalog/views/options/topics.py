@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from kafkalog.errors import OptionError
@@ -46,13 +46,13 @@ class TopicChoice:
             present = {log.topic for log in found}
             missing = [topic for topic in self.subscribe if topic not in present]
             if missing:
-                raise _missing(SUBSCRIBE, missing, [*filter(None, present)])
+                raise unknown_topics(SUBSCRIBE, missing, [*filter(None, present)])
             return [log for log in found if log.topic in self.subscribe]
         if self.assign is not None:
             keys = {log.topic_partition for log in found}
             absent = [f"{topic}-{partition}" for topic, partition in self.assign - keys]
             if absent:
-                raise _missing(ASSIGN, sorted(absent), [log.name for log in found])
+                raise unknown_topics(ASSIGN, sorted(absent), [log.name for log in found])
             return [log for log in found if log.topic_partition in self.assign]
         if self.pattern is None:
             return [log for log in found if log.is_named or not _is_extra(log)]
@@ -95,7 +95,8 @@ def _is_extra(log: PartitionLog) -> bool:
     return log.topic in INTERNAL_TOPICS or log.is_former
 
 
-def _missing(option: str, missing: list[str], present: list[str]) -> OptionError:
+def unknown_topics(option: str, missing: Sequence[str], present: Sequence[str]) -> OptionError:
+    """Return the error about names that no log has, beside those that there are."""
     held = name_suggestions(missing, present) if present else "nothing"
     return OptionError(option, ",".join(missing), f"what the log directories hold: {held}")
 

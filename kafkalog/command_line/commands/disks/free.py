@@ -47,7 +47,7 @@ steps together do not free what is needed.
 Examples:
   kafkalog free /var/lib/kafka/data --need 200GiB
   kafkalog free /var/lib/kafka/data --need 200GiB --server-properties server.properties
-  kafkalog free /var/lib/kafka/data --replicas /mnt/broker-2/kafka --need 10GiB
+  kafkalog free /var/lib/kafka/data --replicas /mnt/broker2/kafka-logs --need 10GiB
   kafkalog free /var/lib/kafka/data --format json
 """
 

@@ -155,6 +155,11 @@ def test_what_cannot_be_compared_is_refused(unpacked_set: Path, tmp_path: Path) 
     assert (code, "offsets/0 is not a batch of a query" in err) == (3, True)
 
 
+def test_a_misspelt_topic_of_connect_is_refused(unpacked_set: Path) -> None:
+    code, _, error = run(unpacked_set / "log-dirs", "--connect-topic", "no-such")
+    assert (code, "--connect-topic: 'no-such' is not valid" in error) == (2, True)
+
+
 def test_connect_s_topic_can_have_another_name(tmp_path: Path) -> None:
     # F1238: the offset of the last record that was passed on.
     made = LogDirectory(tmp_path / "logs")

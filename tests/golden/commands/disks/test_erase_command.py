@@ -104,6 +104,14 @@ def test_a_check_names_each_record_and_writes_nothing(person: Path, tmp_path: Pa
     assert (code, out.splitlines()[-1].endswith("nothing is written")) == (1, True)
 
 
+@pytest.mark.parametrize("option", ["--topic", "--topic-pattern"])
+def test_a_misspelt_topic_is_refused(person: Path, option: str) -> None:
+    """It would be searched in vain, and the person be called gone."""
+    given = (EXAMPLES / "shop-week", "--identifiers", person, "--check")
+    code, _, error = run("erase", *given, option, "odrers")
+    assert (code, f"{option}: 'odrers' is not valid" in error) == (2, True)
+
+
 def test_identifiers_come_from_stdin_too(person: Path) -> None:
     # F1105.
     given = (SHOP, "--identifiers", "-", "--check")

@@ -83,7 +83,9 @@ def test_streams_are_as_far_as_the_records_that_they_have_read(logs: Path) -> No
     assert [(row["topic"], row["committed_offset"], row["stream_time_ms"]) for row in found] == [
         *(("orders", 60, last), ("word-count-counts-repartition", 60, last))
     ]
-    assert rows("streams", logs, "--group", "no-such") == []
+    refused = run("streams", logs, "--group", "no-such")
+    assert refused.exit_code == ExitCode.WRONG_ARGUMENTS
+    assert "--group: 'no-such' is not valid" in refused.output
     shown = run("streams", logs, "--group", "word-count").stdout
     assert "1 application of Kafka Streams with 2 partitions" in shown
 
