@@ -107,7 +107,7 @@ def test_a_check_names_each_record_and_writes_nothing(person: Path, tmp_path: Pa
 @pytest.mark.parametrize("option", ["--topic", "--topic-pattern"])
 def test_a_misspelt_topic_is_refused(person: Path, option: str) -> None:
     """It would be searched in vain, and the person be called gone."""
-    given = (EXAMPLES / "shop-week", "--identifiers", person, "--check")
+    given = (EXAMPLES / "kafka-4.4", "--identifiers", person, "--check")
     code, _, error = run("erase", *given, option, "odrers")
     assert (code, f"{option}: 'odrers' is not valid" in error) == (2, True)
 
