@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.inspection.metadata.current_topics import find_logs, without_former
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.tables.filters import Filter
-from kafkalog.tables.view_source import bytes_of
+from kafkalog.tables.view_source import bytes_of, table_schema
 from kafkalog.views.engine import LocalViews
-from kafkalog.views.options.options import Isolation, Mode, ReadOptions, chosen_columns
+from kafkalog.views.options.options import Isolation, Mode, ReadOptions
 from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
 from kafkalog.views.parallel import processes_for
 
@@ -227,12 +226,7 @@ class QuestionSource:
     def schema(self) -> pa.Schema:
         """The columns of the table, or those of option `columns`. Raises OptionError for one that
         the table does not have."""
-        whole = arrow_schema(self.table)
-        if self.options.columns is None:
-            return whole
-        return arrow_schema(
-            self.table, chosen_columns(self.table, whole.names, self.options.columns)
-        )
+        return table_schema(self.table, self.options.columns)
 
     def refuse_early(self) -> None:
         """Raise what options and names of files show: OptionError, LogDirError."""

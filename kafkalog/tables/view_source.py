@@ -28,6 +28,7 @@ from kafkalog.views.options.options import (
     VIEW_TABLES,
     ReadOptions,
     View,
+    chosen_columns,
     view_columns,
 )
 from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
@@ -136,6 +137,15 @@ def _both(one: TimestampRange | None, other: TimestampRange | None) -> Timestamp
         return one or other
     first = max(one.first_ms, other.first_ms)
     return TimestampRange(first, max(first, min(one.end_ms, other.end_ms)))
+
+
+def table_schema(table: str, columns: tuple[str, ...] | None) -> pa.Schema:
+    """Return the columns of a table, or those of option `columns`. Raises OptionError for one that
+    the table does not have."""
+    whole = arrow_schema(table)
+    if columns is None:
+        return whole
+    return arrow_schema(table, chosen_columns(table, whole.names, columns))
 
 
 def bytes_of(logs: Sequence[PartitionLog]) -> int:

@@ -12,14 +12,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.file_access import FileAccess, use_file_access
 from kafkalog.storage.files.files import matching_paths
 from kafkalog.storage.files.storage_settings import PREFIX as STORAGE_PREFIX
 from kafkalog.tables.filters import Filter
+from kafkalog.tables.view_source import table_schema
 from kafkalog.views.options.option_values import OptionValues
-from kafkalog.views.options.options import chosen_columns
 from kafkalog.views.options.zookeeper.zookeeper_options import (
     ZOOKEEPER_VIEW_TABLES,
     ZookeeperOptions,
@@ -58,11 +57,7 @@ class ZookeeperSource:
     def schema(self) -> pa.Schema:
         """The columns of the table, or those of option `columns`. Raises OptionError for one that
         the table does not have."""
-        whole = arrow_schema(self.table)
-        if self.options.columns is None:
-            return whole
-        names = chosen_columns(self.table, whole.names, self.options.columns)
-        return arrow_schema(self.table, names)
+        return table_schema(self.table, self.options.columns)
 
     def refuse_early(self) -> None:
         """Raise what options and names of files show: OptionError, LogDirError."""

@@ -34,7 +34,7 @@ class ChosenNames(NamedTuple):
 
     def has(self, group_id: str | None, topic: str | None) -> bool:
         """Return whether a group and a topic are chosen."""
-        return _is_chosen(group_id, self.groups, self.group_pattern) and _is_chosen(
+        return is_chosen(group_id, self.groups, self.group_pattern) and is_chosen(
             topic, self.topics, self.topic_pattern
         )
 
@@ -120,10 +120,12 @@ def _why_missing(name: str, column: str, everything: Iterable[Mapping[str, Any]]
 def _choice(names: frozenset[str], pattern: str | None) -> Callable[[str], bool] | None:
     if not names and pattern is None:
         return None
-    return partial(_is_chosen, names=names, pattern=pattern)
+    return partial(is_chosen, names=names, pattern=pattern)
 
 
-def _is_chosen(name: str | None, names: frozenset[str], pattern: str | None) -> bool:
+def is_chosen(name: str | None, names: frozenset[str], pattern: str | None) -> bool:
+    """Return whether a name is one of `names`, or the pattern is found in it. Without names and a
+    pattern all are chosen, None too."""
     if not names and pattern is None:
         return True
     if name is None:
@@ -135,10 +137,10 @@ def _by_name(rows: pa.Table, column: str, names: frozenset[str], pattern: str | 
     if not names and pattern is None:
         return rows
     coded = rows[column].combine_chunks().dictionary_encode()
-    is_chosen = np.array(
-        [_is_chosen(name, names, pattern) for name in coded.dictionary.to_pylist()], dtype=np.bool_
+    mask = np.array(
+        [is_chosen(name, names, pattern) for name in coded.dictionary.to_pylist()], dtype=np.bool_
     )
-    return rows.filter(fixed_width(is_chosen, pa.bool_()).take(coded.indices))
+    return rows.filter(fixed_width(mask, pa.bool_()).take(coded.indices))
 
 
 def _found(rows: pa.Table | pa.RecordBatch, column: str, names: frozenset[str]) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
-from kafkalog.errors import LogDirError
+from kafkalog.errors import LogDirError, OptionError
 from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.groups.placed_commits import PartitionFacts, PlacedShares, placed_commits
 from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames, group_digests
+from kafkalog.inspection.logs.missing_records import note_missing_records, unknown_name
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
 from kafkalog.views.engine import Batches, Options, Views, rows_of_view
@@ -26,6 +27,7 @@ from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.planning.planning import planned_groups
 from kafkalog.views.reading.commit_reading import CommitsRead
 from kafkalog.views.reading.group_reading import GroupsRead, read_groups
+from kafkalog.words import name_suggestions
 
 if TYPE_CHECKING:
     from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, ZookeeperInput
@@ -170,6 +172,20 @@ def known_names(views: Views, zookeeper: ZookeeperCluster | None) -> list[dict[s
     for batch in () if zookeeper is None else zookeeper.commits(columns):
         found += batch.to_pylist()
     return found
+
+
+def refuse_unknown_groups(views: Views, option: str, unknown: Iterable[str]) -> None:
+    """Raise OptionError if there are such groups, and LogDirError where records are missing that
+    may be about them. `option` is the one that named them."""
+    names = sorted(unknown)
+    if not names:
+        return
+    missing = note_missing_records(views.logs, CONSUMER_OFFSETS)
+    if missing:
+        raise unknown_name(f"group {', '.join(names)}", missing)
+    known = {row["group_id"] for row in known_names(views, None) if row["group_id"] is not None}
+    shown = name_suggestions(names, known)
+    raise OptionError(option, ",".join(names), f"groups with commits: {shown}")
 
 
 def _of_cluster(log: PartitionLog, cluster_id: str | None) -> PartitionLog:

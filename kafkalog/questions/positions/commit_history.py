@@ -22,20 +22,19 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.commit_moves import LogBegin, Move, judge_moves
 from kafkalog.coordination.groups.group_generations import GENERATION_COLUMNS, GroupGenerations
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition, group_key
-from kafkalog.errors import OptionError
 from kafkalog.inspection.groups.commit_reach import LogReach, commit_reaches, reach_words
 from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.lag.lag_columns import with_accounts
-from kafkalog.inspection.logs.missing_records import note_missing_records, unknown_name
+from kafkalog.inspection.logs.missing_records import note_missing_records
 from kafkalog.inspection.logs.replica_facts import best_logs, leader_epochs
-from kafkalog.questions.groups.group_parts import known_names
+from kafkalog.questions.groups.group_parts import refuse_unknown_groups
 from kafkalog.storage.files.files import modified_ms
 from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.views.engine import AskedView, Batches, Options, Rows, RowsInMemory, Views
-from kafkalog.words import counted, name_suggestions, time_text
+from kafkalog.words import counted, time_text
 
 TABLE = "commit_history"
 COMMIT, DELETION, END = "commit", "deletion", "end"
@@ -112,7 +111,8 @@ def commit_history(views: Views, request: CommitHistoryRequest) -> CommitHistory
     commits, records = _read(views, request)
     reaches = _reaches(views)
     known = {name for name in request.groups if any(key.group_id == name for key, _ in commits)}
-    _refuse_unknown(views, request.groups - known - {record["group_id"] for record in records})
+    unknown = request.groups - known - {record["group_id"] for record in records}
+    refuse_unknown_groups(views, "--history", unknown)
     members = _members(records)
     complete = {reach.internal_partition: reach.complete_from_ms for reach in reaches}
     by_log: dict[GroupPartition, list[tuple[_Place, list[_Step]]]] = defaultdict(list)
@@ -179,18 +179,6 @@ def _reaches(views: Views) -> list[LogReach]:
         yield LogReach(log.partition, time_ms, damaged_ranges)
 
     return [*views.tasks(reach, logs)]
-
-
-def _refuse_unknown(views: Views, unknown: Iterable[str]) -> None:
-    names = sorted(unknown)
-    if not names:
-        return
-    missing = note_missing_records(views.logs, CONSUMER_OFFSETS)
-    if missing:
-        raise unknown_name(f"group {', '.join(names)}", missing)
-    known = {row["group_id"] for row in known_names(views, None) if row["group_id"] is not None}
-    shown = name_suggestions(names, known)
-    raise OptionError("--history", ",".join(names), f"groups with commits: {shown}")
 
 
 def _members(records: Iterable[Mapping[str, Any]]) -> dict[GroupKey, _Members]:

@@ -4,6 +4,7 @@ leader epochs that it has had. Rules: docs/restore.md F1311 to F1314.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,6 +40,11 @@ class IntoCluster:
     def topic_ids(self) -> dict[str, str]:
         """The ids of its topics."""
         return {row["topic"]: key[0] for key, row in self.image.tables["topic"].items()}
+
+    @cached_property
+    def _partition_counts(self) -> Counter[str]:
+        """How many partitions each topic id has."""
+        return Counter(topic_id for topic_id, _ in self.image.tables["partition"])
 
     @cached_property
     def nodes(self) -> list[Node]:
@@ -79,7 +85,7 @@ class IntoCluster:
         if topic not in self.topic_ids:
             yield f"it has no topic {topic}: create it with --partitions {number}, or choose others"
             return
-        has = sum(key[0] == self.topic_ids[topic] for key in self.image.tables["partition"])
+        has = self._partition_counts[self.topic_ids[topic]]
         if has != number:
             yield f"topic {topic} has {has} partitions there, and {number} are restored"
         policy = self._config(topic, _CLEANUP) or "delete"

@@ -44,7 +44,7 @@ from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.transactions import state_values
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from kafkalog.storage.partition_log import PARTITION_METADATA
+from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
 from kafkalog.views.engine import Views
@@ -248,11 +248,11 @@ def refuse_unsound(views: Views, found: Restored, target: str) -> None:
     if found.plan.request.into is not None:
         # Nothing in them says whose they are: the broker's own directory does.
         for path in paths:
-            _recovery(views, found, [path])
+            _recovery(views, found, [path], find_partitions([path]))
         return
     # The nodes start together, and one leads what the others copy.
-    plan = [*_recovery(views, found, paths).plan]
     started, logs = NodeRequest(), find_partitions(paths)
+    plan = [*_recovery(views, found, paths, logs).plan]
     nodes = node_answers(FoundNodes.of(paths, logs, started), logs, started, plan)
     if nodes.has_findings:
         raise LogDirError(
@@ -261,10 +261,12 @@ def refuse_unsound(views: Views, found: Restored, target: str) -> None:
         )
 
 
-def _recovery(views: Views, found: Restored, paths: Sequence[str]) -> Recovery:
+def _recovery(
+    views: Views, found: Restored, paths: Sequence[str], logs: Sequence[PartitionLog]
+) -> Recovery:
     """Return what brokers would do with these log directories. Raises LogDirError for a loss."""
     request = RecoveryRequest("unclean", 4096, found.plan.request.now_ms)
-    result = recovery_plan(views.over(paths, find_partitions(paths)), request)
+    result = recovery_plan(views.over(paths, logs), request)
     # Where damage is left out, a hole in the offsets is what is meant to be.
     damaged = {each.key for each in found.plan.plans if each.lost or each.missing}
     if any(_is_refused(row, damaged) for row in result.findings):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.inspection.erasure.suppression import Suppression
+from kafkalog.inspection.lag.chosen_rows import is_chosen
 from kafkalog.inspection.metadata.new_directory import new_random_id
 from kafkalog.questions.restore.inexact import not_exact
 from kafkalog.questions.restore.into_cluster import IntoCluster
@@ -89,8 +90,10 @@ def restore_request(wanted: Wanted, sources: Sources, now_ms: int) -> RestoreReq
         reuses_offsets=given.reuse_offsets,
         offset_gap=given.offset_gap,
         keeps_retention=given.keep_retention,
-        is_topic_chosen=_choice(given.topics, given.topic_pattern),
-        is_group_chosen=_choice((), given.group_pattern),
+        is_topic_chosen=partial(
+            is_chosen, names=frozenset(given.topics), pattern=given.topic_pattern
+        ),
+        is_group_chosen=partial(is_chosen, names=frozenset(), pattern=given.group_pattern),
         latest_topics=given.latest_topics,
         is_uncut=given.as_of is None and len(sources.coverage) == 1,
         suppression=wanted.suppression,
@@ -117,15 +120,6 @@ def _nodes(places: tuple[NodePlace, ...] | None, replication: int, sources: Sour
         Node(*each, "" if len(places) == 1 else f"node-{each.node_id}", new_random_id())
         for each in places
     ]
-
-
-def _choice(names: Sequence[str], pattern: str | None) -> Callable[[str], bool]:
-    """Return whether a name is chosen: one of the names, or one in which the pattern is found; all
-    without either."""
-    if not names and pattern is None:
-        return lambda name: True
-    found = re.compile(pattern) if pattern is not None else None
-    return lambda name: name in names or (found is not None and found.search(name) is not None)
 
 
 def refuse_target(target: str, sources: Sources) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.errors import OptionError
 from kafkalog.messages.clients.streams_commits import read_streams_commit
+from kafkalog.questions.groups.group_parts import refuse_unknown_groups
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.views.engine import Batches, Rows, RowsInMemory, Views, rows_of_view
-from kafkalog.words import counted, name_suggestions, time_text
+from kafkalog.words import counted, time_text
 
 TABLE = "streams_positions"
 _VIEW = "offset_commits"
@@ -50,17 +50,15 @@ class StreamsPositions:
 
 def streams_positions(views: Views, groups: Sequence[str] = ()) -> StreamsPositions:
     """Return how far applications are, those with these ids if any are given, by the last commit in
-    force of each partition. Raises OptionError for one without commits."""
+    force of each partition. Raises OptionError for one without commits, LogDirError
+    where records are missing that may be about it."""
     if not any(log.topic == CONSUMER_OFFSETS for log in views.logs):
         return StreamsPositions(RowsInMemory.of(TABLE, []), has_commits=False)
     found = rows_of_view(views, _VIEW, _COLUMNS, _of_streams, arrow_schema(_VIEW, _COLUMNS))
     last: dict[tuple[str, str, int], dict[str, Any]] = {}
     for row in found:
         _keep(last, row)
-    known = {place[0] for place in last}
-    if missing := [group for group in groups if group not in known]:
-        allowed = f"groups with commits: {name_suggestions(missing, sorted(known))}"
-        raise OptionError("--group", ",".join(missing), allowed)
+    refuse_unknown_groups(views, "--group", {*groups} - {place[0] for place in last})
     rows = [_row(last[place]) for place in sorted(last) if not groups or place[0] in groups]
     return StreamsPositions(
         RowsInMemory.of(TABLE, [row for row in rows if row is not None]), has_commits=True

@@ -139,8 +139,7 @@ def restore_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--create-missing",
             is_flag=True,
-            help="Topics and partitions of which there is no copy begin empty, instead of being "
-            "left out.",
+            help="Create topics and partitions that no copy has. They are empty.",
         ),
         click.option(
             "--keep-retention",
