@@ -5,7 +5,7 @@ time: tests/golden/README.md, set restore44."""
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from kafkalog.format.side_files.producer_snapshot import read_producer_snapshot
 from kafkalog.inspection.metadata.copies import metadata_copies
 from kafkalog.inspection.metadata.replay import image_at
 from kafkalog.messages.internal_records import read_internal_record
-from kafkalog.storage.partition_log import PartitionLog, topic_id
+from kafkalog.storage.partition_log import topic_id
 from tests.support.golden.restored_copies import (
     AS_OF,
     AS_OF_MS,
@@ -30,6 +30,8 @@ from tests.support.golden.restored_copies import (
     Unpacked,
     batches,
     end_of,
+    group_epochs,
+    group_records,
     logs_of,
     old_ends,
     records,
@@ -220,34 +222,16 @@ def test_groups_are_those_of_the_moment(restored: Restored, ledgers: Ledgers) ->
     for key, row in commits.items():
         cut = ends[key[1:]]["cut_offset"]
         assert row["committed_offset"] in {min(each, cut) for each in allowed[key]}
-    written = _group_records(restored.logs())
-    before: dict[tuple[str, str], int] = defaultdict(int)
-    for path in restored.inputs:
-        for name, group, value in _group_records(logs_of([path])):
-            if name in ("GroupMetadata", "ConsumerGroupMetadata"):
-                epoch: int = value["generation" if "generation" in value else "epoch"]
-                before[name, group] = max(before[name, group], epoch)
-    for name, group, value in written:
-        assert "Member" not in name
-        if name in ("GroupMetadata", "ConsumerGroupMetadata"):
-            assert value["generation" if "generation" in value else "epoch"] > before[name, group]
+    before = group_epochs(restored.inputs)
+    assert before
+    after = group_epochs([restored.data])
+    assert all(epoch > before[group] for group, epoch in after.items())
+    for log in restored.logs().values():
+        for name, _, value in group_records(log):
+            assert "Member" not in name
             assert not value.get("members")
-        if name == "OffsetCommit":
-            assert value["commitTimestamp"] == restored.manifest["restored_at_ms"]
-
-
-def _group_records(
-    logs: Mapping[tuple[str, int], PartitionLog],
-) -> list[tuple[str, Any, dict[str, Any]]]:
-    found = []
-    for (topic, _), log in logs.items():
-        if topic == "__consumer_offsets":
-            for _, key, value in records(log):
-                read = read_internal_record(topic, key, value)
-                if read.key is not None and read.value is not None:
-                    group = read.key.get("group", read.key.get("groupId"))
-                    found.append((read.name or "", group, read.value))
-    return found
+            if name == "OffsetCommit":
+                assert value["commitTimestamp"] == restored.manifest["restored_at_ms"]
 
 
 def test_share_groups_begin_at_most_at_the_cut(restored: Restored, ledgers: Ledgers) -> None:

@@ -1,79 +1,14 @@
 """What `kafkalog restore` refuses, leaves out, names and undoes: damaged, missing and chosen
 copies, several nodes, restores that are stopped. Set restore44 of tests/golden/README.md."""
 
-import hashlib
 import json
-import os
 import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
-
-import pytest
 
 from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.metadata.copies import metadata_copies
 from kafkalog.inspection.metadata.replay import image_at
 from tests.support.golden.restored_copies import AS_OF, Unpacked, copied, logs_of, records, restore
-
-
-def digests(paths: list[Path]) -> dict[str, str]:
-    return {
-        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
-        for folder in paths
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
-def test_nothing_is_left_of_a_restore_that_fails(
-    inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """F1030."""
-    before = digests(inputs)
-    there = tmp_path / "there"
-    there.mkdir()
-    refused = restore(inputs, "--to", str(there))
-    assert refused.exit_code == ExitCode.UNREADABLE_INPUT
-    assert "exists" in refused.output
-
-    def no_space(*_arguments: object) -> int:
-        raise OSError(28, os.strerror(28))
-
-    monkeypatch.setattr(os, "copy_file_range", no_space)
-    monkeypatch.setattr(os, "write", no_space)
-    target = tmp_path / "new" / "cluster"
-    full = restore(inputs, "--to", str(target), "--processes", "1")
-    assert full.exit_code != ExitCode.DONE
-    assert list(target.parent.iterdir()) == []
-    assert digests(inputs) == before
-
-
-def test_nothing_that_boots_is_left_of_a_restore_that_is_killed(
-    inputs: list[Path], tmp_path: Path
-) -> None:
-    """F1030: the next run removes what the killed ones have left."""
-    target = tmp_path / "new" / "cluster"
-    target.parent.mkdir()
-    command = [sys.executable, "-m", "kafkalog", "restore", *map(str, inputs), "--as-of", AS_OF]
-    for tenths in range(5):
-        process = subprocess.Popen(
-            [*command, "--to", str(target)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        deadline = time.monotonic() + 60
-        while not any(target.parent.iterdir()) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(tenths / 10)
-        process.kill()
-        process.wait()
-        if target.exists():  # it was faster than its end
-            assert (target / "manifest.json").exists()
-            shutil.rmtree(target)
-        assert not list(tmp_path.glob("new/[!.]*"))
-    last = subprocess.run([*command, "--to", str(target)], check=False, capture_output=True)
-    assert last.returncode == ExitCode.FINDINGS, last.stderr
-    assert [path.name for path in target.parent.iterdir()] == ["cluster"]
 
 
 def test_strict_writes_nothing_that_is_not_exact(inputs: list[Path], tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.format.batch_header import BatchHeader, read_header
 from kafkalog.inspection.metadata.copies import metadata_copies
 from kafkalog.inspection.metadata.replay import image_at
+from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.log_reader import LogReader
 
@@ -75,6 +77,28 @@ def batches(log: PartitionLog) -> Iterator[tuple[BatchHeader, list[Any]]]:
                 each for each in listed if header.base_offset <= each.offset <= header.last_offset
             ]
             yield header, inside
+
+
+def group_records(log: PartitionLog) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Name, group and value of each record of a log of `__consumer_offsets`; none of others."""
+    if log.topic != CONSUMER_OFFSETS:
+        return
+    for _, key, value in records(log):
+        read = read_internal_record(CONSUMER_OFFSETS, key, value)
+        if read.key is not None and read.value is not None:
+            yield read.name or "", read.key.get("group", read.key.get("groupId")), read.value
+
+
+def group_epochs(paths: list[Path]) -> dict[str, int]:
+    """The highest generation or epoch of each group."""
+    found: dict[str, int] = {}
+    for path in paths:
+        for log in logs_of([path]).values():
+            for name, group, value in group_records(log):
+                if name in ("GroupMetadata", "ConsumerGroupMetadata", "ShareGroupMetadata"):
+                    epoch = value["generation" if name == "GroupMetadata" else "epoch"]
+                    found[group] = max(found.get(group, epoch), epoch)
+    return found
 
 
 def end_of(log: PartitionLog) -> int:

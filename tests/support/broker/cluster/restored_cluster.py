@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +49,13 @@ def places(*topics: str) -> list[TopicPartition]:
     ]
 
 
-def ends(node: RestoredNode, spec: OffsetSpec, **options: Any) -> dict[tuple[str, int], int]:
+def ends(
+    node: RestoredNode, spec: OffsetSpec, *topics: str, **options: Any
+) -> dict[tuple[str, int], int]:
     admin = AdminClient({"bootstrap.servers": node.bootstrap})
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
-        found = admin.list_offsets(dict.fromkeys(places(), spec), **options)
+        found = admin.list_offsets(dict.fromkeys(places(*topics), spec), **options)
         try:
             return {
                 (each.topic, each.partition): future.result().offset
@@ -77,7 +80,7 @@ def consumed(node: RestoredNode, isolation: str, *topics: str) -> dict[tuple[str
             "auto.offset.reset": "error",
         }
     )
-    starts = ends(node, OffsetSpec.earliest())
+    starts = ends(node, OffsetSpec.earliest(), *topics)
     wanted = places(*topics)
     for place in wanted:
         place.offset = starts[place.topic, place.partition]
@@ -116,3 +119,26 @@ def produced(node: RestoredNode, name: str, *topics: str) -> dict[tuple[str, int
     assert producer.flush(WAIT_SECONDS) == 0
     assert errors == []
     return found
+
+
+def check_transactions(node: RestoredNode, golden: Path, manifest: dict[str, Any]) -> None:
+    """A reader of committed records sees all of a transaction or nothing. All of those that were
+    committed before the moment: but those that the manifest names as guesses."""
+    seen: dict[str, int] = defaultdict(int)
+    amounts = 0
+    for (topic, _, _), value in consumed(node, "read_committed", "transfers", "derived").items():
+        content = json.loads(value)
+        seen[content["tx"]] += 1
+        amounts += content["amt"] if topic == "transfers" else 0
+    assert amounts == 0
+    guesses = sum(each["is_guess"] for each in manifest["transactions"])
+    lacking = 0
+    for row in ledger(golden, "txns"):
+        if row["outcome"] != "commit":
+            continue
+        assert seen[row["tx"]] in (0, row["records"])
+        if row["end_return"] * 1000 < manifest["as_of_ms"] - MARGIN_MS:
+            lacking += seen[row["tx"]] == 0
+        if row["end_call"] * 1000 > manifest["as_of_ms"] + MARGIN_MS:
+            assert seen[row["tx"]] == 0
+    assert lacking <= guesses
