@@ -266,12 +266,12 @@ def node_answers(
     fates = {path: fate for each in answers for path, fate in each.start.fates.items()}
     stopped = {load.path: _coordinator_error(load) for load in loads if not load.loads}
     planned = {row["directory"] for row in plan}
-    rows = [_with_fate(row, fates, stopped) for row in plan]
+    empty = _empty_row()
+    rows = [{**empty, **_with_fate(row, fates, stopped)} for row in plan]
     for answer in answers:
         unplanned = {path: it for path, it in answer.start.fates.items() if path not in planned}
-        rows += _unplanned_rows(answer, unplanned)
-        rows += _absent_rows(answer, logs)
-    rows = [{**_empty_row(), **row} for row in rows]
+        for row in (*_unplanned_rows(answer, unplanned), *_absent_rows(answer, logs)):
+            rows.append({**empty, **row})
     # What is set aside comes before what is in use in its place.
     rows.sort(
         key=lambda row: (

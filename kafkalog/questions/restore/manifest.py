@@ -138,7 +138,7 @@ def _partition_row(plan: RestorePlan, each: PartitionPlan) -> dict[str, Any]:
         "topic": each.topic,
         "partition": each.partition,
         "topic_id": each.topic_id,
-        "copy": each.log.path,
+        "copy": each.directory,
         "other_copies": each.other_copies,
         "is_united": each.is_united,
         "is_cleaned_beyond": each.is_cleaned_beyond,
@@ -184,13 +184,13 @@ def file_facts(
         if not (directory == target and name == MANIFEST)
     )
 
-    def facts(path: str) -> Iterator[tuple[str, FileFacts]]:
-        yield path, _facts(os.path.join(target, path))
+    def facts(path: str) -> Iterator[tuple[int | None, str | None]]:
+        yield _facts(os.path.join(target, path))
 
-    found = {}
-    for path, each in views.tasks(facts, paths):
-        found[path] = each
-        on_done(each["bytes"] or 0)
+    found: dict[str, FileFacts] = {}
+    for path, (size, checksum) in zip(paths, views.tasks(facts, paths), strict=True):
+        found[path] = {"bytes": size, "crc32c": checksum}
+        on_done(size or 0)
     return found
 
 
@@ -201,7 +201,8 @@ def _note_unlisted(error: OSError) -> None:
     note_unlisted(str(error.filename), reason)
 
 
-def _facts(path: str) -> FileFacts:
+def _facts(path: str) -> tuple[int | None, str | None]:
+    """Return size and CRC-32C."""
     checksum = position = 0
     try:
         with InputFile(path, as_stored=True) as file:
@@ -212,8 +213,8 @@ def _facts(path: str) -> FileFacts:
     except OSError as error:
         error.filename = error.filename or path
         _note_unlisted(error)
-        return {"bytes": None, "crc32c": None}
-    return {"bytes": position, "crc32c": f"{checksum:08x}" if is_read else None}
+        return None, None
+    return position, f"{checksum:08x}" if is_read else None
 
 
 def read_manifest(path: str) -> dict[str, Any]:

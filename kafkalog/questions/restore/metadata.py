@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from kafkalog.coordination.metadata.image import KRAFT_VERSION, MetadataImage, Moment
 from kafkalog.coordination.metadata.releases import ELR_VERSION, METADATA_VERSION
@@ -111,16 +112,16 @@ class RestoredMetadata:
         """Whether the log names the voters."""
         return self._level(KRAFT_VERSION) > 0
 
-    @cached_property
-    def records(self) -> list[RebuiltRecord]:
-        """The records that are added."""
-        return [
-            *self._unregistered(),
-            *self._removed_topics(),
-            *self._partitions(),
-            *self._configs(),
-            self._producer_ids(),
-        ]
+    def records(self) -> Iterator[RebuiltRecord]:
+        """Yield the records that are added."""
+        if self.replay.has_open_transaction:
+            values = {"reason": "restored as of a moment before the end"}
+            yield RebuiltRecord("AbortTransactionRecord", "", 0, values)
+        yield from self._unregistered()
+        yield from self._removed_topics()
+        yield from self._partitions()
+        yield from self._configs()
+        yield self._producer_ids()
 
     @property
     def next_producer_id(self) -> int:
@@ -248,14 +249,10 @@ class RestoredMetadata:
             yield batch.data
             offset = batch.header.last_offset + 1
         time_ms = now_ms()
-        records = self.records
-        if self.replay.has_open_transaction:
-            values = {"reason": "restored as of a moment before the end"}
-            records = [RebuiltRecord("AbortTransactionRecord", "", 0, values), *records]
-        for first in range(0, len(records), _BATCH_RECORDS):
-            part = [
-                Record(offset + number, time_ms, 0, None, record_bytes(each))
-                for number, each in enumerate(records[first : first + _BATCH_RECORDS])
-            ]
+        records = self.records()
+        while part := [
+            Record(offset + number, time_ms, 0, None, record_bytes(each))
+            for number, each in enumerate(islice(records, _BATCH_RECORDS))
+        ]:
             yield write_batch(part, BatchFields(leader_epoch=epoch))
             offset += len(part)

@@ -19,7 +19,7 @@ from kafkalog.questions.restore.nodes import Node
 from kafkalog.questions.restore.partitions.partition_files import Ending
 from kafkalog.questions.restore.partitions.partition_planning import plan_partition
 from kafkalog.questions.restore.partitions.partition_plans import LATEST_MS, PartitionPlan, PlanTask
-from kafkalog.questions.restore.sources import Sources
+from kafkalog.questions.restore.sources import MetadataEnd, Sources
 from kafkalog.questions.restore.tiers import PartitionKey
 from kafkalog.questions.restore.transactions import (
     EndedTransaction,
@@ -215,7 +215,7 @@ def plan_restore(
         [
             highest_producer_id(ids.values()),
             *(plan.max_producer_id for plan in plans),
-            *(next_producer_id(each) - 1 for each in sources.images),
+            *(each.next_producer_id - 1 for each in sources.ends),
         ]
     )
     metadata.left_out = [each for each in topics if each in {left.topic_id for left in left_out}]
@@ -303,8 +303,8 @@ def _of_another_time(sources: Sources, topic: str, topic_id: str, as_of_ms: int)
     """Return a topic that has copies and is not in the metadata of the moment."""
     known = [
         copy.walk.last_ms
-        for copy, image in zip(sources.metadata, sources.images, strict=True)
-        if (topic_id,) in image.tables["topic"]
+        for copy, end in zip(sources.metadata, sources.ends, strict=True)
+        if topic_id in end.topics
     ]
     is_deleted = not any(each.log.is_live for each in sources.copies_of(topic_id))
     if min(known, default=as_of_ms + 1) <= as_of_ms:
@@ -382,9 +382,9 @@ def leader_epochs(
     the cluster can have had since. Partitions of
     the transaction coordinators have one epoch, above all of them, which goes into markers."""
     found: dict[PartitionKey, int] = {}
-    for each in (image, *sources.images):
-        for key, row in each.tables["partition"].items():
-            found[key] = max(found.get(key, 0), row["leader_epoch"])
+    for end in (MetadataEnd.of(image), *sources.ends):
+        for key, epoch in end.leader_epochs.items():
+            found[key] = max(found.get(key, 0), epoch)
     for plan in plans:
         key = plan.topic_id, plan.partition
         found[key] = max(found.get(key, 0), plan.max_epoch)
@@ -399,12 +399,6 @@ def leader_epochs(
         for key, epoch in found.items()
         if key in image.tables["partition"]
     }
-
-
-def next_producer_id(image: MetadataImage) -> int:
-    """Return the first producer id that was not given out."""
-    row = image.tables["producer_ids"].get(())
-    return 0 if row is None else int(row["next_producer_id"])
 
 
 def _placed(image: MetadataImage, request: RestoreRequest) -> dict[PartitionKey, list[Node]]:

@@ -16,7 +16,6 @@ from kafkalog.errors import LogDirError
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.partition_metadata import write_topic_id
-from kafkalog.questions.node_start import FoundNodes, NodeRequest, node_answers
 from kafkalog.questions.recovery import Recovery, RecoveryRequest, recovery_plan
 from kafkalog.questions.restore.groups import (
     Entry,
@@ -251,9 +250,7 @@ def refuse_unsound(views: Views, found: Restored, target: str) -> None:
             _recovery(views, found, [path], find_partitions([path]))
         return
     # The nodes start together, and one leads what the others copy.
-    started, logs = NodeRequest(), find_partitions(paths)
-    plan = [*_recovery(views, found, paths, logs).plan]
-    nodes = node_answers(FoundNodes.of(paths, logs, started), logs, started, plan)
+    nodes = _recovery(views, found, paths, find_partitions(paths)).nodes
     if nodes.has_findings:
         raise LogDirError(
             "what was written does not start, and is not kept: "

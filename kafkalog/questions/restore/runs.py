@@ -101,7 +101,7 @@ def restore_request(wanted: Wanted, sources: Sources, now_ms: int) -> RestoreReq
 
 
 def _refuse_unknown_topics(given: RestoreOptions, sources: Sources) -> None:
-    known = {row["topic"] for image in sources.images for row in image.tables["topic"].values()} | {
+    known = {topic for end in sources.ends for topic in end.topics.values()} | {
         copy.log.topic or "" for copies in sources.copies.values() for copy in copies
     }
     for option, named in (("--topic", given.topics), ("--latest-topics", given.latest_topics)):

@@ -24,8 +24,29 @@ from kafkalog.storage.partition_log import (
     PartitionLog,
     segment_sizes,
     topic_id,
+    with_own_checkpoints,
     without_checkpoints,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataEnd:
+    """What a copy of the metadata has at its end, as far as a restore must go beyond it: of large
+    clusters there are as many images as disks, and they are not kept."""
+
+    topics: Mapping[str, str]
+    leader_epochs: Mapping[PartitionKey, int]
+    next_producer_id: int
+
+    @classmethod
+    def of(cls, image: MetadataImage) -> MetadataEnd:
+        """Return it from the image."""
+        ids = image.tables["producer_ids"].get(())
+        return cls(
+            {topic_id: row["topic"] for (topic_id,), row in image.tables["topic"].items()},
+            {key: row["leader_epoch"] for key, row in image.tables["partition"].items()},
+            0 if ids is None else int(ids["next_producer_id"]),
+        )
 
 
 @dataclass
@@ -81,9 +102,9 @@ class Sources:
         raise LogDirError(f"no copy has the cluster's metadata as of then: {'; '.join(reasons)}")
 
     @cached_property
-    def images(self) -> list[MetadataImage]:
-        """The image of each copy at its end."""
-        return [image_at(copy.log, END).image for copy in self.metadata]
+    def ends(self) -> list[MetadataEnd]:
+        """What each copy of the metadata has at its end."""
+        return [MetadataEnd.of(image_at(copy.log, END).image) for copy in self.metadata]
 
     def copies_of(self, wanted: str) -> list[Copy]:
         """Return the copies of a topic's partitions."""
@@ -129,7 +150,9 @@ def sources_of(paths: Sequence[str]) -> Sources:
         if identity is None or log.partition is None:
             unidentified.append(log)
             continue
-        whole = with_beginning(log, given.in_tier.get((identity, log.partition)))
+        # A task of each partition has its copies: not the whole checkpoints with each of them.
+        own = with_own_checkpoints(log)
+        whole = with_beginning(own, given.in_tier.get((identity, log.partition)))
         copy = Copy(whole, covered.get(log.log_dir.broker_id))
         by_key[identity, log.partition].append(copy)
     for key, log in given.in_tier.items():

@@ -30,7 +30,7 @@ from kafkalog.questions.restore.partitions.partition_plans import (
     PlanTask,
     SegmentPlan,
 )
-from kafkalog.storage.partition_log import SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.replicas import ReplicaFacts
 
 _FOUND_DAMAGE = 100
@@ -45,7 +45,7 @@ def new_plan(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> Part
         logs = [copy.log for copy in task.copies]
         start = log_start_at(logs, number, start.offset, task.as_of_ms)
     plan = PartitionPlan(
-        task.topic, task.partition, task.topic_id, log, start.offset, 0, end, covered_ms=None
+        task.topic, task.partition, task.topic_id, log.path, start.offset, 0, end, covered_ms=None
     )
     if is_tiered(log):
         plan.tiered_from = log.log_start
@@ -53,10 +53,9 @@ def new_plan(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> Part
     return plan
 
 
-def epochs_of(plan: PartitionPlan) -> list[EpochStart]:
+def epochs_of(plan: PartitionPlan, log: PartitionLog) -> list[EpochStart]:
     """Return the leader epochs of what is restored of a log."""
     is_begun_earlier = plan.deleted_ms is not None
-    log = plan.log
     epochs = epochs_with_beginning(log) if is_begun_earlier else known_leader_epochs(log)
     return without_end(epochs, plan.cut)
 
@@ -74,8 +73,9 @@ class _Run:
 class LogWalk:
     """One walk through the chosen copy: finds the cut, and what is sound."""
 
-    def __init__(self, plan: PartitionPlan, task: PlanTask) -> None:
+    def __init__(self, plan: PartitionPlan, log: PartitionLog, task: PlanTask) -> None:
         self._plan = plan
+        self._log = log
         self._task = task
         self._times = TimeCut(task.as_of_ms)
         self._runs: list[tuple[SegmentFile, list[_Run], int]] = []
@@ -133,7 +133,7 @@ class LogWalk:
             base = segment.base_offset or 0
             if base < plan.cut and (segment.size or not plan.segments):
                 plan.segments.append(self._segment(segment, runs, max_ms))
-        plan.epochs = epochs_of(plan)
+        plan.epochs = epochs_of(plan, self._log)
         plan.bytes = sum(each.size for each in plan.segments)
         if plan.cut < max(ends, default=0):
             plan.lost = [each for each in plan.lost if self._is_below_cut(each)]

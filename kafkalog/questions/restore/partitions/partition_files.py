@@ -129,7 +129,6 @@ def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
         _write_aborted(directory, segment, plan)
     size = sum(each.size for each in plan.segments)
     start = plan.segments[-1].base_offset if plan.segments else plan.start
-    cleaned = plan.log.log_dir.cleaner_checkpoints.get(plan.key)
     end = _write_end(directory, task) if task.is_last else start
     for name in os.listdir(directory):
         whole = os.path.join(task.target, plan.name, name)
@@ -141,7 +140,7 @@ def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
         plan.start,
         end,
         start,
-        None if cleaned is None or plan.is_united else min(cleaned, plan.cut),
+        None if plan.cleaned_to is None or plan.is_united else min(plan.cleaned_to, plan.cut),
         size,
         copies.found,
         task.is_last,
@@ -264,7 +263,7 @@ def _copy_producers(directory: str, plan: PartitionPlan, offset: int) -> None:
     """Copy a sound producer snapshot of the copy."""
     name = f"{offset:020d}.snapshot"
     with suppress(FileNotFoundError, CorruptDataError):
-        data = read_bytes(os.path.join(plan.log.path, name))
+        data = read_bytes(os.path.join(plan.directory, name))
         read_producer_snapshot(data)
         _write_file(os.path.join(directory, name), data)
 

@@ -28,6 +28,7 @@ from kafkalog.questions.restore.partitions.partition_plans import (
 from kafkalog.questions.restore.partitions.united_logs import united_plan
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_snapshots import newest_snapshot
 from kafkalog.storage.reading.replicas import ReplicaFacts, by_lineage
 from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame, frames
@@ -53,8 +54,10 @@ def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
     plan.max_epoch = max(plan.max_epoch, *(each.last_epoch for each in others))
     plan.max_producer_id = max(plan.max_producer_id, *(each.producer_id for each in others))
     plan.known_end = max(log.log_dir.high_watermarks.get(plan.key, 0) for log in logs)
-    plan.other_copies = [log.path for log in logs if log is not plan.log]
-    _follow_producers(plan, task.as_of_ms)
+    log = logs[order[0]]
+    plan.cleaned_to = log.log_dir.cleaner_checkpoints.get(plan.key)
+    plan.other_copies = [each.path for each in logs if each is not log]
+    _follow_producers(plan, log, task.as_of_ms)
     yield plan
 
 
@@ -70,14 +73,15 @@ def _mended(damaged: PartitionPlan, plan: PartitionPlan) -> PartitionPlan:
 def _walked(task: PlanTask, facts: Sequence[ReplicaFacts], number: int) -> PartitionPlan:
     """Return the plan from one of the copies."""
     plan = new_plan(task, facts, number)
-    walk = LogWalk(plan, task)
-    for segment in plan.log.segments:
+    log = task.copies[number].log
+    walk = LogWalk(plan, log, task)
+    for segment in log.segments:
         walk.add(segment)
     walk.finish()
     return plan
 
 
-def _follow_producers(plan: PartitionPlan, as_of_ms: int) -> None:
+def _follow_producers(plan: PartitionPlan, log: PartitionLog, as_of_ms: int) -> None:
     """Set the producers at the cut, the transactions that are open there, those aborted since the
     snapshot that was begun with, and the markers shortly before the moment."""
     last_base = plan.segments[-1].base_offset if plan.segments else plan.start
@@ -86,7 +90,7 @@ def _follow_producers(plan: PartitionPlan, as_of_ms: int) -> None:
     # compressed chunks has no index of aborted transactions beside it.
     is_chunked = any(tiered_manifest_path(piece.path) for piece in _pieces(plan))
     is_begun = not plan.is_united and not is_chunked
-    found = newest_snapshot(plan.log, first, last_base) if is_begun else None
+    found = newest_snapshot(log, first, last_base) if is_begun else None
     start, entries = found or (first, [])
     state = ProducerState(entries)
     plan.producers_from = start

@@ -92,22 +92,24 @@ class SegmentPlan:
         return self.pieces[0].path if self.is_whole else None
 
 
-@dataclass
+@dataclass(slots=True)
 class PartitionPlan:
-    """What of a partition is restored. Offsets from `cut` up to `old_end` were in some copy, and
-    are not used again. `is_by_producers` says that producers' times made the cut; `is_united` that
-    batches of several copies make the log, `is_cleaned_beyond` that the cleaner of each copy has
-    looked at records after the cut: what these superseded can be gone. The offsets from
-    `tiered_from` up to `start` are in tiered storage alone, which was not given; those of `missing`
-    are nowhere. In the copies the records before `deleted_to` were deleted by a client: at
-    `deleted_ms`, after the moment, and are restored from `start` on; with None, at an unknown time.
-    `known_end` is the highest end that a checkpoint of high watermarks has; `offsets`
-    is how many are kept of a united log."""
+    """What of a partition is restored, from `directory` where one copy is enough. Offsets from
+    `cut` up to `old_end` were in some copy, and are not used again. `is_by_producers` says that
+    producers' times made the cut; `is_united` that batches of several copies make the log,
+    `is_cleaned_beyond` that the cleaner of each copy has looked at records after the cut: what
+    these superseded can be gone. The offsets from `tiered_from` up to `start` are in tiered storage
+    alone, which was not given; those of `missing` are nowhere. In the copies the records before
+    `deleted_to` were deleted by a client: at `deleted_ms`, after the moment, and are restored from
+    `start` on; with None, at an unknown time. `cleaned_to` is the offset up to which the cleaner
+    has come in this copy, by its checkpoint, `known_end` the highest end that a checkpoint of high
+    watermarks has; `offsets` is how many are kept of a united log. There can be many plans in
+    memory: none has the log of its copies."""
 
     topic: str
     partition: int
     topic_id: str
-    log: PartitionLog
+    directory: str
     start: int
     cut: int
     old_end: int
@@ -126,6 +128,7 @@ class PartitionPlan:
     producers: list[ProducerEntry] = field(default_factory=list)
     aborted: list[AbortedTransaction] = field(default_factory=list)
     producers_from: int = 0
+    cleaned_to: int | None = None
     other_copies: list[str] = field(default_factory=list)
     is_united: bool = False
     is_cleaned_beyond: bool = False

@@ -47,7 +47,8 @@ def united_plan(
     superseded, and removed in a copy that was made later."""
     plan = new_plan(task, facts, order[0])
     plan.is_united = True
-    walk = LogWalk(plan, task)
+    log = task.copies[order[0]].log
+    walk = LogWalk(plan, log, task)
     sources: list[UnitedSource] = []
     cleaners: list[_Cleaner] = []
     end = plan.start
@@ -76,7 +77,7 @@ def united_plan(
     plan.segments = segments.ended()
     is_cut = plan.cut < plan.old_end
     plan.is_cleaned_beyond = is_cut and not any(each.stopped_before(plan.cut) for each in cleaners)
-    plan.epochs = epochs_of(plan)
+    plan.epochs = epochs_of(plan, log)
     plan.bytes = sum(each.size for each in plan.segments)
     return plan
 
