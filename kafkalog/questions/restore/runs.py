@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from kafkalog.coordination.metadata.releases import is_at_least, started_release
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.inspection.lag.chosen_rows import is_chosen
 from kafkalog.inspection.metadata.new_directory import new_random_id
 from kafkalog.questions.restore.inexact import not_exact
 from kafkalog.questions.restore.into_cluster import IntoCluster
-from kafkalog.questions.restore.manifest import bytes_below, file_facts, manifest_of
+from kafkalog.questions.restore.manifest import bytes_below, file_facts, least_release, manifest_of
 from kafkalog.questions.restore.nodes import Node
-from kafkalog.questions.restore.planning import RestoreRequest, plan_restore
+from kafkalog.questions.restore.planning import RestorePlan, RestoreRequest, plan_restore
 from kafkalog.questions.restore.restoring import (
     Restored,
     refuse_unsound,
@@ -61,6 +62,7 @@ class Wanted:
         """Return what the options say, before anything of the copies is read. Raises LogDirError
         for a target that exists, and what reading the files of options raises."""
         given.refuse_contradictions()
+        started_release(given.kafka)
         if target is not None:
             refuse_existing_directory("--to", target)
         suppress = given.suppress
@@ -131,10 +133,12 @@ def planned(
     views: Views, sources: Sources, wanted: Wanted, now_ms: int, bar: Bar = no_bar
 ) -> Restored:
     """Return what would be written. Raises LogDirError for a result that would not be exact, where
-    --strict is given, with all reasons, and what planning raises."""
+    --strict is given, with all reasons, or that the version of --kafka cannot open, and what
+    planning raises."""
     request = restore_request(wanted, sources, now_ms)
     with bar(sources.size, "planning") as moved:
         found = restored(plan_restore(views, sources, request, moved.update))
+    _refuse_release(wanted.given.kafka, found.plan)
     found.input_files = _hashed_inputs(views, found, bar)
     inexact = [*not_exact(found)]
     if wanted.given.strict and inexact:
@@ -144,6 +148,16 @@ def planned(
             f"written:{reasons}"
         )
     return found
+
+
+def _refuse_release(kafka: str | None, plan: RestorePlan) -> None:
+    """Raise LogDirError for a version of Kafka that cannot open the result (F1062)."""
+    least = least_release(plan)
+    if kafka is not None and not is_at_least(started_release(kafka), least):
+        raise LogDirError(
+            f"Kafka {kafka} cannot open the result: the features of the cluster need {least} or "
+            "later, and nothing lowers them"
+        )
 
 
 def _hashed_inputs(views: Views, found: Restored, bar: Bar) -> dict[str, Any]:

@@ -33,6 +33,7 @@ class RestoreOptions:
     strict: bool
     nodes: tuple[NodePlace, ...] | None
     replication: int
+    kafka: str | None
     into: str | None
     topics: tuple[str, ...]
     topic_pattern: str | None
@@ -52,6 +53,7 @@ class RestoreOptions:
         given = {
             "--nodes": self.nodes is not None,
             "--replication": self.replication > 1,
+            "--kafka": self.kafka is not None,
             "--keep-cluster-id": self.keep_cluster_id,
             "--create-missing": self.create_missing,
             "--keep-retention": self.keep_retention,
@@ -113,6 +115,12 @@ def restore_options(function: Callable[..., Any]) -> Callable[..., Any]:
             default=1,
             show_default=True,
             help="On how many of the nodes each partition is.",
+        ),
+        click.option(
+            "--kafka",
+            metavar="VERSION",
+            help="The version of Kafka that will start, such as 4.4: what it cannot open is "
+            "refused.",
         ),
         click.option(
             "--into",

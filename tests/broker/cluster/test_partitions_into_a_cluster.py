@@ -5,11 +5,13 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.batch_header import read_header
@@ -17,6 +19,7 @@ from kafkalog.format.side_files.leader_epochs import read_leader_epochs
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import LEADER_EPOCHS
 from kafkalog.storage.reading.log_reader import LogReader
+from tests.support.broker.cluster.kraft_cluster import KraftCluster
 from tests.support.broker.cluster.restored_cluster import MARGIN_MS, WAIT_SECONDS, ledger
 from tests.support.broker.kafka_server import KafkaServer
 from tests.support.golden.restored_copies import AS_OF, AS_OF_MS
@@ -24,6 +27,7 @@ from tests.support.golden.restored_copies import AS_OF, AS_OF_MS
 pytestmark = pytest.mark.deep
 
 Unpacked = Callable[[str], Path]
+BROKERS = (11, 12, 13)
 TOPICS = {"transfers": 3, "events": 4, "plain": 1}
 # Below the log start of plain-0, when the disks were copied.
 DELETED_TO = 60
@@ -38,10 +42,10 @@ def server(tmp_path: Path) -> KafkaServer:
     return found
 
 
-def restored(unpacked: Unpacked, server: KafkaServer, target: Path) -> str:
+def restored(unpacked: Unpacked, metadata: Path, target: Path) -> str:
     disks = sorted(map(str, (unpacked("restore44.logs") / "snapshots").glob("*/data")))
     topics = [word for topic in TOPICS for word in ("--topic", topic)]
-    given = [*disks, "--as-of", AS_OF, "--into", str(server.work_dir / "metadata")]
+    given = [*disks, "--as-of", AS_OF, "--into", str(metadata)]
     command = [sys.executable, "-m", "kafkalog", "restore", *given, *topics, "--to", str(target)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == ExitCode.FINDINGS, result.stderr
@@ -57,10 +61,11 @@ def put(target: Path, server: KafkaServer) -> None:
     checkpoint.write_text(f"0\n1\nplain 0 {DELETED_TO}\n")
 
 
-def produced(server: KafkaServer, number: int) -> list[str]:
+def produced(bootstrap: str, number: int) -> list[str]:
     """Errors of a new idempotent producer that writes a record into each partition."""
     errors: list[str] = []
-    producer = Producer({"bootstrap.servers": server.bootstrap, "enable.idempotence": True})
+    settings = {"bootstrap.servers": bootstrap, "message.timeout.ms": 1000 * WAIT_SECONDS // 2}
+    producer = Producer({**settings, "enable.idempotence": True})
     for topic, partitions in TOPICS.items():
         for partition in range(partitions):
             producer.produce(
@@ -85,13 +90,13 @@ def test_epochs_that_the_cluster_has_not_had_would_go(
 ) -> None:
     """Without F1312 the broker removes the epochs from the checkpoint, and batches keep them."""
     target = tmp_path / "new"
-    restored(unpacked, server, target)
+    restored(unpacked, server.work_dir / "metadata", target)
     partition = target / "node-1" / "data" / "plain-0"
     (partition / LEADER_EPOCHS).write_text("0\n2\n0 60\n9 133\n")
     put(target, server)
     server.start()
     try:
-        assert produced(server, 0) == []
+        assert produced(server.bootstrap, 0) == []
         kept = read_leader_epochs((server.log_dir / "plain-0" / LEADER_EPOCHS).read_text())
         assert 9 not in [each.epoch for each in kept]
     finally:
@@ -102,7 +107,7 @@ def test_a_cluster_goes_on_with_the_partitions(
     server: KafkaServer, unpacked: Unpacked, tmp_path: Path
 ) -> None:
     """F1311 to F1314: all records are served, and new producers, whose ids the logs have, write."""
-    said = restored(unpacked, server, tmp_path / "new")
+    said = restored(unpacked, server.work_dir / "metadata", tmp_path / "new")
     assert f"gets the line plain 0 {DELETED_TO}" in said
     put(tmp_path / "new", server)
     rows = json.loads((tmp_path / "new" / "manifest.json").read_text())["partitions"]
@@ -122,7 +127,7 @@ def test_a_cluster_goes_on_with_the_partitions(
                 assert value is not None
                 assert value.decode() == row["value"]
         for number in range(12):
-            assert produced(server, number) == []
+            assert produced(server.bootstrap, number) == []
         for topic, partitions in TOPICS.items():
             values = [each.value for each in server.consume_all(topic)]
             new = [value for value in values if value is not None and value.startswith(b"new ")]
@@ -134,3 +139,105 @@ def test_a_cluster_goes_on_with_the_partitions(
         assert [each.epoch for each in epochs] == sorted({each.epoch for each in epochs})
     finally:
         server.stop()
+
+
+def test_with_the_producers_of_the_old_cluster_new_ones_are_not_written(
+    server: KafkaServer, unpacked: Unpacked, tmp_path: Path
+) -> None:
+    """Without F1313: the broker finds the old producers in the logs, and takes a new one that gets
+    such an id for it."""
+    restored(unpacked, server.work_dir / "metadata", tmp_path / "new")
+    for snapshot in (tmp_path / "new").rglob("*.snapshot"):
+        snapshot.unlink()
+    put(tmp_path / "new", server)
+    server.start()
+    try:
+        errors = [error for number in range(12) for error in produced(server.bootstrap, number)]
+        values = [each.value for topic in TOPICS for each in server.consume_all(topic)]
+        new = [value for value in values if value is not None and value.startswith(b"new ")]
+        assert errors or len(new) < 12 * sum(TOPICS.values())
+    finally:
+        server.stop()
+
+
+def values_of(bootstrap: str, topic: str) -> dict[tuple[int, int], str]:
+    """The values that a consumer gets, by partition and offset."""
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.partition.eof": True}
+    )
+    consumer.assign(
+        [TopicPartition(topic, each, OFFSET_BEGINNING) for each in range(TOPICS[topic])]
+    )
+    left = set(range(TOPICS[topic]))
+    found = {}
+    deadline = time.monotonic() + WAIT_SECONDS
+    while left:
+        assert time.monotonic() < deadline, left
+        for record in consumer.consume(1000, 1.0):
+            error, place = record.error(), record.partition() or 0
+            if error is None:
+                found[place, record.offset() or 0] = (record.value() or b"").decode()
+            elif error.code() == KafkaError._PARTITION_EOF:
+                left.discard(place)
+    consumer.close()
+    return found
+
+
+def wait_until_in_sync(bootstrap: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        found = admin.list_topics(timeout=WAIT_SECONDS).topics
+        replicas = [each for name in TOPICS for each in found[name].partitions.values()]
+        if all(sorted(each.isrs) == sorted(each.replicas) == [11, 12, 13] for each in replicas):
+            return
+        assert time.monotonic() < deadline, replicas
+        time.sleep(0.5)
+
+
+def test_three_brokers_go_on_with_the_partitions(unpacked: Unpacked, tmp_path: Path) -> None:
+    """F1311 to F1314: with three replicas each; and each broker has the records when it leads."""
+    cluster = KraftCluster(tmp_path / "cluster", False, controllers=1, brokers=3)
+    ledgers = unpacked("restore44.golden")
+    try:
+        cluster.start()
+        for topic, partitions in TOPICS.items():
+            numbers = ("--partitions", str(partitions), "--replication-factor", "3")
+            kept = ("--config", "retention.ms=-1")
+            cluster.run("TopicCommand", "--create", "--topic", topic, *numbers, *kept)
+        wait_until_in_sync(cluster.bootstrap)
+        cluster.stop()
+        target = tmp_path / "new"
+        said = restored(unpacked, cluster.nodes[1].metadata_dir, target)
+        for broker in BROKERS:
+            data = cluster.nodes[broker].data_dir
+            place = target / f"node-{broker}" / "data"
+            assert f"broker {broker}: directories in {place} replace those of the same name" in said
+            for directory in place.iterdir():
+                shutil.rmtree(data / directory.name)
+                shutil.copytree(directory, data / directory.name)
+            (data / "log-start-offset-checkpoint").write_text(f"0\n1\nplain 0 {DELETED_TO}\n")
+        cluster.start()
+        wait_until_in_sync(cluster.bootstrap)
+        before = {topic: values_of(cluster.bootstrap, topic) for topic in TOPICS}
+        for topic in ("transfers", "events"):
+            for row in ledger(ledgers, topic):
+                if row["ack"] * 1000 < AS_OF_MS - MARGIN_MS:
+                    assert before[topic][row["partition"], row["offset"]] == row["value"]
+        assert min(offset for _, offset in before["plain"]) == DELETED_TO
+        for number in range(12):
+            assert produced(cluster.bootstrap, number) == []
+        for broker in BROKERS:
+            said = cluster.nodes[broker].log
+            assert "-stray" not in said
+            assert "truncation of conflicting" not in said
+        # The last broker leads alone: what it serves are its own files.
+        cluster.stop(11)
+        cluster.stop(12)
+        for topic in TOPICS:
+            after = values_of(cluster.nodes[13].address, topic)
+            new = [value for value in after.values() if value.startswith("new ")]
+            assert len(new) == 12 * TOPICS[topic]
+            assert before[topic].items() <= after.items()
+    finally:
+        cluster.stop(kill=True)

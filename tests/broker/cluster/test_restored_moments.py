@@ -4,7 +4,6 @@ Records, transactions and groups are those of each moment: F1042 to F1056 of doc
 import os
 import re
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from tests.support.broker.cluster.restored_cluster import (
     PARTITIONS,
     WAIT_SECONDS,
     check_transactions,
+    commits_at,
     consumed,
     ends,
     ledger,
@@ -57,31 +57,6 @@ def check_records(
             if row["call"] * 1000 > as_of_ms + MARGIN_MS:
                 assert place not in found
     assert checked > 1000
-
-
-def commits_at(golden: Path, manifest: dict[str, Any]) -> dict[str, dict[Place, int]]:
-    """The manifest's commits of each group, which were in force at the moment by the ledger, up to
-    the end of the log."""
-    as_of_ms = manifest["as_of_ms"]
-    ends = {(row["topic"], row["partition"]): row for row in manifest["partitions"]}
-    allowed: dict[Any, set[int]] = defaultdict(set)
-    for row in sorted(ledger(golden, "commits"), key=lambda row: float(row["after"])):
-        key = row["group"], row["topic"], row["partition"]
-        if not row.get("ok"):
-            continue
-        if row["after"] * 1000 <= as_of_ms - MARGIN_MS:
-            allowed[key] = {row["offset"]}
-        elif float(row.get("call") or row["before"]) * 1000 < as_of_ms + MARGIN_MS:
-            allowed[key].add(row["offset"])
-    found: dict[str, dict[Place, int]] = defaultdict(dict)
-    for row in manifest["commits"]:
-        place = row["topic"], row["partition"]
-        if place[0] in PARTITIONS:
-            offset, end = row["committed_offset"], ends[place]["cut_offset"]
-            assert offset in {min(each, end) for each in allowed[row["group_id"], *place]}
-            found[row["group_id"]][place] = offset
-    assert found.keys() >= GROUPS.keys()
-    return found
 
 
 def first_read(node: RestoredNode, group: str, commits: dict[Place, int]) -> dict[Place, int]:
@@ -136,6 +111,7 @@ def test_a_broker_serves_what_was_there_and_keeps_it(
     as_of = f"2026-11-25T{moment}Z"
     manifest = restore([*map(str, disks)], tmp_path / "restored", as_of=as_of)
     commits = commits_at(golden, manifest)
+    assert commits.keys() >= GROUPS.keys()
     begun = time.monotonic()
     with RestoredNode(tmp_path / "restored", tmp_path / "node", SETTINGS) as node:
         begins = ends(node, OffsetSpec.earliest(), *TOPICS)

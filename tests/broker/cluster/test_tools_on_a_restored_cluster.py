@@ -2,16 +2,24 @@
 old cluster had made of it by the moment. F1035, F1036, F1040, F1047 and F1049 of docs/restore.md.
 """
 
+import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.broker.cluster.restored_cluster import MARGIN_MS, ledger, restore
+from tests.support.broker.cluster.restored_cluster import (
+    MARGIN_MS,
+    PARTITIONS,
+    commits_at,
+    ledger,
+    restore,
+)
 from tests.support.broker.cluster.restored_node import RestoredNode
-from tests.support.broker.java_tools import run_tool
+from tests.support.broker.java_tools import dump, run_tool
 from tests.support.golden.restored_copies import AS_OF_MS
 
 pytestmark = pytest.mark.deep
@@ -21,18 +29,26 @@ Unpacked = Callable[[str], Path]
 _CHANGED = ("retention.ms", "retention.bytes", "min.insync.replicas")
 
 
-@pytest.fixture
-def said(unpacked: Unpacked, tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Call a tool, and return what it prints."""
+class Tools:
+    """Kafka's tools on a restored cluster that runs, its manifest, and its files."""
+
+    def __init__(self, node: RestoredNode, manifest: dict[str, Any]) -> None:
+        self.node = node
+        self.manifest = manifest
+
+    def __call__(self, tool: str, *arguments: str) -> str:
+        """Call a tool, and return what it prints."""
+        given = ["--bootstrap-server", self.node.bootstrap, *arguments]
+        return run_tool(tool, given).stdout.decode()
+
+
+@pytest.fixture(scope="module")
+def said(unpacked: Unpacked, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
     disks = sorted(map(str, (unpacked("restore44.logs") / "snapshots").glob("*/data")))
-    restore(disks, tmp_path / "restored")
-    with RestoredNode(tmp_path / "restored", tmp_path / "node") as node:
-
-        def call(tool: str, *arguments: str) -> str:
-            given = ["--bootstrap-server", node.bootstrap, *arguments]
-            return run_tool(tool, given).stdout.decode()
-
-        yield call
+    home = tmp_path_factory.mktemp("tools")
+    manifest = restore(disks, home / "restored")
+    with RestoredNode(home / "restored", home / "node") as node:
+        yield Tools(node, manifest)
 
 
 def deeds(golden: Path, *names: str) -> list[dict[str, Any]]:
@@ -44,7 +60,7 @@ def deeds(golden: Path, *names: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_tools_answer_as_at_the_moment(said: Callable[..., str], unpacked: Unpacked) -> None:
+def test_tools_answer_as_at_the_moment(said: Tools, unpacked: Unpacked) -> None:
     golden = unpacked("restore44.golden")
     topics: dict[str, tuple[str, int]] = {}
     configs: dict[str, dict[str, str]] = {}
@@ -84,3 +100,66 @@ def test_tools_answer_as_at_the_moment(said: Callable[..., str], unpacked: Unpac
     states = {line.split()[0]: line.split()[3] for line in transactions}
     assert ids <= {*states}
     assert all(state.startswith("Complete") for state in states.values())
+
+
+def test_groups_have_the_offsets_of_the_moment(said: Tools, unpacked: Unpacked) -> None:
+    """F1052 and F1053: kafka-consumer-groups, by the ledger of commits, and kafka-share-groups, by
+    that of acknowledgements."""
+    groups = "org.apache.kafka.tools.consumer.group"
+    described = said(f"{groups}.ConsumerGroupCommand", "--describe", "--all-groups")
+    found: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
+    for group, topic, number, offset in re.findall(
+        r"^(\S+)\s+(\S+)\s+(\d+)\s+(\d+)\s+\d+\s+\d+\s", described, re.MULTILINE
+    ):
+        found[group][topic, int(number)] = int(offset)
+    golden = unpacked("restore44.golden")
+    assert found == commits_at(golden, said.manifest)
+    states = said(f"{groups}.ConsumerGroupCommand", "--describe", "--all-groups", "--state")
+    assert {line.split()[0] for line in states.splitlines() if " Empty " in line} == {*found}
+    cuts = {
+        (row["topic"], row["partition"]): row["cut_offset"] for row in said.manifest["partitions"]
+    }
+    done: dict[int, set[int]] = defaultdict(set)
+    for row in ledger(golden, "share"):
+        if row["ok"] and row["act"] != "release" and row["before"] * 1000 < AS_OF_MS + MARGIN_MS:
+            done[row["partition"]].add(row["offset"])
+    shared = said(f"{groups}.ShareGroupCommand", "--describe", "--all-groups")
+    starts = re.findall(r"^g-share\s+events\s+(\d+)\s+(\d+)", shared, re.MULTILINE)
+    assert len(starts) == PARTITIONS["events"]
+    for number, start in ((int(number), int(start)) for number, start in starts):
+        assert 0 < start <= cuts["events", number]
+        assert set(range(start)) <= done[number]
+
+
+def test_features_are_the_same(said: Tools, unpacked: Unpacked) -> None:
+    """F1036: but their epoch, and metadata.version, which the tool prints as a name."""
+    known = json.loads((unpacked("restore44.golden") / "admin" / "java.json").read_text())
+    described = said("org.apache.kafka.tools.FeatureCommand", "describe")
+    found = dict(re.findall(r"Feature: (\S+).*FinalizedVersionLevel: (\S+)", described))
+    assert found.pop("metadata.version").startswith("4.4")
+    del known["features"]["metadata.version"]
+    found.pop("kraft.version", None)
+    assert {name: int(level) for name, level in found.items()} == known["features"]
+
+
+def test_dump_log_prints_what_it_prints_of_a_copy(said: Tools) -> None:
+    """F1044: all fields of each record below the cut, of the batches too."""
+    compared = 0
+    for row in said.manifest["partitions"]:
+        if row["is_united"]:
+            continue
+        name = f"{row['topic']}-{row['partition']}"
+        copy, restored = (
+            dumped(directory, row["cut_offset"])
+            for directory in (Path(row["copy"]), said.node.data / name)
+        )
+        assert restored == copy
+        compared += len(copy)
+    assert compared > 3000
+
+
+def dumped(directory: Path, cut: int) -> list[str]:
+    """The lines of records below an offset."""
+    paths = sorted(directory.glob("*.log"))
+    lines = dump(paths).splitlines()
+    return [line for line in lines if line.startswith("| offset: ") and int(line.split()[2]) < cut]

@@ -1,8 +1,9 @@
-"""Input and output that restore refuses: docs/restore.md F1030."""
+"""Input and output that restore refuses: docs/restore.md F1030 and F1062."""
 
 import shutil
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from kafkalog.command_line.main import kafkalog
@@ -10,8 +11,8 @@ from kafkalog.exit_codes import ExitCode
 from tests.support.golden.restored_copies import AS_OF
 
 
-def restore(paths: list[Path], target: Path) -> Result:
-    arguments = ["restore", *map(str, paths), "--as-of", AS_OF, "--to", str(target)]
+def restore(paths: list[Path], target: Path, *more: str) -> Result:
+    arguments = ["restore", *map(str, paths), "--as-of", AS_OF, "--to", str(target), *more]
     return CliRunner().invoke(kafkalog, arguments)
 
 
@@ -57,3 +58,16 @@ def test_a_target_inside_tiered_storage_is_refused(inputs: list[Path], tmp_path:
     result = restore([*inputs, store], store / "restored")
     assert result.exit_code == ExitCode.WRONG_ARGUMENTS
     assert f"outside of {store}" in result.output
+
+
+@pytest.mark.parametrize("kafka", ["4.3.1", "3.9"])
+def test_a_release_that_cannot_open_the_result_is_refused(
+    kafka: str, inputs: list[Path], tmp_path: Path
+) -> None:
+    """F1062: the cluster's metadata.version is that of 4.4."""
+    refused = restore(inputs, tmp_path / "new", "--kafka", kafka)
+    assert refused.exit_code == ExitCode.UNREADABLE_INPUT
+    assert f"Kafka {kafka} cannot open the result" in refused.output
+    assert "need 4.4 or later" in refused.output
+    assert not (tmp_path / "new").exists()
+    assert restore(inputs, tmp_path / "new", "--kafka", "4.4.0").exit_code == ExitCode.FINDINGS

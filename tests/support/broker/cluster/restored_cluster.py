@@ -15,6 +15,7 @@ from kafkalog.exit_codes import ExitCode
 from tests.support.broker.cluster.restored_node import RestoredNode, ports
 from tests.support.golden.restored_copies import AS_OF
 
+Place = tuple[str, int]
 MARGIN_MS = 2000
 WAIT_SECONDS = 40
 PARTITIONS = {"events": 4, "transfers": 3, "derived": 2, "plain": 1, "state": 2, "again": 1}
@@ -142,3 +143,27 @@ def check_transactions(node: RestoredNode, golden: Path, manifest: dict[str, Any
         if row["end_call"] * 1000 > manifest["as_of_ms"] + MARGIN_MS:
             assert seen[row["tx"]] == 0
     assert lacking <= guesses
+
+
+def commits_at(golden: Path, manifest: dict[str, Any]) -> dict[str, dict[Place, int]]:
+    """The manifest's commits of each group, which were in force at the moment by the ledger, up to
+    the end of the log."""
+    as_of_ms = manifest["as_of_ms"]
+    rows = {(row["topic"], row["partition"]): row for row in manifest["partitions"]}
+    allowed: dict[Any, set[int]] = defaultdict(set)
+    for row in sorted(ledger(golden, "commits"), key=lambda row: float(row["after"])):
+        key = row["group"], row["topic"], row["partition"]
+        if not row.get("ok"):
+            continue
+        if row["after"] * 1000 <= as_of_ms - MARGIN_MS:
+            allowed[key] = {row["offset"]}
+        elif float(row.get("call") or row["before"]) * 1000 < as_of_ms + MARGIN_MS:
+            allowed[key].add(row["offset"])
+    found: dict[str, dict[Place, int]] = defaultdict(dict)
+    for row in manifest["commits"]:
+        place = row["topic"], row["partition"]
+        if place[0] in PARTITIONS:
+            offset, end = row["committed_offset"], rows[place]["cut_offset"]
+            assert offset in {min(each, end) for each in allowed[row["group_id"], *place]}
+            found[row["group_id"]][place] = offset
+    return found
