@@ -248,11 +248,12 @@ def node_answers(
     found: FoundNodes,
     logs: Sequence[PartitionLog],
     request: NodeRequest,
-    plan: Sequence[Mapping[str, Any]],
+    plan: Sequence[Row],
     loads: Sequence[CoordinatorLoad] = (),
 ) -> NodeAnswers:
     """Return what becomes of the nodes; `plan` has the rows of view `recovery_plan` of the logs,
-    and `loads` what coordinators make of theirs. Raises OptionError for what is not a version."""
+    which are completed in place, because there can be many, and `loads` what coordinators make of
+    theirs. Raises OptionError for what is not a version."""
     answers = [_answer(node, found.images, logs, request, plan) for node in found.nodes]
     behind = [*controllers_behind(logs)]
     for each in answers:
@@ -266,12 +267,13 @@ def node_answers(
     fates = {path: fate for each in answers for path, fate in each.start.fates.items()}
     stopped = {load.path: _coordinator_error(load) for load in loads if not load.loads}
     planned = {row["directory"] for row in plan}
-    empty = _empty_row()
-    rows = [{**empty, **_with_fate(row, fates, stopped)} for row in plan]
+    rows = [*plan]
+    for row in plan:
+        row |= _fate_columns(row, fates, stopped)
     for answer in answers:
         unplanned = {path: it for path, it in answer.start.fates.items() if path not in planned}
-        for row in (*_unplanned_rows(answer, unplanned), *_absent_rows(answer, logs)):
-            rows.append({**empty, **row})
+        added = (*_unplanned_rows(answer, unplanned), *_absent_rows(answer, logs))
+        rows += ({**_empty_row(), **row} for row in added)
     # What is set aside comes before what is in use in its place.
     rows.sort(
         key=lambda row: (
@@ -343,11 +345,9 @@ def _below(paths: Collection[str], plan: Sequence[Mapping[str, Any]]) -> list[Ma
     return [row for row in plan if os.path.dirname(row["directory"]) in paths]
 
 
-def _with_fate(
-    row: Mapping[str, Any], fates: Mapping[str, ReplicaFate], stopped: Mapping[str, Row]
-) -> Row:
-    """Return a row with what the node decides: the log that is set aside and begins empty has no
-    records, and one that is not used any more has no offsets."""
+def _fate_columns(row: Row, fates: Mapping[str, ReplicaFate], stopped: Mapping[str, Row]) -> Row:
+    """Return the columns of a row that the node decides: the log that is set aside and begins
+    empty has no records, and one that is not used any more has no offsets."""
     fate = fates.get(row["directory"])
     added: Row = {"coordinator_error": stopped.get(row["directory"])}
     if fate is not None:
@@ -369,7 +369,7 @@ def _with_fate(
         elif fate.is_set_aside and not is_replaced:
             end = 0 if fate.begins_empty else None
             added |= {"log_start_offset": end, "log_end_offset": end, "deleted_soon": None}
-    return {**row, **added}
+    return added
 
 
 def _directory_topic(row: Mapping[str, Any]) -> str | None:

@@ -20,7 +20,7 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import LEADER_EPOCHS
 from kafkalog.storage.reading.log_reader import LogReader
 from tests.support.broker.cluster.kraft_cluster import KraftCluster
-from tests.support.broker.cluster.restored_cluster import MARGIN_MS, WAIT_SECONDS, ledger
+from tests.support.broker.cluster.restored_cluster import MARGIN_MS, WAIT_SECONDS, ledger, restore
 from tests.support.broker.kafka_server import KafkaServer
 from tests.support.golden.restored_copies import AS_OF, AS_OF_MS
 
@@ -42,10 +42,13 @@ def server(tmp_path: Path) -> KafkaServer:
     return found
 
 
+def disks(unpacked: Unpacked) -> list[str]:
+    return sorted(map(str, (unpacked("restore44.logs") / "snapshots").glob("*/data")))
+
+
 def restored(unpacked: Unpacked, metadata: Path, target: Path) -> str:
-    disks = sorted(map(str, (unpacked("restore44.logs") / "snapshots").glob("*/data")))
     topics = [word for topic in TOPICS for word in ("--topic", topic)]
-    given = [*disks, "--as-of", AS_OF, "--into", str(metadata)]
+    given = [*disks(unpacked), "--as-of", AS_OF, "--into", str(metadata)]
     command = [sys.executable, "-m", "kafkalog", "restore", *given, *topics, "--to", str(target)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == ExitCode.FINDINGS, result.stderr
@@ -144,11 +147,13 @@ def test_a_cluster_goes_on_with_the_partitions(
 def test_with_the_producers_of_the_old_cluster_new_ones_are_not_written(
     server: KafkaServer, unpacked: Unpacked, tmp_path: Path
 ) -> None:
-    """Without F1313: the broker finds the old producers in the logs, and takes a new one that gets
-    such an id for it."""
+    """Without F1313: a new producer that gets the id of an old one is taken for it. The snapshots
+    are those of a restored cluster, which gives no such id."""
     restored(unpacked, server.work_dir / "metadata", tmp_path / "new")
+    restore(disks(unpacked), tmp_path / "cluster")
     for snapshot in (tmp_path / "new").rglob("*.snapshot"):
-        snapshot.unlink()
+        with_producers = tmp_path / "cluster" / "data" / snapshot.parent.name / snapshot.name
+        shutil.copy(with_producers, snapshot)
     put(tmp_path / "new", server)
     server.start()
     try:
@@ -162,9 +167,8 @@ def test_with_the_producers_of_the_old_cluster_new_ones_are_not_written(
 
 def values_of(bootstrap: str, topic: str) -> dict[tuple[int, int], str]:
     """The values that a consumer gets, by partition and offset."""
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.partition.eof": True}
-    )
+    settings = {"bootstrap.servers": bootstrap, "isolation.level": "read_uncommitted"}
+    consumer = Consumer({**settings, "group.id": "reader", "enable.partition.eof": True})
     consumer.assign(
         [TopicPartition(topic, each, OFFSET_BEGINNING) for each in range(TOPICS[topic])]
     )

@@ -72,11 +72,11 @@ def test_a_broker_serves_what_was_there_at_the_moment(
             if row["topic"] in PARTITIONS:
                 assert offsets[row["group_id"]][own] == row["committed_offset"]
         begins = ends(node, OffsetSpec.earliest())
-        for number in range(3):
+        for number in range(10):
             for own, offset in produced(node, f"new {number}").items():
                 assert offset >= rows[own]["old_end_offset"]
         written = consumed(node, "read_committed")
-        for number in range(3):
+        for number in range(10):
             values = [value for value in written.values() if value == f"new {number}".encode()]
             assert len(values) == len(places())
         transactional = Producer({"bootstrap.servers": node.bootstrap, "transactional.id": "tx-a"})

@@ -18,6 +18,7 @@ OPTIONS = RestoreOptions(
     strict=False,
     nodes=None,
     replication=1,
+    kafka=None,
     into=None,
     topics=("events", "state"),
     topic_pattern=None,
