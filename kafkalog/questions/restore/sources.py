@@ -7,13 +7,13 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kafkalog.coordination.metadata.image import END, MetadataImage, Moment
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, copies_among
-from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
+from kafkalog.inspection.metadata.replay import image_at
 from kafkalog.questions.restore.partitions.partition_plans import Copy
 from kafkalog.questions.restore.tiers import PartitionKey, found_logs, with_beginning
 from kafkalog.storage.files.files import list_directory
@@ -61,7 +61,6 @@ class Sources:
     log_dirs: Sequence[str]
     tier_paths: Sequence[str] = ()
     unread: UnreadableInput | None = None
-    _replays: dict[int, MetadataReplay] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
