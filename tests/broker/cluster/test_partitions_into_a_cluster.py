@@ -36,7 +36,10 @@ DELETED_TO = 60
 @pytest.fixture
 def server(tmp_path: Path) -> KafkaServer:
     """A cluster that has the topics, and is stopped."""
-    with KafkaServer(tmp_path / "server", tmp_path / "server" / "data") as found:
+    # Producers that wrote days ago are known.
+    settings = {"producer.id.expiration.ms": 2**31 - 1}
+    home = tmp_path / "server"
+    with KafkaServer(home, home / "data", settings=settings) as found:
         for topic, partitions in TOPICS.items():
             found.create_topic(topic, partitions)
     return found
