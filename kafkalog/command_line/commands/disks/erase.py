@@ -377,7 +377,8 @@ def _erase(
     processes: int | None,
     output: _Output,
 ) -> ExitCode:
-    from kafkalog.questions.disks.erasure import listed_files, refuse_running_brokers, write_erased
+    from kafkalog.questions.disks.erased_directories import refuse_running_brokers, write_erased
+    from kafkalog.questions.disks.erasure import listed_files
     from kafkalog.storage.files.output_files import refuse_existing_directory
     from kafkalog.storage.files.whole_directory import whole_directory
     from kafkalog.storage.log_dir.read_directories import refuse_inside
@@ -400,7 +401,8 @@ def _erase(
             refuse_running_brokers(entries)
         # Now the directory is there. A run that is killed leaves no proof of one that is not.
         if files.are_wanted:
-            _write_proof(erasure, written, (scratch, target), proof_request, files)
+            folders = scratch, os.path.abspath(target)
+            _write_proof(erasure, written, folders, proof_request, files)
     totals = erasure.totals
     verdict = f"{counted(totals.erased, 'record')} erased: {erasure.words()}; written: {target}"
     return output.end(verdict, has_findings=not erasure.is_complete)

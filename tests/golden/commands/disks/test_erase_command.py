@@ -326,10 +326,16 @@ def test_topics_that_are_not_asked_for_are_copied_and_named(person: Path, tmp_pa
     # F1110.
     target = tmp_path / "new"
     given = (SHOP, "--identifiers", person, "--topic", "orders", "--to", target)
-    _, _, err = run("erase", *given)
+    _, _, err = run("erase", *given, "--proof", tmp_path / "proof.json")
     assert "not searched, as not asked for: __consumer_offsets, customers" in err
     for path in (SHOP / "customers-0").iterdir():
         assert (target / "customers-0" / path.name).read_bytes() == path.read_bytes()
+    # They are in the proof all the same, and missed if they are not there.
+    verified = ("erase", "--verify", tmp_path / "proof.json", target, "--show", 0)
+    assert "14 log files as the proof has them; no record was searched for" in run(*verified)[1]
+    (target / "customers-0" / f"{0:020d}.log").unlink()
+    code, out, err = run(*verified)
+    assert (code, "MISSING: 1 log file of the proof" in out) == (1, True), out + err
 
 
 def test_tiered_segments_are_written_again(unpacked: Unpack, tmp_path: Path) -> None:
@@ -418,7 +424,7 @@ def test_arguments_that_say_nothing_are_refused(arguments: tuple[object, ...]) -
 _POINTS = [
     ("kafkalog.questions.disks.erasure.search_file", 5),
     ("kafkalog.inspection.erasure.erased_files._Copy.replace", 3),
-    ("kafkalog.questions.disks.erasure.erased_indexes", 1),
+    ("kafkalog.questions.disks.erased_directories.erased_indexes", 1),
     ("kafkalog.storage.files.whole_directory.flush_directory", 1),
     ("kafkalog.questions.disks.erasure_proof.proof_bytes", 1),
 ]
