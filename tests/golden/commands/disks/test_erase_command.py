@@ -104,6 +104,19 @@ def test_a_check_names_each_record_and_writes_nothing(person: Path, tmp_path: Pa
     assert (code, out.splitlines()[-1].endswith("nothing is written")) == (1, True)
 
 
+def test_a_check_refuses_what_the_run_is_refused_for(person: Path, tmp_path: Path) -> None:
+    # F1111: the same line with --check writes nothing.
+    target, proof = tmp_path / "new", tmp_path / "proof.json"
+    given = ("erase", SHOP, "--identifiers", person, "--to", target, "--proof", proof, "--check")
+    code, out, _ = run(*given)
+    assert code == 1
+    assert "41 records found in 2 topics" in out and out.endswith("nothing is written\n")
+    assert not target.exists() and not proof.exists()
+    target.mkdir()
+    code, _, err = run(*given)
+    assert (code, "new exists" in err) == (3, True)
+
+
 @pytest.mark.parametrize("option", ["--topic", "--topic-pattern"])
 def test_a_misspelt_topic_is_refused(person: Path, option: str) -> None:
     """It would be searched in vain, and the person be called gone."""
@@ -408,7 +421,7 @@ def test_a_directory_that_a_broker_has_locked_is_refused(person: Path, tmp_path:
     [
         (SHOP, "--key", "a"),
         (SHOP, "--check"),
-        (SHOP, "--key", "a", "--check", "--to", "new"),
+        (SHOP, "--key", "a", "--check", "--verify", "proof.json"),
         (SHOP, "--key", "a", "--check", "--proof", "proof.json"),
         (SHOP, "--key", "a", "--to", "new", "--sign-key", "key.pem"),
         (SHOP, "--header", "user", "--check"),
