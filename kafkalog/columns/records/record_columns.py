@@ -6,6 +6,7 @@ Names and types of the columns: schemas/tables/records.json.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import Chunk
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.segment_walk import TABLE_ROWS
-from kafkalog.columns.jit.compiled import ByteArray, IntArray, LongArray
+from kafkalog.columns.jit.compiled import BoolArray, ByteArray, IntArray, LongArray
 from kafkalog.columns.records.message_kernels import inner_messages
 from kafkalog.columns.records.payload_pieces import find_record_fields, piece_end
 from kafkalog.columns.records.payloads import (
@@ -60,13 +61,23 @@ _TIME_COLUMNS = {"timestamp", "timestampMs"}
 _ALL_TIMES = (LEAST_MS, 2**63 - 1)
 
 
+class Sieve(Protocol):
+    """Picks the payloads whose records are wanted with all columns. Those of the other payloads are
+    yielded too, in batches that have `columns` only."""
+
+    columns: Sequence[str]
+
+    def chosen(self, source: ByteArray, begins: LongArray, ends: LongArray) -> BoolArray:
+        """Return which of the payloads source[begin:end] are picked."""
+
+
 class RecordColumns:
     """Turns chunks of batch tables into Arrow record batches with the given columns.
 
     `constants` are columns that have the same value on every row of the segment, null if it lacks
     one. With `outcomes`, batches of aborted transactions have no records. With `by_headers`,
     payloads are not read where checked headers have all that is wanted
-    (docs/decisions/0017-rows-from-headers.md).
+    (docs/decisions/0017-rows-from-headers.md). A `sieve` is not asked about large payloads.
     """
 
     def __init__(
@@ -78,6 +89,7 @@ class RecordColumns:
         with_control_records: bool = False,
         outcomes: TransactionOutcomes | None = None,
         by_headers: bool = False,
+        sieve: Sieve | None = None,
     ) -> None:
         times = options.timestamps
         needed = {*columns, *(_TIME_COLUMNS if times else ())}
@@ -99,6 +111,11 @@ class RecordColumns:
         self._scratch = Scratch(options.max_batch_bytes)
         self._payloads = np.zeros((TABLE_ROWS, PAYLOAD_WIDTH), dtype=np.int64)
         self._inner = inner_messages(options.check_crcs)
+        self._sieve = sieve
+        self._others = self
+        if sieve is not None:
+            self._others = RecordColumns(options, sieve.columns, constants)
+            self._others._scratch = self._scratch
         # Of a chunk's last payload: row of the table and, if it is not compressed, end.
         self._last_row = self._last_end = 0
 
@@ -184,7 +201,7 @@ class RecordColumns:
         """Fill from a few small payloads at once, from a large one piece by piece."""
         row, begin, end, compression_id, magic, _, _ = payloads[0].tolist()
         if begin == NOT_WALKED or end - begin <= OUTPUT_BYTES:
-            yield from self._filled(chunk, payloads, self._buffers, {})
+            yield from self._sifted(chunk, payloads)
             return
         # No record of a batch is given away before all are checked.
         nothing = self._requested._replace(first_offset=0, end_offset=0)
@@ -201,6 +218,16 @@ class RecordColumns:
             fill = self._single if is_single else self._piece
             yield from fill(chunk, source, np.array([piece], dtype=np.int64))
             begin = stop
+
+    def _sifted(self, chunk: Chunk, payloads: LongArray) -> Iterator[pa.RecordBatch]:
+        if self._sieve is None:
+            yield from self._filled(chunk, payloads, self._buffers, {})
+            return
+        source = self._scratch.data if payloads[0, COMPRESSION_ID] else chunk.data
+        is_chosen = self._sieve.chosen(source, payloads[:, BEGIN], payloads[:, END])
+        for columns, some in ((self._others, payloads[~is_chosen]), (self, payloads[is_chosen])):
+            if len(some):
+                yield from columns._filled(chunk, some, columns._buffers, {})
 
     def _piece(self, chunk: Chunk, _: ByteArray, piece: LongArray) -> Iterator[pa.RecordBatch]:
         return self._filled(chunk, piece, self._buffers, {})

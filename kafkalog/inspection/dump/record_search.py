@@ -182,12 +182,14 @@ def searched_records(
     on_chunk: Callable[[LongArray], None] = lambda _: None,
 ) -> Iterator[tuple[pa.RecordBatch, LongArray]]:
     """Yield the records of a segment that are not control records and those that are, if `records`
-    has them, each time with the batch table that they are of; `search` is the account of it. The
-    columns include "isControl". `is_last`: it is the last segment of its log. `on_chunk` gets each
-    batch table when its records were read."""
+    has them, each time with the batch table that they are of; `search` is the account of it. With
+    control records the columns include "isControl". `is_last`: it is the last segment of its log.
+    `on_chunk` gets each batch table when its records were read."""
     for chunk in batches.chunks():
         for batch in records.batches(chunk):
-            search.records += len(batch) - (pc.sum(batch.column(IS_CONTROL)).as_py() or 0)
+            search.records += len(batch)
+            if IS_CONTROL in batch.schema.names:
+                search.records -= pc.sum(batch.column(IS_CONTROL)).as_py() or 0
             yield batch, chunk.table
         _note(search, chunk, search.size, is_last=is_last)
         on_chunk(chunk.table)

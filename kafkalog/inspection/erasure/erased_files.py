@@ -75,14 +75,17 @@ class WrittenFile:
 class _Copy:
     """Writes a new file from pieces of another, and computes the checksums of both if wanted."""
 
-    def __init__(self, source: InputFile, target: OutputFile, *, hashes: bool) -> None:
+    def __init__(
+        self, source: InputFile, target: OutputFile, *, hashes: bool, in_pieces: bool = True
+    ) -> None:
         self._source, self._target = source, target
         self._piece = memoryview(bytearray(_PIECE_BYTES))
         self._before = hashlib.sha256() if hashes else None
         # Until a batch is written again both files are the same, and so are their checksums.
         self._after: Any = None
         is_as_stored = not is_remote(source.path) and tiered_manifest_path(source.path) is None
-        self._by_kernel = is_as_stored and not hashes
+        # A whole file may share its blocks. Parts of one are copied faster in pieces.
+        self._by_kernel = is_as_stored and not hashes and not in_pieces
         self.rewritten: list[Rewritten] = []
 
     def copy(self, start: int, end: int) -> None:
@@ -137,7 +140,7 @@ def copied_file(entry: InputEntry, path: str, *, hashes: bool) -> WrittenFile:
         refuse_changed(entry, source)
         target = OutputFile(path)
         try:
-            copy = _Copy(source, target, hashes=hashes)
+            copy = _Copy(source, target, hashes=hashes, in_pieces=False)
             copy.copy(0, source.size)
             target.flush(os.fsync)
         finally:

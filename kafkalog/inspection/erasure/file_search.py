@@ -20,7 +20,6 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow, Source
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.records.record_columns import RecordColumns
-from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.errors import CorruptDataError, UnsupportedFormatError
 from kafkalog.format.batch_header import DELETE_HORIZON_BIT, NO_VALUE, V2_HEADER_BYTES
 from kafkalog.format.faults import Fault
@@ -34,7 +33,7 @@ from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import REMOTE_LOG_METADATA
 
-_PLACES = ("offset", "timestampMs", "position", "key", "value", IS_CONTROL)
+_PLACES = ("offset", "timestampMs", "position", "key", "value")
 # So many names of groups are kept of a file.
 _MOST_NAMES = 1000
 _NO_NUMBERS: LongArray = np.zeros(0, dtype=np.int64)
@@ -165,7 +164,7 @@ def search_source(entry: InputEntry, file: Source, wanted: Wanted) -> FileSearch
     holds = None if internal else wanted.holds()
     options = SegmentOptions(entry.base_offset, entry.next_base_offset)
     names = dict.fromkeys((*_PLACES, *matcher.columns, *(holds.columns if holds else ())))
-    records = RecordColumns(options, tuple(names), {})
+    records = RecordColumns(options, tuple(names), {}, sieve=matcher.sieve)
     search = SegmentSearch(size=file.size)
     parts: list[Hits] = []
     unread: list[Unsearched] = []
@@ -177,6 +176,9 @@ def search_source(entry: InputEntry, file: Source, wanted: Wanted) -> FileSearch
         unread.extend(_unread_payloads(table))
 
     for batch, table in searched_records(search, batches, records, is_last=is_last, on_chunk=note):
+        if isinstance(matcher, RecordMatcher) and batch.schema.names != records.schema.names:
+            matcher.pass_over(batch)
+            continue
         mask = matcher.matches(batch)
         if mask.any():
             found = batch.filter(pa.array(mask))

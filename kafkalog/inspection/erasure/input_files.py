@@ -179,13 +179,18 @@ def _partition_of(directory: str) -> tuple[str | None, int | None, str, bool]:
     return name.topic, name.partition, name.mark or "", False
 
 
+def is_log_file(name: str) -> bool:
+    """Return whether a file of this name has the batches of a segment, marked or not."""
+    segment_file = segment_file_name(name)
+    return segment_file is not None and segment_file.kind == _LOG
+
+
 def _part(name: str) -> tuple[Part | None, str]:
     """Return what a file is by its name and, if it is left out, why; None for a lock."""
     if name == _LOCK:
         return None, ""
-    segment_file = segment_file_name(name)
-    if segment_file is not None:
-        return (Part.LOG if segment_file.kind == _LOG else Part.INDEX), ""
+    if segment_file_name(name) is not None:
+        return (Part.LOG if is_log_file(name) else Part.INDEX), ""
     if oldest_base_offset(name) is not None:
         return Part.LEFT_OUT, "a log in the layout of Kafka 0.7, which is not searched"
     own = name.removesuffix(DELETED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Protocol
@@ -10,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import integers
-from kafkalog.columns.jit.compiled import BoolArray
-from kafkalog.inspection.erasure.byte_search import ByteColumn
+from kafkalog.columns.arrays import binaries, integers
+from kafkalog.columns.jit.compiled import BoolArray, ByteArray, LongArray
+from kafkalog.inspection.erasure.byte_search import ByteColumn, ByteRows
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
 from kafkalog.inspection.erasure.plain_bytes import LEAST_BYTES, spellings
 from kafkalog.inspection.erasure.value_paths import ValuePath, decoded_value, is_value, number_of
@@ -29,15 +30,34 @@ class Decoder(Protocol):
         are."""
 
 
-# How a JSON value, or white space before one, begins.
-_JSON_STARTS = pa.array([bytes([each]) for each in b'{["-0123456789tfn \t\r\n'], pa.binary())
-_BACKSLASH = b"\\"
+# How a JSON value, or white space before one, begins: a flag for each byte.
+_STARTS_JSON = np.isin(np.arange(256), [*b'{["-0123456789tfn \t\r\n'])
+# A text of JSON can have any character as \\u and digits, and these ones in a shorter way.
+_ESCAPE, _LONG_ESCAPE = b"\\", b"\\u"
+_ESCAPED = re.compile(r'["\\/\x00-\x1f]')
 # Each of so many keys is also looked for in longer keys, and in values.
 _MOST_PARTS = 500
 # The texts that are looked for at each path.
 _Paths = Mapping[ValuePath, set[str]]
 # Of a number that is not written as a plain one, such as 1.7e1.
 _EXPONENT = r"[0-9][eE][-+]?[0-9]"
+
+
+class TextSieve:
+    """Picks the payloads that have one of some texts; of the records in others `columns` are still
+    to be looked at."""
+
+    def __init__(self, texts: Iterable[bytes], columns: Sequence[str]) -> None:
+        self._texts = sorted(set(texts))
+        self.columns = columns
+
+    def chosen(self, source: ByteArray, begins: LongArray, ends: LongArray) -> BoolArray:
+        """Return which of the payloads source[begin:end] have one."""
+        rows = ByteRows(source, begins, ends)
+        found = np.zeros(len(begins), dtype=np.bool_)
+        for text in self._texts:
+            found |= rows.with_text(text)
+        return found
 
 
 class RecordMatcher:
@@ -71,6 +91,26 @@ class RecordMatcher:
         names = ["key"] if len(self._keys) or self._texts or self._key_paths else []
         names += ["value"]
         return (*names, "headers") if self._headers or self._texts else (*names,)
+
+    @property
+    def sieve(self) -> TextSieve | None:
+        """What picks the payloads that can have a record of which `matches` says anything; None
+        where what is looked for can be written in too many ways. Give the other records to
+        `pass_over`."""
+        paths = {"key": self._key_paths, "value": self._value_paths}
+        at_paths = {text for each in paths.values() for texts in each.values() for text in texts}
+        whole = {*self._keys.to_pylist(), *(value for _, value in self._headers)}
+        has_numbers = any(number_of(text) is not None for text in at_paths)
+        if self._decoders or has_numbers or len(whole) > _MOST_PARTS:
+            return None
+        columns = [name for name, each in paths.items() if each]
+        return TextSieve({*whole, *self._spellings, *_written_in_json(at_paths)}, columns)
+
+    def pass_over(self, records: pa.RecordBatch) -> None:
+        """Count what cannot be decoded in records of payloads that the sieve has not picked."""
+        for column in records.columns:
+            is_json = _like_json(column, ByteColumn(column))
+            self.undecoded += int((_bools(pc.is_valid(column)) & ~is_json).sum())
 
     def matches(self, records: pa.RecordBatch) -> BoolArray:
         """Return which records are a person's: bool, one for each."""
@@ -182,11 +222,20 @@ def _possible(column: pa.Array, in_bytes: ByteColumn, paths: _Paths) -> BoolArra
     texts = {text for texts in paths.values() for text in texts}
     numbers = {text for text in texts if number_of(text) is not None}
     plain = (texts - numbers) | {_digits(text) for text in numbers}
-    for text in {_BACKSLASH, *(each.encode() for each in plain)}:
+    for text in _written_in_json(plain):
         possible |= in_bytes.with_text(text)
     if numbers:
         possible |= _bools(pc.match_substring_regex(column, _EXPONENT))
     return possible
+
+
+def _written_in_json(texts: Iterable[str]) -> set[bytes]:
+    """Return what JSON has in it, one or the other, where it has one of the texts."""
+    given = [*texts]
+    if not given:
+        return set()
+    escape = _ESCAPE if any(map(_ESCAPED.search, given)) else _LONG_ESCAPE
+    return {escape, *(each.encode() for each in given)}
 
 
 def _of(identifiers: Sequence[Identifier], kind: Kind) -> list[Identifier]:
@@ -206,7 +255,9 @@ def _bools(mask: pa.Array) -> BoolArray:
 def _like_json(column: pa.Array, in_bytes: ByteColumn) -> BoolArray:
     """Return which values can be JSON in UTF-8: by how they begin, and as they are text. What is
     compressed or encoded otherwise may begin like JSON by chance."""
-    like = _bools(pc.is_in(pc.binary_slice(column, 0, 1), value_set=_JSON_STARTS))
+    data, borders, _ = binaries(column)
+    first = data[np.minimum(borders[:-1], len(data) - 1)]
+    like = _STARTS_JSON[first] & (np.diff(borders) > 0)
     like &= ~in_bytes.with_text(b"\0")
     try:
         column.cast(pa.string())

@@ -72,6 +72,8 @@ class SealedMatcher:
         self.undecoded = 0
         # Parts of a key have other HMACs.
         self.elsewhere = 0
+        # HMACs are not in the payloads.
+        self.sieve = None
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from kafkalog.errors import OptionError
 from kafkalog.inspection.erasure.erased_files import WrittenFile
 from kafkalog.inspection.erasure.file_search import FileSearch
 from kafkalog.inspection.erasure.identifiers import Identifier, kinds_counted
-from kafkalog.inspection.erasure.input_files import InputEntry, Part
+from kafkalog.inspection.erasure.input_files import InputEntry, Part, is_log_file
 from kafkalog.inspection.erasure.sealed_identifiers import SealedIdentifiers, key_check
 from kafkalog.questions.disks.erasure import Erasure, Row
 from kafkalog.storage.files.files import InputFile
@@ -230,7 +230,9 @@ def read_proof(option: str, path: str) -> dict[str, Any]:
         if (found["format"], found["version"]) != (FORMAT, VERSION):
             raise OptionError(option, path, allowed)
         # What is read of it below.
-        _ = [each["sha256_after"] for each in found["log_files"]], found["identifiers"]["hmacs"]
+        for each in (*found["log_files"], *found["other_files"]):
+            _ = each["sha256_after"], os.path.basename(each["output"])
+        _ = found["identifiers"]["hmacs"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OptionError(option, path, f"{allowed} ({error})") from error
     return dict(found)
@@ -248,11 +250,15 @@ def compared(
 
     count = processes_for(sum(entry.size for entry in logs), processes)
     checksums = [*in_order(checksum, logs, processes=count)]
-    of_proof = {each["sha256_after"] for each in found["log_files"]}
+    # Logs of topics that were not asked for are among the other files.
+    others = found["other_files"]
+    others = [each for each in others if is_log_file(os.path.basename(each["output"]))]
+    listed = [*found["log_files"], *others]
+    of_proof = {each["sha256_after"] for each in listed}
     pairs = zip(logs, checksums, strict=True)
     changed = [entry.path for entry, each in pairs if each not in of_proof]
     here = set(checksums)
-    missing = [each["output"] for each in found["log_files"] if each["sha256_after"] not in here]
+    missing = [each["output"] for each in listed if each["sha256_after"] not in here]
     return Verification(len(logs) - len(changed), changed, missing)
 
 

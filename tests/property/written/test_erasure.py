@@ -182,17 +182,57 @@ def test_the_records_of_a_key_are_found_and_no_others(
     if not keys:
         return
     key = data.draw(st.sampled_from(keys))
+    found = _searched(batches, Identifier(Kind.KEY, key))
+    assert found.hits.offsets.tolist() == [record.offset for record in records if record.key == key]
+    assert found.unsearched == ()
+    assert found.records == len(records)
+
+
+@given(segments(), st.binary(min_size=1, max_size=2))
+def test_the_records_with_a_text_are_found_and_no_others(
+    made: tuple[list[bytes], list[Record]], text: bytes
+) -> None:
+    # F1106, F1315: whatever the format, the codec and the other records of a batch are.
+    batches, records = made
+    found = _searched(batches, Identifier(Kind.TEXT, text))
+    assert found.hits.offsets.tolist() == [
+        record.offset for record in records if any(text in part for part in _parts(record))
+    ]
+    assert found.records == len(records)
+
+
+@given(segments())
+def test_values_that_nothing_decodes_are_counted_in_every_batch(
+    made: tuple[list[bytes], list[Record]],
+) -> None:
+    # F1108, F1315: in batches without the text too.
+    batches, records = made
+    found = _searched(batches, Identifier(Kind.VALUE_PATH, b"unknown person", "$.id"))
+    values = [record.value for record in records if record.value is not None]
+    assert found.undecoded == len([each for each in values if not _may_be_json(each)])
+
+
+def _parts(record: Record) -> list[bytes]:
+    named = [part for name, value in record.headers for part in (name.encode(), value or b"")]
+    return [record.key or b"", record.value or b"", *named]
+
+
+def _may_be_json(value: bytes) -> bool:
+    """Return whether a value begins as JSON and is UTF-8 without a zero: what is not may be encoded
+    in any way."""
+    try:
+        return value.decode()[:1] in set('{["-0123456789tfn \t\r\n') and b"\0" not in value
+    except UnicodeDecodeError:
+        return False
+
+
+def _searched(batches: Sequence[bytes], identifier: Identifier) -> FileSearch:
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder) / "orders-0"
         directory.mkdir()
         (directory / f"{_NAME}.log").write_bytes(joined(batches))
         (entry,) = input_files(str(directory))
-        found = search_file(entry, Wanted([Identifier(Kind.KEY, key)]))
-        assert found.hits.offsets.tolist() == [
-            record.offset for record in records if record.key == key
-        ]
-        assert found.unsearched == ()
-        assert found.records == len(records)
+        return search_file(entry, Wanted([identifier]))
 
 
 def test_indexes_are_those_that_a_brokers_recovery_writes(tmp_path: Path) -> None:

@@ -127,7 +127,12 @@ Examples:
 )
 @shared.topic_option("Search only this topic; repeatable. The others are copied as they are.")
 @shared.topic_pattern_option()
-@click.option("--check", is_flag=True, help="Show what would be removed, and write nothing.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Show what would be removed, and write nothing. With --to, refuse what the run is "
+    "refused for.",
+)
 @click.option(
     "--to",
     "target",
@@ -191,6 +196,8 @@ def erase(
     processes: int | None,
 ) -> ExitCode:
     """Write log directories without a person's records, and a proof of it."""
+    from kafkalog.questions.disks.erasure import listed_files
+
     names = printed_columns(_COLUMNS[by])
     _refuse_contradictions(check, target, verified_file, proof_file, page_file, sign_key_file)
     sought = _identifiers(identifiers_file, keys, headers, key_paths, value_paths, texts)
@@ -206,9 +213,13 @@ def erase(
             "'--text'."
         )
     if target is None:
-        return _check(request, processes, output)
+        return _check(request, listed_files(request), processes, output)
     files = _Files(proof_file, page_file, sign_key_file)
-    return _erase(request, target, _proof_request(files, hmac_key), files, processes, output)
+    proof_request = _proof_request(files, hmac_key)
+    entries = _writable_files(request, target)
+    if check:
+        return _check(request, entries, processes, output)
+    return _erase(request, entries, target, proof_request, files, processes, output)
 
 
 class _Output:
@@ -258,11 +269,11 @@ def _refuse_contradictions(
     page_file: str | None,
     sign_key_file: str | None,
 ) -> None:
-    deeds = {"--check": check, "--to": target, "--verify": verified_file}
+    deeds = {"--check": check, "--to": target}
     given = [name for name, value in deeds.items() if value]
-    if len(given) > 1:
-        raise ConflictingOptionsError(*given[:2])
-    if not given:
+    if verified_file and given:
+        raise ConflictingOptionsError(given[0], "--verify")
+    if not verified_file and not given:
         raise click.UsageError("Missing option '--check', '--to' or '--verify'.")
     for name, value in (("--proof", proof_file), ("--page", page_file)):
         if value and target is None:
@@ -360,32 +371,41 @@ def _searched(
     yield erasure
 
 
-def _check(request: ErasureRequest, processes: int | None, output: _Output) -> ExitCode:
-    from kafkalog.questions.disks.erasure import listed_files
-
-    with _searched(request, listed_files(request), processes) as erasure:
+def _check(
+    request: ErasureRequest, entries: Sequence[InputEntry], processes: int | None, output: _Output
+) -> ExitCode:
+    with _searched(request, entries, processes) as erasure:
         output.write(erasure)
         has_findings = bool(erasure.totals.matches) or not erasure.is_complete
         return output.end(f"{erasure.words()}; nothing is written", has_findings=has_findings)
 
 
-def _erase(
-    request: ErasureRequest,
-    target: str,
-    proof_request: ProofRequest,
-    files: _Files,
-    processes: int | None,
-    output: _Output,
-) -> ExitCode:
-    from kafkalog.questions.disks.erasure import listed_files, refuse_running_brokers, write_erased
+def _writable_files(request: ErasureRequest, target: str) -> list[InputEntry]:
+    """Return the files of the inputs. Raise what a run is refused for before it searches."""
+    from kafkalog.questions.disks.erased_directories import refuse_running_brokers
+    from kafkalog.questions.disks.erasure import listed_files
     from kafkalog.storage.files.output_files import refuse_existing_directory
-    from kafkalog.storage.files.whole_directory import whole_directory
     from kafkalog.storage.log_dir.read_directories import refuse_inside
 
     refuse_existing_directory("--to", target)
     entries = listed_files(request)
     refuse_inside("--to", target, dict.fromkeys(entry.input_path for entry in entries))
     refuse_running_brokers(entries)
+    return entries
+
+
+def _erase(
+    request: ErasureRequest,
+    entries: Sequence[InputEntry],
+    target: str,
+    proof_request: ProofRequest,
+    files: _Files,
+    processes: int | None,
+    output: _Output,
+) -> ExitCode:
+    from kafkalog.questions.disks.erased_directories import refuse_running_brokers, write_erased
+    from kafkalog.storage.files.whole_directory import whole_directory
+
     with _searched(request, entries, processes) as erasure:
         output.write(erasure)
         with whole_directory(target, os.fsync) as scratch:
@@ -400,7 +420,8 @@ def _erase(
             refuse_running_brokers(entries)
         # Now the directory is there. A run that is killed leaves no proof of one that is not.
         if files.are_wanted:
-            _write_proof(erasure, written, (scratch, target), proof_request, files)
+            folders = scratch, os.path.abspath(target)
+            _write_proof(erasure, written, folders, proof_request, files)
     totals = erasure.totals
     verdict = f"{counted(totals.erased, 'record')} erased: {erasure.words()}; written: {target}"
     return output.end(verdict, has_findings=not erasure.is_complete)

@@ -104,6 +104,19 @@ def test_a_check_names_each_record_and_writes_nothing(person: Path, tmp_path: Pa
     assert (code, out.splitlines()[-1].endswith("nothing is written")) == (1, True)
 
 
+def test_a_check_refuses_what_the_run_is_refused_for(person: Path, tmp_path: Path) -> None:
+    # F1111: the same line with --check writes nothing.
+    target, proof = tmp_path / "new", tmp_path / "proof.json"
+    given = ("erase", SHOP, "--identifiers", person, "--to", target, "--proof", proof, "--check")
+    code, out, _ = run(*given)
+    assert code == 1
+    assert "41 records found in 2 topics" in out and out.endswith("nothing is written\n")
+    assert not target.exists() and not proof.exists()
+    target.mkdir()
+    code, _, err = run(*given)
+    assert (code, "new exists" in err) == (3, True)
+
+
 @pytest.mark.parametrize("option", ["--topic", "--topic-pattern"])
 def test_a_misspelt_topic_is_refused(person: Path, option: str) -> None:
     """It would be searched in vain, and the person be called gone."""
@@ -326,10 +339,16 @@ def test_topics_that_are_not_asked_for_are_copied_and_named(person: Path, tmp_pa
     # F1110.
     target = tmp_path / "new"
     given = (SHOP, "--identifiers", person, "--topic", "orders", "--to", target)
-    _, _, err = run("erase", *given)
+    _, _, err = run("erase", *given, "--proof", tmp_path / "proof.json")
     assert "not searched, as not asked for: __consumer_offsets, customers" in err
     for path in (SHOP / "customers-0").iterdir():
         assert (target / "customers-0" / path.name).read_bytes() == path.read_bytes()
+    # They are in the proof all the same, and missed if they are not there.
+    verified = ("erase", "--verify", tmp_path / "proof.json", target, "--show", 0)
+    assert "14 log files as the proof has them; no record was searched for" in run(*verified)[1]
+    (target / "customers-0" / f"{0:020d}.log").unlink()
+    code, out, err = run(*verified)
+    assert (code, "MISSING: 1 log file of the proof" in out) == (1, True), out + err
 
 
 def test_tiered_segments_are_written_again(unpacked: Unpack, tmp_path: Path) -> None:
@@ -402,7 +421,7 @@ def test_a_directory_that_a_broker_has_locked_is_refused(person: Path, tmp_path:
     [
         (SHOP, "--key", "a"),
         (SHOP, "--check"),
-        (SHOP, "--key", "a", "--check", "--to", "new"),
+        (SHOP, "--key", "a", "--check", "--verify", "proof.json"),
         (SHOP, "--key", "a", "--check", "--proof", "proof.json"),
         (SHOP, "--key", "a", "--to", "new", "--sign-key", "key.pem"),
         (SHOP, "--header", "user", "--check"),
@@ -418,7 +437,7 @@ def test_arguments_that_say_nothing_are_refused(arguments: tuple[object, ...]) -
 _POINTS = [
     ("kafkalog.questions.disks.erasure.search_file", 5),
     ("kafkalog.inspection.erasure.erased_files._Copy.replace", 3),
-    ("kafkalog.questions.disks.erasure.erased_indexes", 1),
+    ("kafkalog.questions.disks.erased_directories.erased_indexes", 1),
     ("kafkalog.storage.files.whole_directory.flush_directory", 1),
     ("kafkalog.questions.disks.erasure_proof.proof_bytes", 1),
 ]
