@@ -21,19 +21,17 @@ from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
 from kafkalog.inspection.metadata.assigned_partitions import cluster_images
 from kafkalog.inspection.metadata.quorum import leading_copy
 from kafkalog.inspection.start.assigned_replicas import ReplicaFate
-from kafkalog.inspection.start.costly_logs import (
-    controllers_behind,
-    starts_beyond_ends,
-    stopped_coordinators,
-)
+from kafkalog.inspection.start.costly_logs import starts_beyond_ends, stopped_coordinators
 from kafkalog.inspection.start.node_directories import NodeFiles, nodes_of
 from kafkalog.inspection.start.node_start import NodeStart, judged_node
 from kafkalog.inspection.start.permissions import BrokerUser
 from kafkalog.inspection.start.reasons import Reason
 from kafkalog.inspection.start.release_start import ReleaseStart, release_start
+from kafkalog.inspection.start.restored_controllers import controllers_behind, forgotten_epochs
 from kafkalog.questions.groups.coordinators import CoordinatorSettings
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.files import readable_entries
+from kafkalog.storage.log_dir.jars import Jars
 from kafkalog.storage.log_dir.log_dir import is_log_dir
 from kafkalog.storage.log_dir.other_entries import given_log_dirs
 from kafkalog.storage.log_dir.server_properties import ServerProperties
@@ -57,11 +55,13 @@ Row = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class NodeRequest:
     """The version that starts, None for the newest that opens such directories; what
-    server.properties says; and the user of the broker, None for the owner of most files."""
+    server.properties says; the user of the broker, None for the owner of most files; and the jars
+    on its class path, None if they are not known."""
 
     kafka: str | None = None
     server: ServerProperties | None = None
     user: BrokerUser | None = None
+    jars: Jars | None = None
 
     def coordinators(self, nodes: Sequence[NodeFiles]) -> CoordinatorSettings:
         """Return the coordinators of the version that starts on nodes, or of the nearest one that
@@ -126,6 +126,7 @@ class NodeAnswer:
             "metadata_release": release.metadata_release,
             "least_kafka_version": release.least_version,
             "is_downgrade": release.is_downgrade,
+            "notices": [notice.row() for notice in start.notices],
             "assumed": [*self.release.assumed, *start.assumed, *start.unknown],
         }
 
@@ -154,12 +155,14 @@ class NodeAnswers:
 
     nodes: Sequence[NodeAnswer] = ()
     rows: Sequence[Row] = field(default_factory=list)
+    # Whether controllers can lead that lack metadata of other nodes.
+    gives_up_metadata: bool = False
 
     @property
     def has_findings(self) -> bool:
         """Whether a node does not start, starts only under a condition, or does not use a
-        directory."""
-        return any(
+        directory, and whether metadata can be given up."""
+        return self.gives_up_metadata or any(
             not each.start.broker_starts or each.is_conditional or _offline(each)
             for each in self.nodes
         )
@@ -253,7 +256,8 @@ def node_answers(
 ) -> NodeAnswers:
     """Return what becomes of the nodes; `plan` has the rows of view `recovery_plan` of the logs,
     and `loads` what coordinators make of theirs. Raises OptionError for what is not a version."""
-    answers = [_answer(node, found.images, logs, request, plan) for node in found.nodes]
+    forgotten = [*forgotten_epochs(logs)]
+    answers = [_answer(node, found.images, logs, request, plan, forgotten) for node in found.nodes]
     behind = [*controllers_behind(logs)]
     for each in answers:
         each.start.decide(_starting_with(each, answers))
@@ -279,7 +283,7 @@ def node_answers(
             *(not row["is_set_aside"], row["directory"] or ""),
         )
     )
-    return NodeAnswers(answers, rows)
+    return NodeAnswers(answers, rows, gives_up_metadata=bool(behind))
 
 
 def _starting_with(answer: NodeAnswer, answers: Sequence[NodeAnswer]) -> list[StartingBroker]:
@@ -327,6 +331,7 @@ def _answer(
     logs: Sequence[PartitionLog],
     request: NodeRequest,
     plan: Sequence[Mapping[str, Any]],
+    forgotten: Sequence[Reason],
 ) -> NodeAnswer:
     paths = {each.path for each in node.directories}
     rows = _below(paths, plan)
@@ -335,7 +340,8 @@ def _answer(
     own = main.cluster_id if main is not None and main.has_metadata else node.cluster_id
     image = images.get(own, images.get(node.cluster_id))
     release = release_start(node, image, logs, request.version_for(node))
-    start = judged_node(node, image, rows, request.user, release.reasons)
+    more = [*release.reasons, *(each for each in forgotten if each.directory in paths)]
+    start = judged_node(node, image, rows, request.user, request.jars, more)
     return NodeAnswer(start, release.version, release)
 
 

@@ -1,22 +1,18 @@
 """Logs that a broker opens without an error, and that cost records or groups: what to do before the
-start. Rules: docs/format.md F1000, F1199 and
-F1291."""
+start.
+
+Rules: docs/format.md F1000 and F1199."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from shlex import quote
 from typing import Any
 
-from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.inspection.groups.coordinator_loading import Consequence, CoordinatorLoad
-from kafkalog.inspection.metadata.copies import best_copy, copies_by_cluster
-from kafkalog.inspection.metadata.quorum import leading_copy
 from kafkalog.inspection.start.reasons import Reason, move_away
 from kafkalog.storage.names import LOG_STARTS, TRANSACTION_STATE
-from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.words import counted
 
 _COMMITS = "kafka-consumer-groups.sh --reset-offsets --from-file"
@@ -70,23 +66,3 @@ def stopped_coordinators(loads: Iterable[CoordinatorLoad]) -> Iterator[Reason]:
             f"each broker that has it; {cost}"
         )
         yield Reason(load.path, f"{place}; {words}", line, "", False)
-
-
-def controllers_behind(logs: Iterable[PartitionLog]) -> Iterator[Reason]:
-    """Yield the copies of controllers that lack what other nodes have. Rule: docs/format.md
-    F1291."""
-    for copies in copies_by_cluster(logs).values():
-        with suppress(CorruptDataError, LogDirError):
-            leading, best = leading_copy(copies), best_copy(copies)
-            (epoch, end), (best_epoch, best_end) = leading.position, best.position
-            if (best_epoch, best_end) > (epoch, end):
-                detail = (
-                    f"all controllers are here, and the newest copy of theirs ends at offset {end} "
-                    f"of epoch {epoch}, that of node {best.node_id} at {best_end} of epoch "
-                    f"{best_epoch}: the other nodes give up what the controllers lack"
-                )
-                line = (
-                    "restore a newer copy of a controller before the start; without one: kafkalog "
-                    f"quorum rebuild --help, which takes {quote(best.path)}"
-                )
-                yield Reason(leading.path, detail, line, os.path.dirname(leading.path), False)

@@ -41,7 +41,9 @@ from kafkalog.inspection.start.permissions import (
     most_frequent_owner,
     refused_files,
 )
+from kafkalog.inspection.start.plugins import judged_plugins
 from kafkalog.inspection.start.reasons import Reason, move_away
+from kafkalog.storage.log_dir.jars import Jars
 from kafkalog.storage.names import CLUSTER_METADATA, broker_partition_name
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
 from kafkalog.storage.recovery.temporary_files import REFUSED_NAME
@@ -125,11 +127,12 @@ def judged_node(
     image: MetadataImage | None,
     rows: Sequence[Row],
     user: BrokerUser | None,
+    jars: Jars | None,
     more: Sequence[Reason] = (),
 ) -> NodeStart:
     """Return what becomes of a node; `decide` finds what becomes of its partitions. `image` is the
     cluster's metadata, None where no copy of it was found; `rows` are those of view `recovery_plan`
-    of the node's partitions, and `more` other reasons."""
+    of the node's partitions, `jars` those on its class path, and `more` other reasons."""
     found: list[Reason] = []
     if image is None and _begins_without_metadata(node):
         image = MetadataImage()
@@ -137,7 +140,8 @@ def judged_node(
     unknown = _without_image(node) if image is None and node.is_of_kraft else None
     paths = [each.path for each in node.directories if each.is_there]
     user = user or most_frequent_owner(paths)
-    found += [*meta_reasons(node, image), *more, *_plugin_reasons(node)]
+    plugins = judged_plugins(node.server, jars)
+    found += [*meta_reasons(node, image), *more, *plugins.reasons]
     for each in node.directories:
         if each.meta_error is not None:
             # A broker does not look into it.
@@ -173,8 +177,8 @@ def judged_node(
     notices += [each for each in full if each is not None and each.file not in refused]
     start = NodeStart(
         *(node, directories, reasons, image),
-        assumed=[*node.assumed, *_plugin_words(node)],
-        plugins=_plugins(node),
+        assumed=[*node.assumed, *plugins.assumed()],
+        plugins=plugins.needed,
         unknown=() if unknown is None else (unknown.reason,),
         notices=notices if unknown is None else [unknown, *notices],
         loaded=loaded,
@@ -313,33 +317,6 @@ def _bootstrap_reasons(node: NodeFiles) -> Iterator[Reason]:
         path = damage.path or main.path
         detail = f"a broker ends at it: position {damage.position}: {damage.detail}"
         yield Reason(path, detail, move_away(path, main.path), main.path)
-
-
-def _plugin_reasons(node: NodeFiles) -> Iterator[Reason]:
-    plugin = node.server.plugin_without_path if node.server is not None else None
-    if plugin is not None and node.server is not None:
-        path = node.server.path
-        detail = (
-            f"remote.log.storage.manager.class.name is {plugin}, which Kafka does not have, and "
-            "remote.log.storage.manager.class.path names no jar of it"
-        )
-        line = "add remote.log.storage.manager.class.path, or put the jar into libs/ of Kafka"
-        yield Reason(path, detail, line, "")
-
-
-def _plugins(node: NodeFiles) -> list[str]:
-    found = {} if node.server is None else node.server.plugins
-    return sorted({name for names in found.values() for name in names})
-
-
-def _plugin_words(node: NodeFiles) -> Iterator[str]:
-    """Yield the classes that are not judged. Rule: docs/format.md F1195."""
-    found = {} if node.server is None else node.server.plugins
-    for setting, names in sorted(found.items()):
-        yield (
-            f"{setting} is {', '.join(names)}: it is not Kafka's, and whether it is on the class "
-            "path is NOT JUDGED; without it the process ends: look for its jar in libs/ of Kafka"
-        )
 
 
 def _plan_reasons(rows: Iterable[Row], known: Sequence[Reason]) -> Iterator[Reason]:
