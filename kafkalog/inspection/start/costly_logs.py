@@ -1,7 +1,5 @@
 """Logs that a broker opens without an error, and that cost records or groups: what to do before the
-start.
-
-Rules: docs/format.md F1000 and F1199."""
+start. Rules: docs/format.md F941, F1000 and F1199."""
 
 from __future__ import annotations
 
@@ -40,6 +38,25 @@ def starts_beyond_ends(rows: Iterable[Mapping[str, Any]]) -> Iterator[Reason]:
             f"sed -i {quote(edit)} {quote(path)}  # keeps the records that are here; if the number "
             "is right, they had been deleted, and later ones are missing: look for a newer copy"
         )
+        yield Reason(path, detail, line, "", False)
+
+
+def padded_time_indexes(rows: Iterable[Mapping[str, Any]]) -> Iterator[Reason]:
+    """Yield the logs of view `recovery_plan` that retention deletes because their time indexes end
+    with zeros: without its indexes a broker makes those of a segment again. Rule: docs/format.md
+    F941."""
+    for row in rows:
+        soon = row["deleted_soon"]
+        if soon is None or soon["is_expected"] or not row["padded_time_indexes"]:
+            continue
+        path = row["directory"].rstrip("/")
+        log_dir, name = os.path.split(path)
+        detail = (
+            f"retention deletes {counted(soon['records'], 'record')} of {name} within minutes: "
+            f"{soon['reason']}"
+        )
+        target = quote(f"{log_dir}.aside.{name}")
+        line = f"mkdir -p {target} && mv {quote(path)}/*.index {quote(path)}/*.timeindex {target}"
         yield Reason(path, detail, line, "", False)
 
 

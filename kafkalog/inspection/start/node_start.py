@@ -50,6 +50,8 @@ from kafkalog.storage.recovery.temporary_files import REFUSED_NAME
 from kafkalog.words import counted, first_names
 
 _MOST_NAMES = 3
+# So many directories are copied one by one.
+_MOST_COPIED = 10
 Row = Mapping[str, Any]
 
 
@@ -416,14 +418,15 @@ def _set_aside(start: NodeStart, image: MetadataImage, *, is_known: bool) -> Ite
         first = paths[0]
         verb = "is" if len(paths) == 1 else "are"
         detail = f"{first_names(paths, _MOST_NAMES)} {verb} set aside: {reason}"
-        line = own_line or _line_for(first, reason, start, image, is_known)
+        line = own_line or _line_for(paths, reason, start, image, is_known)
         yield Reason(first, detail, line, "", False)
 
 
 def _line_for(
-    path: str, reason: str, start: NodeStart, image: MetadataImage, is_known: bool
+    paths: Sequence[str], reason: str, start: NodeStart, image: MetadataImage, is_known: bool
 ) -> str:
-    """Return the line that keeps a partition from being set aside."""
+    """Return the line that keeps partitions from being set aside, or else a copy of them."""
+    path = paths[0]
     name = broker_partition_name(os.path.basename(path))
     topic_id = _topic_ids(image).get(name.topic) if name is not None else None
     if PARTITION_METADATA in reason and topic_id is not None:
@@ -435,5 +438,26 @@ def _line_for(
             f"restore {place} from a backup of this node before the start; without one: "
             "kafkalog quorum rebuild --help"
         )
-    target = os.path.dirname(path).rstrip("/") + ".aside"
-    return f"keep a copy, if the records are still wanted: cp -a {quote(path)} {quote(target)}"
+    if PARTITION_METADATA in reason and is_known and len(paths) == 1:
+        away = move_away(path, os.path.dirname(path))
+        return f"{away}  # the cluster has no topic of that name"
+    return f"{_copying_line(paths)}  # if the records are still wanted"
+
+
+def _copying_line(paths: Sequence[str]) -> str:
+    """Return the line that copies directories to a place beside their log directory; many of them
+    with all of it."""
+    of_log_dir: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        of_log_dir[os.path.dirname(path)].append(path)
+    lines = []
+    for log_dir, own in of_log_dir.items():
+        target = quote(f"{log_dir.rstrip('/')}.aside")
+        names = " ".join(map(quote, own))
+        few = len(own) <= _MOST_COPIED
+        lines.append(
+            f"mkdir -p {target} && cp -a {names} {target}"
+            if few
+            else f"cp -a {quote(log_dir)} {target}"
+        )
+    return " && ".join(lines)

@@ -75,5 +75,8 @@ def _tier_reasons(server: ServerProperties) -> Iterator[Reason]:
             f"remote.log.storage.manager.class.name is {plugin}, which Kafka does not have, and "
             "remote.log.storage.manager.class.path names no jar of it"
         )
-        line = "add remote.log.storage.manager.class.path, or put the jar into libs/ of Kafka"
+        line = (
+            "add remote.log.storage.manager.class.path, or put the jar into libs/ of Kafka, and "
+            "give that directory with --libs"
+        )
         yield Reason(server.path, detail, line, "")
