@@ -8,11 +8,9 @@ producers.
 from __future__ import annotations
 
 import sys
-import time
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.config_files import ConfigSources
+from kafkalog.views.options.recovery_options import RecoveryOptions, recovery_options
 
 _SHOWN = (
     "topic", "partition", "log_end_offset", "cut_file", "cut_position", "cut_kind",
@@ -22,41 +20,26 @@ _SHOWN = (
 
 
 @job_command("plan-recovery", "/var/lib/kafka/data --output-dir /tmp/plan")
-@shared.shutdown_option
-@shared.index_interval_option("the topics")
-@shared.config_options
-@shared.kafka_version_option
-@shared.broker_user_option
-@shared.as_of_option("When the broker starts, instead of now")
-def main(
-    job: JobSettings,
-    shutdown: str,
-    index_interval_bytes: int,
-    configs: ConfigSources,
-    kafka: str | None,
-    user: str | None,
-    as_of: int | None,
-) -> ExitCode:
+@recovery_options
+def main(job: JobSettings, given: RecoveryOptions) -> ExitCode:
     """Show what a broker would do to log directories at its next start, and what could be saved.
     Findings are partitions that lose or have lost records, that keep damage, that are set aside or
     have no leader, and a node that does not start."""
     from kafkalog.inspection.metadata.current_topics import Doubles
-    from kafkalog.questions.node_request import node_request
+    from kafkalog.questions.node_request import recovery_request
     from kafkalog.questions.node_start import DIRECTORIES, NODES
-    from kafkalog.questions.recovery import PLAN, SEQUENCES, RecoveryRequest, recovery
+    from kafkalog.questions.recovery import PLAN, SEQUENCES, recovery
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import show_rows
 
-    node, config = node_request(configs, kafka, user), configs.options()
+    settings = recovery_request(given)
     inputs, logs = announced_logs(job, Doubles.UNSAID)
     with job_session(
         "kafkalog plan-recovery", with_delta=job.is_delta, compiles_less=True
     ) as spark:
-        now_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
-        settings = RecoveryRequest(shutdown, index_interval_bytes, now_ms, node, config)
         views = SparkViews(spark, inputs, logs, {"mode": job.mode})
         found, sequences = recovery(views, settings)
         paths = [

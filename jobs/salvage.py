@@ -11,7 +11,7 @@ import time
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.salvage_options import SalvageRequest, salvage_options
+from kafkalog.views.options.recovery_options import SalvageRequest, salvage_options
 
 _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset", "detail")
 

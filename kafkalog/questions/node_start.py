@@ -20,9 +20,8 @@ from kafkalog.coordination.metadata.releases import nearest_release, newest_rele
 from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
 from kafkalog.inspection.metadata.assigned_partitions import cluster_images
 from kafkalog.inspection.metadata.quorum import leading_copy
-from kafkalog.inspection.start.assigned_replicas import ReplicaFate
 from kafkalog.inspection.start.costly_logs import (
-    controllers_behind,
+    padded_time_indexes,
     starts_beyond_ends,
     stopped_coordinators,
 )
@@ -31,37 +30,33 @@ from kafkalog.inspection.start.node_start import NodeStart, judged_node
 from kafkalog.inspection.start.permissions import BrokerUser
 from kafkalog.inspection.start.reasons import Reason
 from kafkalog.inspection.start.release_start import ReleaseStart, release_start
+from kafkalog.inspection.start.restored_controllers import controllers_behind, forgotten_epochs
+from kafkalog.questions.fate_rows import partition_rows
 from kafkalog.questions.groups.coordinators import CoordinatorSettings
-from kafkalog.schemas import table_fields
 from kafkalog.storage.files.files import readable_entries
+from kafkalog.storage.log_dir.jars import Jars
 from kafkalog.storage.log_dir.log_dir import is_log_dir
 from kafkalog.storage.log_dir.other_entries import given_log_dirs
 from kafkalog.storage.log_dir.server_properties import ServerProperties
-from kafkalog.storage.names import broker_partition_name
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 from kafkalog.words import counted, first_names
 
-_PLAN = "recovery_plan"
 NODES, DIRECTORIES = "node_starts", "log_dir_starts"
 LAST_WITH_ZOOKEEPER = "3.9"
 _MOST_NAMES = 5
-# Counts of what a partition without a directory has none of.
-_NONE_OF_ABSENT = (
-    *("lost_bytes", "lost_records", "salvageable_bytes", "salvageable_records"),
-    *("remaining_faults", "padded_time_indexes"),
-)
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRequest:
     """The version that starts, None for the newest that opens such directories; what
-    server.properties says; and the user of the broker, None for the owner of most files."""
+    server.properties says; the user of the broker, None for the owner of most files; and the jars
+    on its class path, None if they are not known."""
 
     kafka: str | None = None
     server: ServerProperties | None = None
     user: BrokerUser | None = None
+    jars: Jars | None = None
 
     def coordinators(self, nodes: Sequence[NodeFiles]) -> CoordinatorSettings:
         """Return the coordinators of the version that starts on nodes, or of the nearest one that
@@ -126,6 +121,7 @@ class NodeAnswer:
             "metadata_release": release.metadata_release,
             "least_kafka_version": release.least_version,
             "is_downgrade": release.is_downgrade,
+            "notices": [notice.row() for notice in start.notices],
             "assumed": [*self.release.assumed, *start.assumed, *start.unknown],
         }
 
@@ -154,12 +150,14 @@ class NodeAnswers:
 
     nodes: Sequence[NodeAnswer] = ()
     rows: Sequence[Row] = field(default_factory=list)
+    # Whether controllers can lead that lack metadata of other nodes.
+    gives_up_metadata: bool = False
 
     @property
     def has_findings(self) -> bool:
         """Whether a node does not start, starts only under a condition, or does not use a
-        directory."""
-        return any(
+        directory, and whether metadata can be given up."""
+        return self.gives_up_metadata or any(
             not each.start.broker_starts or each.is_conditional or _offline(each)
             for each in self.nodes
         )
@@ -254,34 +252,20 @@ def node_answers(
     """Return what becomes of the nodes; `plan` has the rows of view `recovery_plan` of the logs,
     which are completed in place, because there can be many, and `loads` what coordinators make of
     theirs. Raises OptionError for what is not a version."""
-    answers = [_answer(node, found.images, logs, request, plan) for node in found.nodes]
+    forgotten = [*forgotten_epochs(logs)]
+    answers = [_answer(node, found.images, logs, request, plan, forgotten) for node in found.nodes]
     behind = [*controllers_behind(logs)]
     for each in answers:
         each.start.decide(_starting_with(each, answers))
         paths = {it.path for it in each.start.files.directories}
         each.start.notices += (reason for reason in behind if reason.directory in paths)
-        each.start.notices += starts_beyond_ends(_below(paths, plan))
+        own = _below(paths, plan)
+        each.start.notices += (*starts_beyond_ends(own), *padded_time_indexes(own))
         each.start.notices += stopped_coordinators(
             load for load in loads if os.path.dirname(load.path) in paths
         )
-    fates = {path: fate for each in answers for path, fate in each.start.fates.items()}
-    stopped = {load.path: _coordinator_error(load) for load in loads if not load.loads}
-    planned = {row["directory"] for row in plan}
-    rows = [*plan]
-    for row in plan:
-        row |= _fate_columns(row, fates, stopped)
-    for answer in answers:
-        unplanned = {path: it for path, it in answer.start.fates.items() if path not in planned}
-        added = (*_unplanned_rows(answer, unplanned), *_absent_rows(answer, logs))
-        rows += ({**_empty_row(), **row} for row in added)
-    # What is set aside comes before what is in use in its place.
-    rows.sort(
-        key=lambda row: (
-            *(row["topic"] or "", row["partition"] or 0),
-            *(not row["is_set_aside"], row["directory"] or ""),
-        )
-    )
-    return NodeAnswers(answers, rows)
+    rows = partition_rows([each.start for each in answers], logs, plan, loads)
+    return NodeAnswers(answers, rows, gives_up_metadata=bool(behind))
 
 
 def _starting_with(answer: NodeAnswer, answers: Sequence[NodeAnswer]) -> list[StartingBroker]:
@@ -310,10 +294,6 @@ def stop_lines(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> Iterato
             )
 
 
-def _empty_row() -> Row:
-    return {each["name"]: None for each in table_fields(_PLAN)}
-
-
 def _owners(images: Mapping[str | None, MetadataImage]) -> dict[str, tuple[str | None, int]]:
     return {
         directory_id: (cluster_id, node_id)
@@ -329,6 +309,7 @@ def _answer(
     logs: Sequence[PartitionLog],
     request: NodeRequest,
     plan: Sequence[Mapping[str, Any]],
+    forgotten: Sequence[Reason],
 ) -> NodeAnswer:
     paths = {each.path for each in node.directories}
     rows = _below(paths, plan)
@@ -337,127 +318,13 @@ def _answer(
     own = main.cluster_id if main is not None and main.has_metadata else node.cluster_id
     image = images.get(own, images.get(node.cluster_id))
     release = release_start(node, image, logs, request.version_for(node))
-    start = judged_node(node, image, rows, request.user, release.reasons)
+    more = [*release.reasons, *(each for each in forgotten if each.directory in paths)]
+    start = judged_node(node, image, rows, request.user, request.jars, more)
     return NodeAnswer(start, release.version, release)
 
 
 def _below(paths: Collection[str], plan: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [row for row in plan if os.path.dirname(row["directory"]) in paths]
-
-
-def _fate_columns(row: Row, fates: Mapping[str, ReplicaFate], stopped: Mapping[str, Row]) -> Row:
-    """Return the columns of a row that the node decides: the log that is set aside and begins
-    empty has no records, and one that is not used any more has no offsets."""
-    fate = fates.get(row["directory"])
-    added: Row = {"coordinator_error": stopped.get(row["directory"])}
-    if fate is not None:
-        added |= {
-            "is_set_aside": fate.is_set_aside,
-            "set_aside_reason": fate.reason,
-            "has_leader": fate.has_leader,
-            "leader_reason": fate.leader_reason,
-            "begins_empty": fate.begins_empty,
-            "topic": _directory_topic(row),
-        }
-        is_replaced = fate.is_set_aside and fate.has_leader and not fate.begins_empty
-        if fate.replaced_by is not None:
-            added |= _takeover(row, fate.replaced_by)
-        elif fate.begins_empty and not fate.is_set_aside:
-            lost = row["log_end_offset"] or 0
-            empty = dict.fromkeys(("log_start_offset", "log_end_offset"), 0)
-            added |= {**empty, "missing_offsets": lost, "deleted_soon": None}
-        elif fate.is_set_aside and not is_replaced:
-            end = 0 if fate.begins_empty else None
-            added |= {"log_start_offset": end, "log_end_offset": end, "deleted_soon": None}
-    return added
-
-
-def _directory_topic(row: Mapping[str, Any]) -> str | None:
-    """Return the topic by the directory's name: to the node it has no other, where the metadata
-    has another topic of the name."""
-    name = broker_partition_name(os.path.basename(row["directory"]))
-    topic: str | None = row["topic"] if name is None else name.topic
-    return topic
-
-
-def _takeover(row: Mapping[str, Any], future: str) -> Row:
-    """Return the offsets of a copy that takes a partition's place as it is, and what it lacks."""
-    plan = plan_recovery(future, RecoverySettings(is_clean_shutdown=True))
-    before, end = row["log_end_offset"] or 0, plan.log_end_offset
-    return {
-        "log_start_offset": plan.log_start_offset,
-        "log_end_offset": end,
-        "missing_offsets": max(row["missing_offsets"] or 0, before - (end or 0)),
-        "deleted_soon": None,
-    }
-
-
-def _unplanned_rows(answer: NodeAnswer, fates: Mapping[str, ReplicaFate]) -> Iterator[Row]:
-    """Yield the rows of directories that are set aside, and whose names are not those of
-    partitions, or that are not in use."""
-    files = answer.start.files
-    for path, fate in fates.items():
-        name = broker_partition_name(os.path.basename(path))
-        if fate.is_set_aside and name is not None:
-            yield {
-                **dict.fromkeys(_NONE_OF_ABSENT, 0),
-                "cluster_id": files.cluster_id,
-                "broker_id": files.node_id,
-                "input_path": os.path.dirname(path),
-                "topic": name.topic,
-                "partition": name.partition,
-                "directory": path,
-                "broker_starts": True,
-                "missing_offsets": 0,
-                "is_set_aside": True,
-                "set_aside_reason": fate.reason,
-                "has_leader": fate.has_leader,
-                "leader_reason": fate.leader_reason,
-                "begins_empty": fate.begins_empty,
-            }
-
-
-def _coordinator_error(load: CoordinatorLoad) -> Row:
-    return {
-        "offset": load.offset,
-        "record": load.record_name,
-        "reason": load.reason,
-        "groups": load.waiting,
-    }
-
-
-def _absent_rows(answer: NodeAnswer, logs: Sequence[PartitionLog]) -> Iterator[Row]:
-    """Yield the rows of partitions that have no directory."""
-    log_dirs = {log.log_dir.path: log.log_dir for log in logs}
-    files = answer.start.files
-    for each in answer.start.absent:
-        log_dir = log_dirs.get(each.log_dir)
-        key = each.topic, each.partition
-        recorded = log_dir.high_watermarks.get(key, 0) if log_dir is not None else 0
-        plan = RecoveryPlan(log_end_offset=0)
-        if each.future is not None:
-            is_clean = log_dir is not None and log_dir.is_clean_shutdown
-            plan = plan_recovery(each.future, RecoverySettings(is_clean))
-        end = plan.log_end_offset
-        yield {
-            **dict.fromkeys(_NONE_OF_ABSENT, 0),
-            "cluster_id": files.cluster_id,
-            "broker_id": files.node_id,
-            "input_path": each.log_dir,
-            "topic": each.topic,
-            "partition": each.partition,
-            "directory": each.future or os.path.join(each.log_dir, f"{key[0]}-{key[1]}"),
-            "broker_starts": plan.start_error is None,
-            "start_error": plan.start_error,
-            "log_start_offset": plan.log_start_offset,
-            "log_end_offset": end,
-            "missing_offsets": None if end is None else max(recorded - end, 0),
-            "is_set_aside": each.fate.is_set_aside,
-            "set_aside_reason": each.fate.reason,
-            "has_leader": each.fate.has_leader,
-            "leader_reason": each.fate.leader_reason,
-            "begins_empty": each.fate.begins_empty and each.future is None,
-        }
 
 
 def _offline(answer: NodeAnswer) -> list[list[Reason]]:

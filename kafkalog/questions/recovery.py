@@ -96,7 +96,11 @@ class Recovery:
             for each in self.nodes.nodes
             if not (each.start.broker_starts or each.start.files.is_unknown)
         ]
-        words = self.totals.words(ended, knows_metadata=self.nodes.knows_metadata)
+        words = self.totals.words(
+            ended,
+            knows_metadata=self.nodes.knows_metadata,
+            gives_up_metadata=self.nodes.gives_up_metadata,
+        )
         conditions = [
             f"{each.name} starts {each.condition}"
             for each in self.nodes.nodes
@@ -212,7 +216,13 @@ class RecoveryTotals(RowTotals):
             self.stops.append(f"{row['topic']}-{row['partition']}@{row['consumers_stop_at']}")
         self.findings += is_finding(row)
 
-    def words(self, ended: Sequence[str] = (), *, knows_metadata: bool = True) -> str:
+    def words(
+        self,
+        ended: Sequence[str] = (),
+        *,
+        knows_metadata: bool = True,
+        gives_up_metadata: bool = False,
+    ) -> str:
         """Return one line: whether a broker starts, and what is lost then. `ended` are the nodes
         that do not start."""
         parts = [self._start_words(ended)]
@@ -252,7 +262,9 @@ class RecoveryTotals(RowTotals):
                 "ends with zeros: retention by time deletes them soon after the start; remove "
                 "their .index and .timeindex first, and the broker recreates them"
             )
-        if not self.findings and not ended:
+        if gives_up_metadata:
+            parts.append("METADATA CAN BE GIVEN UP by controllers that are behind")
+        elif not self.findings and not ended:
             words = "nothing is lost" if knows_metadata else "the logs lose nothing"
             parts.append(words + (" but what retention deletes" if self.is_shortened else ""))
         if not knows_metadata:

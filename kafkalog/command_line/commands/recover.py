@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from kafkalog.command_line.terminal import print_note, print_text
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
-from kafkalog.views.options.config_files import ConfigSources
+from kafkalog.views.options.recovery_options import RecoveryOptions, recovery_options
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
@@ -84,12 +83,7 @@ Examples:
 @shared.paths_argument
 @shared.topic_option()
 @shared.partition_option()
-@shared.shutdown_option
-@shared.index_interval_option("the topics")
-@shared.config_options
-@shared.kafka_version_option
-@shared.broker_user_option
-@shared.as_of_option("When the broker starts, instead of now")
+@recovery_options
 @shared.by_option(tuple(_TABLES), "A row per partition, per log directory, or per node.")
 @click.option(
     "--all", "with_all", is_flag=True, help="As text, show partitions that lose nothing too."
@@ -109,12 +103,7 @@ def recover(
     paths: Sequence[str],
     topics: Sequence[str],
     partitions: Sequence[int],
-    shutdown: str,
-    index_interval_bytes: int,
-    configs: ConfigSources,
-    kafka: str | None,
-    user: str | None,
-    as_of: int | None,
+    given: RecoveryOptions,
     by: str,
     with_all: bool,
     table: str | None,
@@ -125,28 +114,22 @@ def recover(
 ) -> ExitCode:
     """Show what a broker would do to its log directories at its next start."""
     from kafkalog.inspection.metadata.current_topics import Doubles, find_logs
-    from kafkalog.questions.node_request import node_request, without_missing
+    from kafkalog.questions.node_request import recovery_request, without_missing
     from kafkalog.questions.node_start import DIRECTORIES, NODES
-    from kafkalog.questions.recovery import RecoveryRequest, recovery, recovery_plan, sequence_words
+    from kafkalog.questions.recovery import recovery, recovery_plan, sequence_words
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
     table_format = output.table_format
     table = table or _TABLES[by]
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
-    request = node_request(configs, kafka, user)
-    given = without_missing(paths, request.server)
-    found = find_logs(given, strict=False, doubles=Doubles.UNSAID)
-    logs = logs_of_topics(given, topics, partitions, found)
-    now_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
-    settings = RecoveryRequest(
-        *(shutdown, index_interval_bytes, now_ms, request, configs.options()),
-        topics=topics,
-        partitions=partitions,
-    )
-    place = output.tables_of_logs([*_TABLES.values(), _SEQUENCES], given, logs)
+    settings = recovery_request(given, topics, partitions)
+    paths = without_missing(paths, settings.node.server)
+    found = find_logs(paths, strict=False, doubles=Doubles.UNSAID)
+    logs = logs_of_topics(paths, topics, partitions, found)
+    place = output.tables_of_logs([*_TABLES.values(), _SEQUENCES], paths, logs)
     lines: list[str] = []
     saved: dict[str, Rows] = {}
-    with views_with_progress(given, logs, processes) as views:
+    with views_with_progress(paths, logs, processes) as views:
         if place is not None:
             plan, sequences = recovery(views, settings)
             tables = (_PLAN, NODES, DIRECTORIES)
@@ -162,7 +145,7 @@ def recover(
             rows, verdict, lines = plan.rows(table), plan.words(), [*plan.nodes.lines()]
             found_rows = [*plan.findings] if table == _PLAN else rows
             has_findings = plan.has_findings
-    for line in absent_lines(given, logs, topics, partitions):
+    for line in absent_lines(paths, logs, topics, partitions):
         print_note(line)
     is_text = table_format == "text"
     is_chosen = tuple(columns) != _TEXT_COLUMNS[table]

@@ -1,15 +1,18 @@
 """What the copies of `__cluster_metadata` say together: who votes, how many voters are left, and
-which copies agree. Rules: docs/format.md F767 to F769 and F1291.
+which copies agree. Rules: docs/format.md F767 to F769, F1208 and F1291.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from kafkalog.coordination.metadata.image import KRAFT_VERSION
+from kafkalog.errors import CorruptDataError
 from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, divergence
 from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
 
@@ -27,6 +30,8 @@ class Voter(NamedTuple):
         return f"{self.voter_id}{places}{directory}"
 
 
+# An active controller writes it twice a second, and it changes nothing.
+_IDLE = "NoOpRecord"
 # The columns of the rows about copies.
 COPY_COLUMNS = (
     *("node_id", "is_voter", "last_epoch", "end_offset", "last_timestamp_ms", "behind"),
@@ -82,6 +87,22 @@ class Quorum:
             for voter in self.voters
         )
 
+    def forgotten_epoch(self, copy: MetadataCopy) -> MetadataCopy | None:
+        """Return the copy of another voter whose quorum-state says that this one's node has led in
+        an epoch which it does not know; None without one. Rule: docs/format.md F1209."""
+        state = copy.quorum_state
+        own = max(copy.position[0], state.leader_epoch if state is not None else -1)
+        return next(
+            (
+                other
+                for other in self.voters_here
+                if (said := other.quorum_state) is not None
+                and said.leader_id == copy.node_id
+                and said.leader_epoch > own
+            ),
+            None,
+        )
+
     @property
     def majority(self) -> int:
         """How many voters elect a leader and commit records."""
@@ -134,14 +155,27 @@ class Quorum:
                 "path": copy.path,
             }
 
+    def led_by_least(self) -> MetadataCopy:
+        """Return the copy of the controller with the least metadata that can lead once all nodes
+        have started: the best one of the worst majority of the voters that are here. Without a
+        majority here, the best of all. Rule: docs/format.md F1208."""
+        here = sorted(self.voters_here, key=lambda copy: copy.position)
+        return here[self.majority - 1] if len(here) >= self.majority else self.best
+
+    def given_up(self, leading: MetadataCopy) -> Counter[str]:
+        """Return how many records of each type the best copy has and one that leads lacks, without
+        those that change nothing; those that only a snapshot has are counted together."""
+        first = self.agreed_offset(leading)
+        found: Counter[str] = Counter()
+        if self.best.log.start_offset > first:
+            found["records of a snapshot"] = self.best.log.start_offset - first
+        with suppress(CorruptDataError):
+            for entry in self.best.log.entries(max(first, self.best.log.start_offset)):
+                if not entry.is_control and entry.name != _IDLE:
+                    found[str(entry.name)] += 1
+        return found
+
 
 def leading_copy(copies: Sequence[MetadataCopy]) -> MetadataCopy:
-    """Return the copy that counts once all nodes have started: the best one of the voters where all
-    are here, for nodes without a vote give up what these lack; otherwise the best of all. Rule:
-    docs/format.md F1291."""
-    if len(copies) == 1:
-        return copies[0]
-    quorum = Quorum(copies)
-    here = quorum.voters_here
-    is_whole = bool(here) and len(here) >= len(quorum.voters)
-    return best_copy(here) if is_whole else quorum.best
+    """Return the copy that counts once the nodes have started, as `Quorum.led_by_least` does."""
+    return copies[0] if len(copies) == 1 else Quorum(copies).led_by_least()

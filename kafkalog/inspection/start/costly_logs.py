@@ -1,22 +1,16 @@
 """Logs that a broker opens without an error, and that cost records or groups: what to do before the
-start. Rules: docs/format.md F1000, F1199 and
-F1291."""
+start. Rules: docs/format.md F941, F1000 and F1199."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from shlex import quote
 from typing import Any
 
-from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.inspection.groups.coordinator_loading import Consequence, CoordinatorLoad
-from kafkalog.inspection.metadata.copies import best_copy, copies_by_cluster
-from kafkalog.inspection.metadata.quorum import leading_copy
 from kafkalog.inspection.start.reasons import Reason, move_away
 from kafkalog.storage.names import LOG_STARTS, TRANSACTION_STATE
-from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.words import counted
 
 _COMMITS = "kafka-consumer-groups.sh --reset-offsets --from-file"
@@ -47,6 +41,25 @@ def starts_beyond_ends(rows: Iterable[Mapping[str, Any]]) -> Iterator[Reason]:
         yield Reason(path, detail, line, "", False)
 
 
+def padded_time_indexes(rows: Iterable[Mapping[str, Any]]) -> Iterator[Reason]:
+    """Yield the logs of view `recovery_plan` that retention deletes because their time indexes end
+    with zeros: without its indexes a broker makes those of a segment again. Rule: docs/format.md
+    F941."""
+    for row in rows:
+        soon = row["deleted_soon"]
+        if soon is None or soon["is_expected"] or not row["padded_time_indexes"]:
+            continue
+        path = row["directory"].rstrip("/")
+        log_dir, name = os.path.split(path)
+        detail = (
+            f"retention deletes {counted(soon['records'], 'record')} of {name} within minutes: "
+            f"{soon['reason']}"
+        )
+        target = quote(f"{log_dir}.aside.{name}")
+        line = f"mkdir -p {target} && mv {quote(path)}/*.index {quote(path)}/*.timeindex {target}"
+        yield Reason(path, detail, line, "", False)
+
+
 def stopped_coordinators(loads: Iterable[CoordinatorLoad]) -> Iterator[Reason]:
     """Yield the partitions that coordinators do not load, and how to go on without them: a broker
     has no way to pass over the record. Rule: docs/format.md F1000."""
@@ -70,23 +83,3 @@ def stopped_coordinators(loads: Iterable[CoordinatorLoad]) -> Iterator[Reason]:
             f"each broker that has it; {cost}"
         )
         yield Reason(load.path, f"{place}; {words}", line, "", False)
-
-
-def controllers_behind(logs: Iterable[PartitionLog]) -> Iterator[Reason]:
-    """Yield the copies of controllers that lack what other nodes have. Rule: docs/format.md
-    F1291."""
-    for copies in copies_by_cluster(logs).values():
-        with suppress(CorruptDataError, LogDirError):
-            leading, best = leading_copy(copies), best_copy(copies)
-            (epoch, end), (best_epoch, best_end) = leading.position, best.position
-            if (best_epoch, best_end) > (epoch, end):
-                detail = (
-                    f"all controllers are here, and the newest copy of theirs ends at offset {end} "
-                    f"of epoch {epoch}, that of node {best.node_id} at {best_end} of epoch "
-                    f"{best_epoch}: the other nodes give up what the controllers lack"
-                )
-                line = (
-                    "restore a newer copy of a controller before the start; without one: kafkalog "
-                    f"quorum rebuild --help, which takes {quote(best.path)}"
-                )
-                yield Reason(leading.path, detail, line, os.path.dirname(leading.path), False)

@@ -41,13 +41,17 @@ from kafkalog.inspection.start.permissions import (
     most_frequent_owner,
     refused_files,
 )
+from kafkalog.inspection.start.plugins import judged_plugins
 from kafkalog.inspection.start.reasons import Reason, move_away
+from kafkalog.storage.log_dir.jars import Jars
 from kafkalog.storage.names import CLUSTER_METADATA, broker_partition_name
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
 from kafkalog.storage.recovery.temporary_files import REFUSED_NAME
 from kafkalog.words import counted, first_names
 
 _MOST_NAMES = 3
+# So many directories are copied one by one.
+_MOST_COPIED = 10
 Row = Mapping[str, Any]
 
 
@@ -125,11 +129,12 @@ def judged_node(
     image: MetadataImage | None,
     rows: Sequence[Row],
     user: BrokerUser | None,
+    jars: Jars | None,
     more: Sequence[Reason] = (),
 ) -> NodeStart:
     """Return what becomes of a node; `decide` finds what becomes of its partitions. `image` is the
     cluster's metadata, None where no copy of it was found; `rows` are those of view `recovery_plan`
-    of the node's partitions, and `more` other reasons."""
+    of the node's partitions, `jars` those on its class path, and `more` other reasons."""
     found: list[Reason] = []
     if image is None and _begins_without_metadata(node):
         image = MetadataImage()
@@ -137,7 +142,8 @@ def judged_node(
     unknown = _without_image(node) if image is None and node.is_of_kraft else None
     paths = [each.path for each in node.directories if each.is_there]
     user = user or most_frequent_owner(paths)
-    found += [*meta_reasons(node, image), *more, *_plugin_reasons(node)]
+    plugins = judged_plugins(node.server, jars)
+    found += [*meta_reasons(node, image), *more, *plugins.reasons]
     for each in node.directories:
         if each.meta_error is not None:
             # A broker does not look into it.
@@ -173,8 +179,8 @@ def judged_node(
     notices += [each for each in full if each is not None and each.file not in refused]
     start = NodeStart(
         *(node, directories, reasons, image),
-        assumed=[*node.assumed, *_plugin_words(node)],
-        plugins=_plugins(node),
+        assumed=[*node.assumed, *plugins.assumed()],
+        plugins=plugins.needed,
         unknown=() if unknown is None else (unknown.reason,),
         notices=notices if unknown is None else [unknown, *notices],
         loaded=loaded,
@@ -315,33 +321,6 @@ def _bootstrap_reasons(node: NodeFiles) -> Iterator[Reason]:
         yield Reason(path, detail, move_away(path, main.path), main.path)
 
 
-def _plugin_reasons(node: NodeFiles) -> Iterator[Reason]:
-    plugin = node.server.plugin_without_path if node.server is not None else None
-    if plugin is not None and node.server is not None:
-        path = node.server.path
-        detail = (
-            f"remote.log.storage.manager.class.name is {plugin}, which Kafka does not have, and "
-            "remote.log.storage.manager.class.path names no jar of it"
-        )
-        line = "add remote.log.storage.manager.class.path, or put the jar into libs/ of Kafka"
-        yield Reason(path, detail, line, "")
-
-
-def _plugins(node: NodeFiles) -> list[str]:
-    found = {} if node.server is None else node.server.plugins
-    return sorted({name for names in found.values() for name in names})
-
-
-def _plugin_words(node: NodeFiles) -> Iterator[str]:
-    """Yield the classes that are not judged. Rule: docs/format.md F1195."""
-    found = {} if node.server is None else node.server.plugins
-    for setting, names in sorted(found.items()):
-        yield (
-            f"{setting} is {', '.join(names)}: it is not Kafka's, and whether it is on the class "
-            "path is NOT JUDGED; without it the process ends: look for its jar in libs/ of Kafka"
-        )
-
-
 def _plan_reasons(rows: Iterable[Row], known: Sequence[Reason]) -> Iterator[Reason]:
     """Yield what a broker meets in a log that it cannot load, but for what is known already."""
     unusable = {each.file for each in known}
@@ -439,14 +418,15 @@ def _set_aside(start: NodeStart, image: MetadataImage, *, is_known: bool) -> Ite
         first = paths[0]
         verb = "is" if len(paths) == 1 else "are"
         detail = f"{first_names(paths, _MOST_NAMES)} {verb} set aside: {reason}"
-        line = own_line or _line_for(first, reason, start, image, is_known)
+        line = own_line or _line_for(paths, reason, start, image, is_known)
         yield Reason(first, detail, line, "", False)
 
 
 def _line_for(
-    path: str, reason: str, start: NodeStart, image: MetadataImage, is_known: bool
+    paths: Sequence[str], reason: str, start: NodeStart, image: MetadataImage, is_known: bool
 ) -> str:
-    """Return the line that keeps a partition from being set aside."""
+    """Return the line that keeps partitions from being set aside, or else a copy of them."""
+    path = paths[0]
     name = broker_partition_name(os.path.basename(path))
     topic_id = _topic_ids(image).get(name.topic) if name is not None else None
     if PARTITION_METADATA in reason and topic_id is not None:
@@ -458,5 +438,26 @@ def _line_for(
             f"restore {place} from a backup of this node before the start; without one: "
             "kafkalog quorum rebuild --help"
         )
-    target = os.path.dirname(path).rstrip("/") + ".aside"
-    return f"keep a copy, if the records are still wanted: cp -a {quote(path)} {quote(target)}"
+    if PARTITION_METADATA in reason and is_known and len(paths) == 1:
+        away = move_away(path, os.path.dirname(path))
+        return f"{away}  # the cluster has no topic of that name"
+    return f"{_copying_line(paths)}  # if the records are still wanted"
+
+
+def _copying_line(paths: Sequence[str]) -> str:
+    """Return the line that copies directories to a place beside their log directory; many of them
+    with all of it."""
+    of_log_dir: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        of_log_dir[os.path.dirname(path)].append(path)
+    lines = []
+    for log_dir, own in of_log_dir.items():
+        target = quote(f"{log_dir.rstrip('/')}.aside")
+        names = " ".join(map(quote, own))
+        few = len(own) <= _MOST_COPIED
+        lines.append(
+            f"mkdir -p {target} && cp -a {names} {target}"
+            if few
+            else f"cp -a {quote(log_dir)} {target}"
+        )
+    return " && ".join(lines)

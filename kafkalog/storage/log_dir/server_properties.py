@@ -20,7 +20,7 @@ _LISTS_OF_CLASSES = (
     "group.share.assignors",
 )
 _CLASS_ENDINGS = (".class", ".class.name")
-_OF_KAFKA = ("org.apache.kafka.", "kafka.", "java.", "javax.", "com.sun.")
+_OF_JAVA, _OF_KAFKA = ("java.", "javax.", "com.sun."), ("org.apache.kafka.", "kafka.")
 _TIER = "remote.log.storage.manager.class"
 
 
@@ -96,14 +96,22 @@ class ServerProperties:
         return name if is_on and name and not has_path and not is_own else None
 
     @property
+    def classes(self) -> dict[str, list[str]]:
+        """The classes that a node loads at its start, but Java's own, by the names of the settings;
+        without those of tiered storage."""
+        return self._classes(_OF_JAVA)
+
+    @property
     def plugins(self) -> dict[str, list[str]]:
-        """The classes that a node loads at its start and that are not Kafka's, by the names of the
-        settings; without those of tiered storage."""
+        """Those of them that are not Kafka's."""
+        return self._classes((*_OF_JAVA, *_OF_KAFKA))
+
+    def _classes(self, known: tuple[str, ...]) -> dict[str, list[str]]:
         found = {}
         for name, value in self.values.items():
             if name in _LISTS_OF_CLASSES or (name.endswith(_CLASS_ENDINGS) and _TIER not in name):
                 classes = [each for each in _words(value) if "." in each]
-                own = [each for each in classes if not each.startswith(_OF_KAFKA)]
+                own = [each for each in classes if not each.startswith(known)]
                 if own:
                     found[name] = own
         return found

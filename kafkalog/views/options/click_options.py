@@ -17,7 +17,7 @@ import click
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.views.options.config_files import ConfigSources
-from kafkalog.views.options.options import Isolation, Mode, Shutdown
+from kafkalog.views.options.options import Isolation, Mode
 from kafkalog.views.options.parameter_types import (
     Duration,
     GivenPath,
@@ -349,37 +349,6 @@ def index_interval_option(meaning: str) -> Decorator:
         show_default=True,
         help=f"index.interval.bytes of {meaning}.",
     )
-
-
-def kafka_version_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --kafka, received as `kafka`: the version that starts."""
-    return click.option(
-        "--kafka",
-        metavar="VERSION",
-        help="The version of Kafka that starts, such as 4.4; by default the newest that is known, "
-        "and 3.9 for log directories of a broker with ZooKeeper.",
-    )(function)
-
-
-def broker_user_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --user, received as `user`: who runs the broker."""
-    return click.option(
-        "--user",
-        metavar="NAME",
-        help="The user who runs the broker, by name or number: owners and modes are checked for "
-        "it; by default the owner of most files.",
-    )(function)
-
-
-def shutdown_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --shutdown, received as `shutdown`."""
-    return click.option(
-        "--shutdown",
-        type=_choice(Shutdown),
-        default=Shutdown.AS_FOUND.value,
-        show_default=True,
-        help="How the broker stopped before this start: as .kafka_cleanshutdown says, or as given.",
-    )(function)
 
 
 def new_log_dir_option(function: Callable[..., Any]) -> Callable[..., Any]:

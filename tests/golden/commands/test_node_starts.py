@@ -1,5 +1,6 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
-start. Rules: docs/format.md F960 to F973, F1000 to F1018, F1180 to F1199, F1291."""
+start. Rules: docs/format.md F960 to F973, F1000 to F1018, F1180 to F1199, F1208
+to F1210, F1291."""
 
 import json
 import os
@@ -7,6 +8,7 @@ import pwd
 import re
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -306,6 +308,66 @@ def test_a_node_starts_only_if_its_class_path_has_what_is_not_kafkas(
     assert lines[-1].startswith("node 1 starts ONLY IF its class path has com.example.Missing: ")
 
 
+def jar(path: Path, *names: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    with zipfile.ZipFile(path, "w") as file:
+        for name in names:
+            file.writestr(f"{name.replace('.', '/')}.class", b"")
+    return path.parent
+
+
+def test_jars_are_looked_through_for_the_classes_that_settings_name(
+    cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    # F1210, as brokers of 4.4.0 did with and without the jar, and with the authorizer of 3.9.
+    case = cases["00-control"]
+    folder = case.made_in(tmp_path)
+    settings = folder / "server.properties"
+    text = settings.read_text()
+    kafka = jar(tmp_path / "libs/kafka.jar", "kafka.Kafka", _OF_KAFKA)
+    (kafka / "broken.jar").write_bytes(b"PK")
+    own = jar(tmp_path / "own/reporter.jar", "com.example.Reporter$Inner")
+
+    def judged(added: str, *libs: Path) -> tuple[int, bool | None, str]:
+        settings.write_text(f"{text}principal.builder.class={_OF_KAFKA}\n{added}\n")
+        given = ["recover", folder / "d1", folder / "d2", "--by", "node", "--format", "json"]
+        given += ["--server-properties", settings, "--as-of", STARTED_AT, "--processes", "1"]
+        every = map(str, (*given, *(word for path in libs for word in ("--libs", path))))
+        result = CliRunner().invoke(kafkalog, list(every))
+        (node,) = map(json.loads, result.stdout.splitlines())
+        reasons = "; ".join(each["reason"] for each in node["reasons"])
+        return result.exit_code, node["broker_starts"], reasons
+
+    reporter = "metric.reporters=com.example.Reporter$Inner"
+    assert judged(reporter, kafka, own) == (0, True, "")
+    assert judged(reporter, own) == (0, True, "")
+    code, starts, reason = judged(reporter, kafka)
+    assert (code, starts) == (1, False)
+    assert reason == (
+        "metric.reporters is com.example.Reporter$Inner, and no jar in "
+        f"{kafka} has it ({kafka}/broken.jar cannot be read)"
+    )
+    old = "authorizer.class.name=kafka.security.authorizer.AclAuthorizer"
+    assert judged(old, kafka)[1] is False
+    # Without Kafka's own jars nothing is known of its classes.
+    assert judged(old, own)[1] is True
+
+
+@pytest.mark.parametrize("given", [["--libs", "missing"], ["--libs", "server.properties"]])
+def test_what_is_no_directory_of_jars_is_refused(
+    given: list[str], cases: dict[str, StartupCase], tmp_path: Path
+) -> None:
+    folder = cases["00-control"].made_in(tmp_path)
+    (option, name), place = given, f"{folder}/server.properties"
+    line = ["recover", f"{folder}/d1", option, f"{folder}/{name}"]
+    result = CliRunner().invoke(kafkalog, [*line, "--server-properties", place])
+    assert result.exit_code == 2
+    assert f"--libs: '{folder}/{name}' is not valid, expected a directory" in result.stderr
+    result = CliRunner().invoke(kafkalog, line)
+    assert result.exit_code == 2
+    assert "--libs: it needs --server-properties" in result.stderr
+
+
 @pytest.mark.parametrize("damage", CLEANER_DAMAGES)
 def test_the_plan_says_where_cleaning_stops_for_good(
     damage: str, cases: dict[str, StartupCase], tmp_path: Path
@@ -386,7 +448,8 @@ def test_what_only_a_broker_knows_of_is_given_up(
     assert aside()
     assert aside(other) == aside()
     text = CliRunner().invoke(kafkalog, list(map(str, (*given, other)))).stdout
-    assert "all controllers are here, and the newest copy of theirs ends at offset " in text
+    assert "node 1 can become the leader of the controllers (1 of 1 are here), and its copy" in text
+    assert text.endswith("METADATA CAN BE GIVEN UP by controllers that are behind\n")
 
 
 def first_batches(data: bytes, count: int) -> bytes:

@@ -23,7 +23,7 @@ from kafkalog.command_line.terminal import print_note, progress_bar
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
-from kafkalog.views.options.salvage_options import SalvageRequest, salvage_options
+from kafkalog.views.options.recovery_options import SalvageRequest, salvage_options
 from kafkalog.views.parallel import in_order, processes_for
 
 if TYPE_CHECKING:

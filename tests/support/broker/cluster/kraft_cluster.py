@@ -44,13 +44,15 @@ def new_directory_id() -> str:
 
 @dataclass
 class Node:
-    """A controller or a broker; `metadata_dir` has its copy of the metadata."""
+    """A controller, a broker, or, with a port for clients, both; `metadata_dir` has its copy of the
+    metadata."""
 
     node_id: int
     is_controller: bool
     port: int
     home: Path
     host: str = _HOST
+    client_port: int | None = None
     metadata_dir: Path = field(init=False)
     process: subprocess.Popen[bytes] | None = None
 
@@ -66,6 +68,13 @@ class Node:
     def address(self) -> str:
         return f"{self.host}:{self.port}"
 
+    @property
+    def client_address(self) -> str | None:
+        """Where a broker serves clients; None for a controller alone."""
+        if not self.is_controller:
+            return self.address
+        return f"{self.host}:{self.client_port}" if self.client_port else None
+
     def move(self) -> None:
         """Give the node, which does not run, another name of its host and another port."""
         self.host = "localhost"
@@ -78,13 +87,14 @@ class Node:
 
 @dataclass
 class KraftCluster:
-    """Nodes 1 to `controllers` are controllers, those from 11 on brokers; `settings` are added to
-    the configuration of all."""
+    """Nodes 1 to `controllers` are controllers, and brokers too where they are combined, those from
+    11 on brokers; `settings` are added to the configuration of all."""
 
     home: Path
     is_dynamic: bool
     controllers: int = 3
     brokers: int = 2
+    is_combined: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
     nodes: dict[int, Node] = field(default_factory=dict)
     quorum: dict[str, str] = field(default_factory=dict)
@@ -95,12 +105,16 @@ class KraftCluster:
             home = self.home / f"node-{node_id}"
             home.mkdir(parents=True)
             self.nodes[node_id] = Node(node_id, node_id < 11, port, home)
+        if self.is_combined:
+            for node, port in zip(self.nodes.values(), free_ports(len(ids)), strict=True):
+                node.client_port = port
         self.elect(range(1, self.controllers + 1))
         self._format()
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(each.address for each in self.nodes.values() if not each.is_controller)
+        found = (each.client_address for each in self.nodes.values())
+        return ",".join(each for each in found if each is not None)
 
     def elect(self, node_ids: Sequence[int]) -> None:
         """Set the voters in the configuration of all nodes, or the servers that know them."""
@@ -134,11 +148,13 @@ class KraftCluster:
 
     def _write(self, node: Node) -> Path:
         """Write server.properties."""
-        name = "CONTROLLER" if node.is_controller else "PLAINTEXT"
+        listeners = {"controller": f"CONTROLLER://{node.address}"} if node.is_controller else {}
+        if node.client_address is not None:
+            listeners["broker"] = f"PLAINTEXT://{node.client_address}"
         settings = {
-            "process.roles": "controller" if node.is_controller else "broker",
+            "process.roles": ",".join(listeners),
             "node.id": node.node_id,
-            "listeners": f"{name}://{node.address}",
+            "listeners": ",".join(listeners.values()),
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             "log.dirs": node.data_dir,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,8 +40,9 @@ class Outcome:
     log: str
 
 
-def started_node(folder: Path, uid: int | None = None) -> Outcome:
-    """Start Kafka 4.4 on the folder's server.properties, d1 and d2, and end it again."""
+def started_node(folder: Path, uid: int | None = None, jars: Sequence[Path] = ()) -> Outcome:
+    """Start Kafka 4.4 on the folder's server.properties, d1 and d2, with more `jars` on its class
+    path, and end it again."""
     before = {path.name for path in folder.glob("d?/*") if _ASIDE.fullmatch(path.name)}
     text = (folder / "server.properties").read_text()
     client, controller = free_ports(2)
@@ -51,7 +53,8 @@ def started_node(folder: Path, uid: int | None = None) -> Outcome:
     logging.write_text(LOGGING)
     log_file = folder / "server.log"
     command = ["java", "-Xmx400m", f"-Dlog4j2.configurationFile={logging}"]
-    command += ["-cp", class_path("broker"), "kafka.Kafka", str(settings)]
+    places = ":".join((class_path("broker"), *map(str, jars)))
+    command += ["-cp", places, "kafka.Kafka", str(settings)]
     with log_file.open("wb") as log:
         process = subprocess.Popen(
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, user=uid

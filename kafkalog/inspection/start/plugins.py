@@ -1,0 +1,82 @@
+"""The classes that server.properties names, and that a node loads at its start. Rules:
+docs/format.md F1195 and F1210."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafkalog.inspection.start.reasons import Reason
+from kafkalog.storage.log_dir.jars import Jars
+from kafkalog.storage.log_dir.server_properties import ServerProperties
+from kafkalog.words import first_names
+
+_MOST_JARS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """Why the node does not start, and by the names of their settings the classes that nothing is
+    known of."""
+
+    reasons: Sequence[Reason] = ()
+    not_judged: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def needed(self) -> list[str]:
+        """The classes that have to be on the class path."""
+        return sorted({name for names in self.not_judged.values() for name in names})
+
+    def assumed(self) -> Iterator[str]:
+        """Yield a sentence for each setting with classes that are not judged."""
+        for setting, names in sorted(self.not_judged.items()):
+            yield (
+                f"{setting} is {', '.join(names)}: it is not Kafka's, and whether it is on the "
+                "class path is NOT JUDGED; without it the process ends: give libs/ of Kafka with "
+                "--libs, and other directories of its class path"
+            )
+
+
+def judged_plugins(server: ServerProperties | None, jars: Jars | None) -> Plugins:
+    """Return what becomes of the classes that server.properties names; `jars` are those on the
+    class path, None if they are not known."""
+    if server is None:
+        return Plugins()
+    if jars is None:
+        return Plugins([*_tier_reasons(server)], server.plugins)
+    names = server.classes if jars.has_kafka else server.plugins
+    tier = server.plugin_without_path
+    if tier is not None:
+        names = {**names, "remote.log.storage.manager.class.name": [tier]}
+    return Plugins([*_missing(server, names, jars)])
+
+
+def _missing(
+    server: ServerProperties, names: Mapping[str, Sequence[str]], jars: Jars
+) -> Iterator[Reason]:
+    for setting, classes in sorted(names.items()):
+        missing = [each for each in classes if not jars.has(each)]
+        if missing:
+            detail = f"{setting} is {', '.join(missing)}, and no jar in "
+            detail += f"{', '.join(jars.directories)} has it"
+            if jars.unreadable:
+                detail += f" ({first_names(jars.unreadable, _MOST_JARS)} cannot be read)"
+            line = (
+                f"put its jar into {jars.directories[0]}, or give the directory that has it with "
+                f"another --libs; if it is not needed, remove {setting} from {server.path}"
+            )
+            yield Reason(server.path, detail, line, "")
+
+
+def _tier_reasons(server: ServerProperties) -> Iterator[Reason]:
+    plugin = server.plugin_without_path
+    if plugin is not None:
+        detail = (
+            f"remote.log.storage.manager.class.name is {plugin}, which Kafka does not have, and "
+            "remote.log.storage.manager.class.path names no jar of it"
+        )
+        line = (
+            "add remote.log.storage.manager.class.path, or put the jar into libs/ of Kafka, and "
+            "give that directory with --libs"
+        )
+        yield Reason(server.path, detail, line, "")
