@@ -19,6 +19,7 @@ Most are imported when they are first used, because they import pyspark or pyarr
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -149,7 +150,9 @@ if not TYPE_CHECKING:  # mypy would take any name for one that is there
 
     def __getattr__(name):
         if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            # With these Python's traceback says which name was meant.
+            given = {"name": name, "obj": sys.modules[__name__]}
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", **given)
         from kafkalog.extras import missing_extras_named
 
         with missing_extras_named():

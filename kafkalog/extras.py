@@ -7,29 +7,30 @@ from contextlib import contextmanager
 
 from kafkalog.errors import KafkaLogError
 
-# Modules that the package imports, and the extras of pyproject.toml that bring them.
-_EXTRAS = {
-    "pyspark": "spark",
-    "py4j": "spark",
-    "delta": "spark",
-    "deltalake": "deltalake",
-    "pandas": "spark",
-    "grpc": "connect",
-    "pyiceberg": "iceberg",
-    "sqlalchemy": "iceberg",
-    "duckdb": "sql",
+# Modules that the package imports, and what pip installs for them: extras of pyproject.toml. Frames
+# of pandas and polars are for those who have the libraries; Spark wants pandas below 3.
+_BROUGHT_BY = {
+    "pyspark": "kafkalog[spark]",
+    "py4j": "kafkalog[spark]",
+    "delta": "kafkalog[spark]",
+    "deltalake": "kafkalog[deltalake]",
+    "pandas": "pandas<3",
+    "polars": "polars",
+    "grpc": "kafkalog[connect]",
+    "pyiceberg": "kafkalog[iceberg]",
+    "sqlalchemy": "kafkalog[iceberg]",
+    "duckdb": "kafkalog[sql]",
 }
 
 
 class MissingExtraError(KafkaLogError, ModuleNotFoundError):
-    """A library that is not installed, and the extra that brings it."""
+    """A library that is not installed, and what brings it."""
 
     def __init__(self, module: str) -> None:
         self.module = module
         KafkaLogError.__init__(
             self,
-            f"this needs {module}, which is not installed: "
-            f"pip install 'kafkalog[{_EXTRAS[module]}]'",
+            f"this needs {module}, which is not installed: pip install '{_BROUGHT_BY[module]}'",
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -43,6 +44,6 @@ def missing_extras_named() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
-        if module not in _EXTRAS or isinstance(error, MissingExtraError):
+        if module not in _BROUGHT_BY or isinstance(error, MissingExtraError):
             raise
         raise MissingExtraError(module) from None

@@ -103,9 +103,16 @@ def age_text(age_ms: int) -> str:
     return duration_text(age_ms) if age_ms >= 0 else f"{duration_text(-age_ms)} in the future"
 
 
+def similar_names(wanted: str, present: Collection[str]) -> list[str]:
+    """Return up to two names that are most similar to one that does not exist: those that it is the
+    beginning of, if there are any."""
+    begun = sorted(name for name in present if len(wanted) > 2 and name.startswith(wanted))
+    return begun[:2] or get_close_matches(wanted, present, n=2)
+
+
 def name_suggestions(wanted: Collection[str], present: Collection[str]) -> str:
     """Return suggestions for names that do not exist: similar names, and the first of all."""
-    near = {name: None for each in sorted(wanted) for name in get_close_matches(each, present, n=2)}
+    near = {name: None for each in sorted(wanted) for name in similar_names(each, present)}
     guess = f"did you mean {', '.join(near)}? There are " if near else ""
     return guess + (first_names(sorted(present), _MOST_NAMES) or "none")
 

@@ -22,7 +22,7 @@ from kafkalog.lake.export_task import ExportTask
 from kafkalog.lake.layout import RECORDS, TARGET_FILE_BYTES, TableOutput
 from kafkalog.lake.table_names import tables_of
 from kafkalog.lake.target import Target
-from kafkalog.lake.written_file import WrittenFile, rows_by_partition
+from kafkalog.lake.written_file import WrittenFile, rows_by_partition, undecoded_counts
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.unreadable_input import deleted_paths
 from kafkalog.storage.partition_log import PartitionLog
@@ -104,7 +104,7 @@ class ExportPlan:
         for number, table in enumerate(self.tables):
             own = of_table[table.name]
             run = table.run.with_gaps(gaps)
-            runs.append(run.with_rows(rows_by_partition(own)))
+            runs.append(run.with_rows(rows_by_partition(own), undecoded_counts(own)))
             if table.output is None:
                 continue
             try:

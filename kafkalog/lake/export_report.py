@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kafkalog.views.planning.ingest_positions import IngestRange, IngestRun
@@ -39,8 +39,9 @@ def topic_rows(runs: Iterable[IngestRun]) -> list[TopicRow]:
     return sorted(rows, key=lambda row: (-row.rows, row.topic))
 
 
-def verdict(runs: Iterable[IngestRun]) -> list[str]:
-    """Say how much was new, and what keeps partitions from being complete."""
+def verdict(runs: Sequence[IngestRun]) -> list[str]:
+    """Say how much was new, what of it could not be decoded, and what keeps partitions from being
+    complete."""
     ranges = [each for run in runs for each in run.ranges]
     written = [each for each in ranges if not each.is_empty]
     offsets = sum(each.until_offset - each.from_offset for each in written)
@@ -51,4 +52,9 @@ def verdict(runs: Iterable[IngestRun]) -> list[str]:
         for each in ranges
         if each.finding is not None
     ]
-    return [new, *findings]
+    undecoded = sum((Counter(run.undecoded) for run in runs), Counter())
+    errors = [
+        f"{counted(count, name)} could not be decoded: column {name}_error has the reason"
+        for name, count in undecoded.items()
+    ]
+    return [new, *errors, *findings]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -48,6 +49,22 @@ def rows_by_partition(files: Iterable[WrittenFile]) -> dict[TopicPartition, int]
         for key, rows in file.rows_of.items():
             counted[key] = counted.get(key, 0) + rows
     return counted
+
+
+def undecoded_counts(files: Iterable[WrittenFile]) -> dict[str, int]:
+    """Return how many keys and values in these files could not be decoded, for those that are
+    decoded."""
+    return dict(
+        sum(
+            (
+                Counter({name: file.rows - file.null_counts[f"{name}_error"]})
+                for file in files
+                for name in ("key", "value")
+                if f"{name}_error" in file.null_counts
+            ),
+            Counter(),
+        )
+    )
 
 
 class Report(NamedTuple):

@@ -24,10 +24,12 @@ from kafkalog.views.options.call_options import (
     Paths,
     TimeValue,
     Topics,
+    argument_names,
     option_texts,
     options_of_call,
     path_texts,
 )
+from kafkalog.views.options.option_names import options_named_as
 from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import chosen_logs, logs_of_paths
 
@@ -96,7 +98,8 @@ def read(
         **options,
     )
     paths = path_texts(path)
-    refuse_early(paths, given)
+    with options_named_as(argument_names()):
+        refuse_early(paths, given)
     register_once(spark)
     return spark.read.format("kafkalog").options(**given).load(paths)
 

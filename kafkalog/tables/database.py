@@ -15,7 +15,7 @@ import pyarrow as pa
 from kafkalog.errors import RefusedOptionError
 from kafkalog.extras import missing_extras_named
 from kafkalog.tables.decoded_source import ValueOptions
-from kafkalog.tables.scan import NO_VALUES, TABLES, Scan, scan_of, tables_of
+from kafkalog.tables.scan import ARGUMENTS, NO_VALUES, TABLES, Scan, scan_of, tables_of
 from kafkalog.tables.zookeeper_source import ZOOKEEPER_TABLES, divided_paths, shared_options
 from kafkalog.views.options.call_options import (
     OptionValue,
@@ -26,6 +26,7 @@ from kafkalog.views.options.call_options import (
     path_texts,
 )
 from kafkalog.views.options.offset_options import TIME_OPTIONS
+from kafkalog.views.options.option_names import options_named_as
 from kafkalog.views.options.options import (
     ISOLATED_VIEWS,
     METADATA_VIEWS,
@@ -125,7 +126,8 @@ def sql(
     values = ValueOptions(
         value_format, value_schema, value_schema_id, schemas_topic, schema_registry
     )
-    return opened_database(path_texts(path), given, values, processes).connection
+    with options_named_as(ARGUMENTS):
+        return opened_database(path_texts(path), given, values, processes).connection
 
 
 def opened_database(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.errors import KafkaLogError, OptionError, RefusedOptionError
+from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.extras import missing_extras_named
 from kafkalog.tables.dataset import TableDataset
 from kafkalog.tables.decoded_source import DecodedSource, ValueOptions
@@ -36,7 +36,7 @@ from kafkalog.views.options.call_options import (
     options_of_call,
     path_texts,
 )
-from kafkalog.views.options.option_names import named_as_parameters
+from kafkalog.views.options.option_names import options_named_as
 from kafkalog.views.options.options import View, read_options
 from kafkalog.words import name_suggestions
 
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 NO_VALUES = ValueOptions()
+# Of `kafkalog.scan`, of which `kafkalog.sql` has most.
+ARGUMENTS = frozenset({*argument_names(), *(each.name for each in fields(ValueOptions))})
 _OF_ZOOKEEPER = ("znode", "zxidAsOf")
 TABLES = tuple(sorted({*(view.value for view in View), *QUESTION_TABLES}))
 
@@ -212,15 +214,10 @@ def scan(
         raise RefusedOptionError("value_format", "only view records has values to decode")
     of_zookeeper = {"znode": znode, "zxidAsOf": zxid_as_of}
     given |= {name: str(value) for name, value in of_zookeeper.items() if value is not None}
-    try:
+    with options_named_as(ARGUMENTS):
         places = divided_paths(path_texts(path), given)
         found = scan_of(places, view, given, processes, values)
-    except KafkaLogError as error:
-        # What others share has the names of commands and of the source.
-        names = {*argument_names(), *(each.name for each in fields(values))}
-        error.args = (named_as_parameters(error, names),)
-        raise
-    found.refuse_early()
+        found.refuse_early()
     return Scan(view, found)
 
 

@@ -84,6 +84,9 @@ def test_what_a_shell_lists_is_public_and_the_docstring_groups_it() -> None:
 def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'with_lags'"):
         vars(kafkalog)["__getattr__"]("with_lags")
+    code = [sys.executable, "-c", "import kafkalog; kafkalog.with_lags"]
+    said = subprocess.run(code, capture_output=True, text=True, check=False).stderr
+    assert "Did you mean: 'with_lag'?" in said
 
 
 def test_to_import_kafkalog_imports_nothing_large() -> None:

@@ -60,6 +60,12 @@ def test_commands_and_the_reader_need_no_extra_and_a_missing_one_is_named(tmp_pa
     assert run.stderr.splitlines()[-1] == f"kafkalog.extras.MissingExtraError: {LINE}"
 
 
+def test_frames_are_for_those_who_have_the_library() -> None:
+    # Not [spark]: who asks for a frame needs no Spark, and may have one of another version.
+    assert str(MissingExtraError("pandas")).endswith("pip install 'pandas<3'")
+    assert str(MissingExtraError("polars")).endswith("pip install 'polars'")
+
+
 def test_the_error_is_an_import_error_and_can_be_pickled() -> None:
     error = MissingExtraError("pyiceberg")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

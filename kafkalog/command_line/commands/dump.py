@@ -51,8 +51,8 @@ lose nothing: keyBase64 and payloadBase64 have what is not UTF-8.
     "--format",
     "given_format",
     type=click.Choice(("text", "json", "csv", "parquet")),
-    help="Default: by the ending of --output (.json, .jsonl, .csv, .parquet), otherwise text. "
-    "parquet has the columns of views batches and records.",
+    help="Default: by the ending of --output (.json, .jsonl, .csv, .parquet); text without an "
+    "ending. parquet has the columns of views batches and records.",
 )
 @shared.output_option(
     "Write to FILE instead of stdout, replacing an older one when complete. FILE must not be one "

@@ -59,7 +59,7 @@ Examples:
 @schema_registry_option
 @shared.format_option(
     _FORMATS,
-    "Default: by the ending of --output (.json, .jsonl, .csv, .parquet), otherwise text.",
+    "Default: by the ending of --output (.json, .jsonl, .csv, .parquet); text without an ending.",
     default=None,
 )
 @shared.output_option("Write to FILE instead of stdout, replacing an older one when complete.")

@@ -12,10 +12,7 @@ from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.reading.offset_ranges import OffsetRange, TimestampRange
 from kafkalog.views.options.contradictions import refuse_inverted_times
-from kafkalog.views.options.parameter_types import GivenOffsets
-
-_BY_ENDING = {"json": "json", "jsonl": "json", "csv": "csv", "parquet": "parquet"}
-
+from kafkalog.views.options.parameter_types import GivenOffsets, format_of_file
 
 _ALL = OffsetRange(0, LARGEST_OFFSET)
 
@@ -87,8 +84,7 @@ class DumpRequest:
     @property
     def output_format(self) -> str:
         """The given format, otherwise that of the output's ending, otherwise text."""
-        ending = (self.output or "").rpartition(".")[2].lower()
-        return self.given_format or _BY_ENDING.get(ending, "text")
+        return self.given_format or format_of_file(self.output)
 
     @property
     def asks_for_some(self) -> bool:

@@ -17,6 +17,7 @@ from kafkalog.errors import RefusedOptionError
 from kafkalog.storage.files.files import matching_paths
 from kafkalog.storage.files.output_files import given_file
 from kafkalog.storage.log_dir.read_directories import refuse_inside
+from kafkalog.views.options.parameter_types import format_of_file
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
@@ -27,10 +28,8 @@ _ROWS = 65_536
 
 def output_format(given: str | None, output: str | None) -> str:
     """Return the given format, otherwise that of the output's ending, otherwise text. Raises
-    OptionError where only a file can have it."""
-    ending = (output or "").rpartition(".")[2].lower()
-    known = {"jsonl": "json", **{name: name for name in ("json", "csv", "parquet")}}
-    found = given or known.get(ending, "text")
+    OptionError where only a file can have it, and for an unknown ending."""
+    found = given or format_of_file(output)
     if found == "parquet" and output is None:
         raise RefusedOptionError("--format", "parquet needs --output FILE")
     return found

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.server.logs.served_cluster import ServedCluster
 from kafkalog.server.network.metrics import Metrics
 from kafkalog.server.network.server import Server
@@ -134,7 +134,7 @@ def serve(
         try:
             as_of_ms = given_time_ms(as_of, lambda note: None, now_ms)
         except ValueError as error:
-            raise OptionError("as_of", as_of, f"a time: {error}") from None
+            raise RefusedOptionError("as_of", str(error)) from None
     given = [paths] if isinstance(paths, str) else list(paths)
     cluster = ServedCluster(
         given, as_of_ms=as_of_ms, now_ms=now_ms, is_deep=deep, with_deleted=deleted

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kafkalog.errors import KafkaLogError, OptionError, RefusedOptionError
+from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, decoding_requests
 from kafkalog.lake.export_report import TopicRow, topic_rows
 from kafkalog.lake.formats.dead_letters import refuse_dead_letters
@@ -23,7 +23,7 @@ from kafkalog.storage.log_dir.read_directories import refuse_tables
 from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS
 from kafkalog.views.options.call_options import Paths, milliseconds, path_texts
 from kafkalog.views.options.ingest_request import IngestRequest
-from kafkalog.views.options.option_names import named_as_parameters
+from kafkalog.views.options.option_names import options_named_as
 from kafkalog.views.options.options import Isolation, Mode
 from kafkalog.views.planning.state_sources import found_sources
 from kafkalog.words import name_suggestions
@@ -85,7 +85,8 @@ def export(
             raise RefusedOptionError(name, f"there is no such argument: {named}")
     if format not in FORMATS:
         raise OptionError("format", format, FORMATS)
-    try:
+    # What jobs and commands share names their options, or those of the source.
+    with options_named_as({*_NAMED, *known}):
         request, tables, decoding = _requests({**options, "topics": _several(topics)})
         if output and not is_remote(output):
             output = absolute_path(output)
@@ -100,11 +101,6 @@ def export(
         requests = decoding_requests(decoding, inputs, mode)
         refuse_dead_letters(decoding.dead_letters, place, is_decoding=bool(requests))
         runs, _ = export_tables(spark, settings, found_sources(read_options), requests)
-    except KafkaLogError as error:
-        # What jobs and commands share names their options, or those of the source.
-        own = {*_NAMED, *known}
-        error.args = (named_as_parameters(error, own),)
-        raise
     return topic_rows(runs)
 
 

@@ -28,12 +28,11 @@ _ARGUMENTS = ("columns", "topics", "offsets", "as_of", "from_time", "until_time"
 _NOT_HERE = ("path", "paths", "columns", *_TIMES)
 _FORMER_NAMES = {"timestamps": "use from_time and until_time"}
 _SOURCE_NAMES = {
-    key: name
+    re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name): name
     for name in OPTION_NAMES
     if name not in _NOT_HERE and "." not in name
-    for key in (name.lower(), re.sub("[A-Z]", lambda letter: f"_{letter[0]}", name).lower())
 }
-_WHOLE_TOPICS = 'partitions as well, {"orders": [0, 1]}, where offsets are for all of them'
+_RANGES = '(10, 20) with topics={"orders": [0, 1]}, or {"orders": {0: (10, 20)}}; None for no bound'
 
 
 def path_texts(path: Paths) -> list[str]:
@@ -52,9 +51,9 @@ def options_of_call(
     as_of: TimeValue | None = None,
     **options: OptionValue,
 ) -> dict[str, str]:
-    """Return the values as options of the source. Other options have the source's names, or these
-    with underscores: `isolation_level` is isolationLevel. Raises OptionError for an argument that
-    is none of them."""
+    """Return the values as options of the source. Other options have the source's names with
+    underscores: `isolation_level` is isolationLevel. Raises OptionError for an argument that is
+    none of them."""
     given = option_texts({_source_name(name): value for name, value in options.items()})
     if columns is not None:
         given["columns"] = columns if isinstance(columns, str) else ",".join(columns)
@@ -71,7 +70,7 @@ def options_of_call(
 
 def _source_name(name: str) -> str:
     """Return the source's name of an argument."""
-    found = _SOURCE_NAMES.get(name.lower())
+    found = _SOURCE_NAMES.get(name)
     if found is not None or "." in name:
         return found or name
     meant = _FORMER_NAMES.get(name) or name_suggestions([name], sorted(argument_names()))
@@ -80,12 +79,7 @@ def _source_name(name: str) -> str:
 
 def argument_names() -> set[str]:
     """Return the names of the arguments that options have in Python."""
-    return {*_ARGUMENTS, *map(with_underscores, _SOURCE_NAMES.values())}
-
-
-def with_underscores(name: str) -> str:
-    """Return the name that an option of the source has in Python."""
-    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+    return {*_ARGUMENTS, *_SOURCE_NAMES}
 
 
 def option_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
@@ -105,10 +99,10 @@ def _topics(topics: Topics) -> dict[str, str]:
 
 
 def _offsets(offsets: OffsetsGiven, topics: Topics | None) -> dict[str, str]:
-    if not isinstance(offsets, Mapping):
-        if not isinstance(topics, Mapping):
-            raise OptionError("topics", topics, _WHOLE_TOPICS)
+    if not isinstance(offsets, Mapping) and isinstance(topics, Mapping):
         offsets = {topic: dict.fromkeys(topics[topic], offsets) for topic in topics}
+    if not isinstance(offsets, Mapping) or not all(map(_are_ranges, offsets.values())):
+        raise OptionError("offsets", offsets, _RANGES)
     given = (
         {} if topics is not None else _topics({topic: list(offsets[topic]) for topic in offsets})
     )
@@ -124,6 +118,15 @@ def _offsets(offsets: OffsetsGiven, topics: Topics | None) -> dict[str, str]:
     return given
 
 
+def _are_ranges(partitions: object) -> bool:
+    return isinstance(partitions, Mapping) and all(
+        isinstance(bounds, tuple | list)
+        and len(bounds) == 2
+        and all(bound is None or type(bound) is int for bound in bounds)
+        for bounds in partitions.values()
+    )
+
+
 def milliseconds(name: str, time: TimeValue) -> int:
     """Return the first whole millisecond that is not before a time. Raises OptionError for what is
     not a time, and for a datetime without a time zone."""
@@ -131,7 +134,7 @@ def milliseconds(name: str, time: TimeValue) -> int:
         try:
             return time_ms(time)
         except ValueError as error:
-            raise OptionError(name, time, f"a time: {error}") from None
+            raise RefusedOptionError(name, str(error)) from None
     if not isinstance(time, datetime):
         allowed = "a time, or whole milliseconds since 1970"
         # True is a whole number for Python.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 
 import click
 
 from kafkalog.errors import KafkaLogError, OptionError
-from kafkalog.words import in_a_line
+from kafkalog.words import in_a_line, similar_names
 
 # Where the name is not the source's with dashes: those that commands and jobs have for it.
 _OTHER_NAMES = {
+    "assign": ("--topic",),
     "endingOffsets": ("--as-of-offset", "--offsets"),
     "endingTimestamp": ("--as-of", "--until-time"),
     "fromTimestamp": ("--from-time",),
@@ -49,6 +51,17 @@ def first_named_as_given(message: str, command: click.Command) -> str:
     return f"{_named_by(command)(name)}{colon}{rest}"
 
 
+@contextmanager
+def options_named_as(parameters: Collection[str]) -> Iterator[None]:
+    """Give the errors of a block the names that options have as `parameters` of a Python function;
+    what commands, jobs and the source share has other names for them."""
+    try:
+        yield
+    except KafkaLogError as error:
+        error.args = (named_as_parameters(error, parameters),)
+        raise
+
+
 def named_as_parameters(error: KafkaLogError, parameters: Collection[str]) -> str:
     """Return what an error says, with the names that options have as `parameters` of a Python
     function. Options that it does not have keep their names."""
@@ -74,9 +87,13 @@ def usage_error_text(error: click.UsageError) -> str:
     # click lists choices on lines of their own.
     message = in_a_line(error.format_message())
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        own = [name for each in error.ctx.command.params for name in each.opts]
         meant = _TRIED.get(error.option_name)
-        if meant and any(meant in each.opts for each in error.ctx.command.params):
+        near = similar_names(error.option_name, [name for name in own if name.startswith("--")])
+        if meant in own:
             message = f"No such option {error.option_name!r}: use {meant}"
+        elif near:
+            message = f"No such option {error.option_name!r}: did you mean {', '.join(near)}?"
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
         if isinstance(error.param, click.Option):
             message = f"{error.param.opts[0]}: {error.message}"

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from enum import Enum
 from typing import TypeVar
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.storage.files.storage_settings import PREFIX as STORAGE_PREFIX
 from kafkalog.words import DURATIONS_ALLOWED, given_duration_ms, time_ms
 
@@ -83,7 +83,7 @@ class OptionValues:
         try:
             found = time_ms(value.strip())
         except ValueError as error:
-            raise OptionError(name, value, f"a time: {error}") from None
+            raise RefusedOptionError(name, str(error)) from None
         if found < 1:
             raise OptionError(name, value, "a time after 1970")
         return found

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from typing import Any, NamedTuple
 
 import click
 
+from kafkalog.errors import RefusedOptionError
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.words import DURATIONS_ALLOWED, given_duration_ms, given_time_ms, printable_lines
@@ -23,6 +25,27 @@ RETENTION_SETTINGS = (
     *("local.retention.ms", "local.retention.bytes"),
 )
 _UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+
+
+# What rows are written as to a file whose name ends so.
+_FORMATS_BY_ENDING = {
+    ".json": "json",
+    ".jsonl": "json",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".txt": "text",
+    "": "text",
+}
+
+
+def format_of_file(output: str | None) -> str:
+    """Return the format of rows by the ending of the file that --output names: text without an
+    ending or without a file. Raises OptionError for an unknown ending."""
+    ending = os.path.splitext(output or "")[1].lower()
+    if ending not in _FORMATS_BY_ENDING:
+        reason = "does not end in .json, .jsonl, .csv, .parquet or .txt: add --format"
+        raise RefusedOptionError("--output", f"{output!r} {reason}")
+    return _FORMATS_BY_ENDING[ending]
 
 
 class GivenOffsets(NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 
 from kafkalog.errors import RefusedOptionError, StatePositionError
@@ -129,12 +129,14 @@ class IngestRun:
     """What a run is to do. `positions`: what the table holds after it.
 
     `replaces`: what its rows take the place of, nothing where they are only added. `replaced` are
-    the partitions that are rewritten as a whole.
+    the partitions that are rewritten as a whole. `undecoded` is how many of its keys and values
+    could not be decoded, once that is known.
     """
 
     replaces: Replaces
     positions: IngestPositions
     replaced: frozenset[TopicPartition] = frozenset()
+    undecoded: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ranges(self) -> tuple[IngestRange, ...]:
@@ -173,10 +175,13 @@ class IngestRun:
         ranges = tuple(_with_gap(each, deleted.get(each.key, ())) for each in self.ranges)
         return replace(self, positions=replace(self.positions, ranges=ranges))
 
-    def with_rows(self, counts: Mapping[TopicPartition, int]) -> IngestRun:
+    def with_rows(
+        self, counts: Mapping[TopicPartition, int], undecoded: Mapping[str, int] | None = None
+    ) -> IngestRun:
         """Return the run with the number of rows of each range, for its commit and manifest."""
         ranges = tuple(replace(each, rows=counts.get(each.key, 0)) for each in self.ranges)
-        return replace(self, positions=replace(self.positions, ranges=ranges))
+        positions = replace(self.positions, ranges=ranges)
+        return replace(self, positions=positions, undecoded=undecoded or {})
 
 
 def ingest_run(

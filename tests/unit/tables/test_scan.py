@@ -115,7 +115,7 @@ def test_a_scan_has_the_options_of_read(log_dir: str) -> None:
 
 def test_processes_read_and_end(log_dir: str) -> None:
     # F1073: bounded memory, in the order of the logs; who stops early leaves no process.
-    scan = kafkalog.scan(log_dir, columns="topic,offset", maxPartitionBytes=100_000, processes=2)
+    scan = kafkalog.scan(log_dir, columns="topic,offset", max_partition_bytes=100_000, processes=2)
     rows = scan.to_table()
     assert rows["offset"].to_pylist() == [*range(SEGMENTS * SEGMENT), *range(SEGMENT)]
     reader = scan.to_reader()
@@ -166,7 +166,7 @@ def test_every_table_has_the_columns_of_its_schema_and_is_read(log_dir: str) -> 
         if table == RECORDS:
             assert names[:4] == ["topic", "partition", "offset", "timestamp"]
         whole = kafkalog.scan(
-            log_dir, table, as_of=START_MS, includeHeaders=True, includeMetadata=True
+            log_dir, table, as_of=START_MS, include_headers=True, include_metadata=True
         )
         assert sorted(names) == sorted(whole.schema.names)
 
@@ -188,7 +188,8 @@ def test_lag_is_that_of_the_commit(log_dir: str) -> None:
         ({"columns": "ofset"}, "did you mean offset?"),
         ({"topics": "ordres"}, "did you mean orders?"),
         ({"view": "recods"}, "did you mean records?"),
-        ({"from_time": "yesterday"}, "from_time: 'yesterday' is not valid"),
+        ({"from_time": "Monday"}, "from_time: 'Monday' is not a time: milliseconds since "),
+        ({"isolationLevel": "read_committed"}, "no such argument: did you mean isolation_level"),
         ({"value_format": "xml"}, "'xml' is not valid, expected one of string, json, avro, "),
         ({"value_format": "json", "view": "batches"}, "only view records has values"),
         ({"value_format": "json", "columns": "offset"}, "column value has to be among"),

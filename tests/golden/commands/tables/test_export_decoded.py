@@ -132,6 +132,17 @@ def test_each_topic_of_a_file_has_its_own_format(tmp_path: Path) -> None:
     assert [json.loads(row["value_decoded"])["id"] for row in texts] == [1, 2]
 
 
+def test_what_could_not_be_decoded_is_counted(tmp_path: Path) -> None:
+    # F1341: three of five values; a null value is none.
+    logs = logs_with(tmp_path / "logs", b'{"a": 1}', b"{", b"x", None, b"\xff")
+    given = ["--topic", "orders", "--output-dir", tmp_path / "lake", "--key-format", "string"]
+    given += ["--value-format", "json", "--value-schema", "a INT"]
+    result = CliRunner().invoke(kafkalog, ["export", *map(str, (logs, *given))])
+    assert result.exit_code == 0
+    said = [line for line in result.stdout.splitlines() if "could not" in line]
+    assert said == ["3 values could not be decoded: column value_error has the reason"]
+
+
 def test_protobuf_is_for_the_job(tmp_path: Path) -> None:
     logs = logs_with(tmp_path / "logs", b"x")
     schema = tmp_path / "x.desc"

@@ -52,7 +52,7 @@ def both(
     in_memory.execute("set timezone = 'UTC'")
     for table in ("records", "batches", "segments", "transactions", "offset_commits"):
         given: dict[str, Any] = {"topics": "*"} if table != "offset_commits" else {}
-        given |= {"includeHeaders": True, "includeMetadata": True} if table == "records" else {}
+        given |= {"include_headers": True, "include_metadata": True} if table == "records" else {}
         in_memory.register(table, kafkalog.scan(paths, table, **given).to_table())
     with from_files, in_memory:
         yield from_files, in_memory
@@ -134,6 +134,9 @@ def test_formats_and_files(tmp_path: Path) -> None:
     assert (code, out, err) == (0, "", f"2 rows written to {tmp_path}/found.jsonl\n")
     lines = (tmp_path / "found.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == listed
+    code, _, err = run(SHOP, query, "--output", str(tmp_path / "found.xlsx"))
+    assert code == 2
+    assert "found.xlsx' does not end in .json, .jsonl, .csv, .parquet or .txt: add --format" in err
     run(SHOP, query, "--output", str(tmp_path / "found.parquet"))
     table = pq.read_table(tmp_path / "found.parquet")
     assert table.schema.field("timestamp").type == pa.timestamp("us", tz="UTC")

@@ -58,7 +58,7 @@ NEW_YEAR_MS = 1_767_225_600_000
             {"untilTimestamp": f"{NEW_YEAR_MS}"},
         ),
         (
-            {"mode": "PERMISSIVE", "includeHeaders": True, "minPartitions": 7},
+            {"mode": "PERMISSIVE", "include_headers": True, "min_partitions": 7},
             {"mode": "PERMISSIVE", "includeHeaders": "true", "minPartitions": "7"},
         ),
     ],
@@ -71,9 +71,13 @@ def test_values_become_options_that_say_the_same(
     read_options({"path": "data", **options})
 
 
-def test_offsets_of_all_partitions_need_the_partitions() -> None:
-    with pytest.raises(OptionError, match=r"topics: 'orders' is not valid, expected partitions"):
-        options_of_call(topics="orders", offsets=(1, 2))
+@pytest.mark.parametrize(
+    "offsets",
+    [(1, 2), "orders-0=1:2", {"orders": (1, 2)}, {"orders": {0: 1}}, {"orders": {0: "1:2"}}],
+)
+def test_offsets_need_partitions_and_are_pairs(offsets: Any) -> None:
+    with pytest.raises(OptionError, match=r"^offsets: .* expected \(10, 20\) with topics=\{"):
+        options_of_call(topics="orders", offsets=offsets)
 
 
 def test_a_time_without_a_time_zone_is_refused() -> None:

@@ -33,10 +33,18 @@ def test_options_of_a_settings_class_arrive_as_one_object() -> None:
 def test_an_option_that_people_try_first_is_answered_with_the_one_that_there_is() -> None:
     @click.command("list")
     @click.option("--from-time")
-    def listed(from_time: str) -> None:
-        raise AssertionError(from_time)
+    @click.option("--format")
+    @click.option("--output-dir")
+    def listed(**given: str) -> None:
+        raise AssertionError(given)
 
-    for tried, answer in (("--since", ": use --from-time"), ("--before", "")):
+    # difflib alone finds --out more similar to --format.
+    for tried, answer in (
+        ("--since", ": use --from-time"),
+        ("--quick", ""),
+        ("--out", ": did you mean --output-dir?"),
+        ("--output_dir", ": did you mean --output-dir?"),
+    ):
         with pytest.raises(click.UsageError) as raised:
             listed.main([tried, "-7d"], prog_name="list", standalone_mode=False)
         expected = f"No such option '{tried}'{answer} (see list --help)"

@@ -65,6 +65,12 @@ def test_scan_names_its_own_arguments() -> None:
     assert str(refused.value).endswith("a time not before from_time")
     with pytest.raises(OptionError, match=r"^topics and subscribe_pattern: "):
         kafkalog.scan(LOG_DIR, topics="orders", subscribe_pattern="o.*")
+    # What only the names of the files show.
+    for topics in ("no.such", {"no.such": [0]}):
+        with pytest.raises(OptionError, match=r"^topics: 'no.such"):
+            kafkalog.scan(LOG_DIR, topics=topics)
+        with pytest.raises(OptionError, match=r"^topics: 'no.such"):
+            kafkalog.sql(LOG_DIR, topics=topics)
 
 
 def test_an_error_of_another_process_has_the_name_at_its_beginning() -> None:
