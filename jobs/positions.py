@@ -46,6 +46,7 @@ def main(
         TABLE,
         PositionsRequest,
         divided_paths,
+        keepers_suggested,
         positions,
         refuse_without_positions,
     )
@@ -56,7 +57,8 @@ def main(
     from kafkalog.spark.tables import show_rows
 
     keepers, log_dirs = divided_paths(job.paths)
-    inputs, logs = announced_logs(replace(job, paths=tuple(log_dirs)))
+    with keepers_suggested(log_dirs):
+        inputs, logs = announced_logs(replace(job, paths=tuple(log_dirs)))
     of_catalog = shared.catalog_table(catalog, table)
     now_ms = time.time_ns() // 1_000_000
     request = PositionsRequest(keepers, now_ms, connect_topics, of_catalog)

@@ -41,9 +41,11 @@ from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.wire.murmur2 import partition_of_key
-from kafkalog.words import counted, size_text
+from kafkalog.words import counted, first_names, size_text
 
 FoundRow = tuple[object, ...]
+# So many logs have a line each.
+_MOST_LOGS = 10
 _Place = tuple[PartitionLog, SegmentFile]
 _Match = tuple[PartitionLog, MatchedRecord]
 
@@ -192,7 +194,7 @@ def search(logs: Sequence[PartitionLog], request: FindRequest, *, processes: int
         searched=[_searched_row(account) for account in accounts.values()],
         damages=[row for account in accounts.values() for row in _damage_rows(account)],
     )
-    _tell(result, accounts.values(), "last" if request.largest is None else "largest")
+    _tell(result, [*accounts.values()], "last" if request.largest is None else "largest")
     return result
 
 
@@ -326,25 +328,12 @@ def _damage_rows(account: _Account) -> list[FoundRow]:
     ]
 
 
-def _tell(result: Found, accounts: Iterable[_Account], order: str) -> None:
+def _tell(result: Found, accounts: Sequence[_Account], order: str) -> None:
     """The verdict, and what it rests on, on stderr."""
-    undecoded = 0
+    is_long = len(accounts) > _MOST_LOGS
+    for line in _lines_by_topic(accounts) if is_long else _lines_by_log(accounts):
+        print_note(line)
     for account in accounts:
-        log, first, end = account.log, account.first_offset, account.end_offset
-        offsets = "no offset" if first is None else f"offsets {first} to {(end or 0) - 1}"
-        print_note(
-            f"searched {log.name} in {log.path}: {offsets}, "
-            f"{counted(account.total('records'), 'record')} in "
-            f"{counted(len(account.segments), 'segment')}, {size_text(account.total('size'))}"
-        )
-        if first:
-            print_note(f"  offsets below {first} are in no file here")
-        if account.is_compacted:
-            print_note("  the log is compacted: of a key, older records may have been removed")
-        if account.total("undecoded"):
-            undecoded += account.total("undecoded")
-            count = counted(account.total("undecoded"), "value")
-            print_note(f"  {count} not decoded, which may hide what is at the path")
         for _, _, path, position, length, fault, offset in _damage_rows(account):
             print_note(
                 f"  {path}: position {position}, {counted(int(str(length)), 'byte')}: {fault}, "
@@ -356,7 +345,46 @@ def _tell(result: Found, accounts: Iterable[_Account], order: str) -> None:
         print_note(f"found {counted(result.matches, 'record')}{shown}")
     elif result.damages:
         print_note("not found, and damage may hide it")
-    elif undecoded:
+    elif any(account.total("undecoded") for account in accounts):
         print_note("not found, and values that are not decoded may hide it")
     else:
         print_note("not found")
+
+
+def _lines_by_log(accounts: Iterable[_Account]) -> Iterator[str]:
+    for account in accounts:
+        log, first, end = account.log, account.first_offset, account.end_offset
+        offsets = "no offset" if first is None else f"offsets {first} to {(end or 0) - 1}"
+        yield f"searched {log.name} in {log.path}: {offsets}, {_much([account])}"
+        if first:
+            yield f"  offsets below {first} are in no file here"
+        yield from _lines_about([account])
+
+
+def _lines_by_topic(accounts: Iterable[_Account]) -> Iterator[str]:
+    """Yield lines where so many logs were searched that a line for each would hide the answer."""
+    by_topic: dict[str, list[_Account]] = {}
+    for account in accounts:
+        by_topic.setdefault(account.log.topic or account.log.name, []).append(account)
+    for topic, logs in by_topic.items():
+        yield f"searched {topic}: {counted(len(logs), 'log')}, {_much(logs)}"
+        later = [f"{each.log.name} {each.first_offset}" for each in logs if each.first_offset]
+        if later:
+            names = first_names([*dict.fromkeys(later)], _MOST_LOGS)
+            yield f"  in no file here: offsets below the first of {names}"
+        yield from _lines_about(logs)
+
+
+def _much(accounts: Sequence[_Account]) -> str:
+    records = counted(sum(each.total("records") for each in accounts), "record")
+    segments = counted(sum(len(each.segments) for each in accounts), "segment")
+    return f"{records} in {segments}, {size_text(sum(each.total('size') for each in accounts))}"
+
+
+def _lines_about(accounts: Sequence[_Account]) -> Iterator[str]:
+    """Yield lines about what logs may hide."""
+    if any(each.is_compacted for each in accounts):
+        yield "  the log is compacted: of a key, older records may have been removed"
+    undecoded = sum(each.total("undecoded") for each in accounts)
+    if undecoded:
+        yield f"  {counted(undecoded, 'value')} not decoded, which may hide what is at the path"

@@ -22,19 +22,24 @@ _ANSWERS = (
     *("stream_time_ms", "committed_offset", "at_ms", "status", "record_size"),
     *("lost_records", "lag", "to_read", "offset", "behind", "diverges_at", "what"),
     *("start_error", "waiting_offsets", "value_size", "next_offset", "records_behind"),
-    *("bytes", "peak_bytes_per_second", "last_producer_id", "records_per_batch"),
+    *("bytes", "peak_bytes_per_second", "last_producer_id"),
     *("distinct_keys", "heaviest_key_share", "repeated_records", "bytes_freed"),
     *("bytes_within_week", "share"),
     *("start_offset_after", "cause"),
-    *("waiting_groups", "detail", "change", "name", "stuck_since_ms", "behind_since_ms"),
+    *("waiting_groups", "producer_id", "records_per_batch"),
+    *("detail", "change", "name", "stuck_since_ms", "behind_since_ms"),
     *("offsets_held_back", "last_stable_offset", "holder_transactional_id"),
     *("total_size", "size", "saved", "salvageable_records", "padded_time_indexes"),
     *("missing_offsets", "consumers_stop_at"),
     *("under_replicated_partitions", "leaderless_partitions", "leader", "isr", "state"),
     *("timestamp_ms", "position", "is_elected", "keep_stopped", "commit_status", "end_offset"),
-    "records",
+    *("records", "last_timestamp_ms"),
 )
 _RANKS = {name: rank for rank, name in enumerate((*_SUBJECTS, *_ANSWERS))}
+# Of a change, when it was counts for more than where it is written, and what kind of thing changed
+# is in its name.
+_CHANGE = "change"
+_CHANGE_RANKS = {**_RANKS, "timestamp_ms": -1, "offset": len(_RANKS) - 1, "kind": len(_RANKS)}
 _PATHS = frozenset(("file", "path", "directory", "source", "cut_file"))
 # The name of a file by its offset: its digits without the zeros before them say as much.
 _BY_OFFSET = re.compile(r"0{3,}(?=[0-9])")
@@ -67,9 +72,12 @@ class Column(NamedTuple):
 def fitted(columns: Sequence[Column], terminal: int) -> dict[int, int]:
     """Return the places of the columns that a line of `terminal` characters has room for, each with
     its width: wide columns become narrower, and then the least important ones are left out, but
-    never the first one."""
+    never the first one; of changes, never their time."""
     kept = list(range(len(columns)))
-    ranks = [_RANKS.get(column.name, len(_RANKS)) for column in columns]
+    is_change = any(column.name == _CHANGE for column in columns)
+    known = _CHANGE_RANKS if is_change else _RANKS
+    ranks = [known.get(column.name, len(_RANKS)) for column in columns]
+    first = ranks.index(-1) if -1 in ranks else 0
     for is_last_resort in (False, True):
         least = [
             column.least(
@@ -78,7 +86,8 @@ def fitted(columns: Sequence[Column], terminal: int) -> dict[int, int]:
             for column in columns
         ]
         while len(kept) > 1 and _line_width([least[place] for place in kept]) > terminal:
-            going = max(kept[1:], key=lambda place: (ranks[place], place))
+            others = (place for place in kept if place != first)
+            going = max(others, key=lambda place: (ranks[place], place))
             if ranks[going] < len(_RANKS) and not is_last_resort:
                 break
             kept.remove(going)

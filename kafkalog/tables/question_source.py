@@ -1,32 +1,32 @@
 """The tables of questions as Arrow: each is made as a whole, by the question that its command
-asks too."""
+asks too. What its rows do not show is logged as warnings, in the words of the command: what could
+not be read, and what is assumed."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pyarrow as pa
 
 from kafkalog.inspection.metadata.current_topics import find_logs, without_former
+from kafkalog.log_lines import logger
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.tables.filters import Filter
-from kafkalog.tables.view_source import bytes_of, table_schema
+from kafkalog.tables.view_source import EVERY_TOPIC, bytes_of, table_schema, warn_of_absent
 from kafkalog.views.engine import LocalViews
 from kafkalog.views.options.options import Isolation, Mode, ReadOptions
-from kafkalog.views.options.topics import ALL_TOPICS, TopicChoice
+from kafkalog.views.options.topics import TopicChoice
 from kafkalog.views.parallel import processes_for
 
 if TYPE_CHECKING:
+    from kafkalog.inspection.groups.commit_reach import CommitReach
     from kafkalog.inspection.lag.chosen_rows import ChosenNames
     from kafkalog.questions.groups.lag_history import LagHistory
-    from kafkalog.questions.topics.connectors import Connectors
-
-_EVERY_TOPIC = TopicChoice(subscribe=(ALL_TOPICS,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,38 +49,68 @@ class _Asked:
         """Whether consumers read committed records."""
         return self.options.isolation is Isolation.READ_COMMITTED
 
+    @property
+    def is_about_all(self) -> bool:
+        """Whether no topics are chosen."""
+        return self.options.topics in (TopicChoice(), EVERY_TOPIC)
+
     def chosen_names(self) -> ChosenNames:
         """Return which rows of groups are selected: those about the chosen topics."""
         from kafkalog.inspection.lag.chosen_rows import ChosenNames
 
-        if self.options.topics in (TopicChoice(), _EVERY_TOPIC):
+        if self.is_about_all:
             return ChosenNames()
         return ChosenNames(topics=frozenset(log.topic for log in self.logs if log.topic))
 
 
-def _checksum_report(asked: _Asked) -> pa.Table:
+_logger = logger(__name__)
+
+
+class _Answer(NamedTuple):
+    """The rows of a table, and lines about what they do not show."""
+
+    table: pa.Table
+    notes: Iterable[str] = ()
+
+
+def _checksum_report(asked: _Asked) -> _Answer:
+    from kafkalog.inspection.metadata.assigned_partitions import (
+        cluster_images,
+        missing_replica_lines,
+    )
     from kafkalog.questions.checks import checks
 
     chosen = LocalViews(asked.views.log_dirs, asked.logs, asked.views.processes)
-    return checks(chosen, with_indexes=False).report.table
+    report = checks(chosen, with_indexes=False).report.table
+    topics = (
+        ()
+        if asked.is_about_all
+        else sorted({log.topic for log in asked.logs if log.topic is not None})
+    )
+    views = asked.views
+    images = cluster_images(views.logs)
+    return _Answer(report, missing_replica_lines(views.log_dirs, views.logs, images, topics, ()))
 
 
-def _transaction_report(asked: _Asked) -> pa.Table:
+def _transaction_report(asked: _Asked) -> _Answer:
     from kafkalog.questions.transactions import TransactionSettings, transactions
 
     settings = TransactionSettings(asked.now_ms, asked.as_of_ms, logs=asked.logs)
-    return transactions(asked.views, settings).report.table
+    found = transactions(asked.views, settings)
+    return _Answer(found.report.table, found.notes)
 
 
-def _compaction_findings(asked: _Asked) -> pa.Table:
+def _compaction_findings(asked: _Asked) -> _Answer:
     from kafkalog.questions.compaction import CompactionRequest, compaction
 
     at_ms = asked.as_of_ms or asked.now_ms
     request = CompactionRequest(at_ms, before=asked.options.before, logs=asked.logs)
-    return compaction(asked.views, request).findings.table
+    found = compaction(asked.views, request)
+    is_whole = not (found.totals.unread_bytes or found.totals.unknown_partitions)
+    return _Answer(found.findings.table, () if is_whole else (found.words(),))
 
 
-def _consumer_lag(asked: _Asked) -> pa.Table:
+def _consumer_lag(asked: _Asked) -> _Answer:
     from kafkalog.questions.groups.group_parts import refuse_without_commits
     from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
 
@@ -91,18 +121,21 @@ def _consumer_lag(asked: _Asked) -> pa.Table:
         chosen=asked.chosen_names(),
     )
     lag = ConsumerLag(asked.views, settings)
-    _ = lag.missing
-    return lag.rows.rows().table
+    rows = lag.rows.rows().table
+    return _Answer(rows, _limits(lag.reaches, asked.as_of_ms))
 
 
-def _lag_history(asked: _Asked) -> pa.Table:
-    return _history(asked).rows.rows().table
+def _lag_history(asked: _Asked) -> _Answer:
+    history = _history(asked)
+    rows = history.rows.rows().table
+    return _Answer(rows, _limits(history.reaches, asked.as_of_ms))
 
 
-def _group_generations(asked: _Asked) -> pa.Table:
+def _group_generations(asked: _Asked) -> _Answer:
     history = _history(asked)
     history.rows.counted()
-    return history.rows.generations().table
+    rows = history.rows.generations().table
+    return _Answer(rows, _limits(history.reaches, asked.as_of_ms))
 
 
 def _history(asked: _Asked) -> LagHistory:
@@ -119,63 +152,79 @@ def _history(asked: _Asked) -> LagHistory:
     return LagHistory(asked.views, settings)
 
 
-def _schema_ids(asked: _Asked) -> pa.Table:
+def _limits(reaches: Sequence[CommitReach], as_of_ms: int | None) -> list[str]:
+    """Return what commits that are not here, or that cleaning has removed, leave unknown."""
+    from kafkalog.inspection.groups.commit_reach import reach_words
+
+    limited = [each for each in reaches if not each.is_whole or each.complete_from_ms is not None]
+    return reach_words(limited, as_of_ms).splitlines() if limited else []
+
+
+def _schema_ids(asked: _Asked) -> _Answer:
     from kafkalog.questions.topics.schema_ids import SchemaIdsRequest, schema_ids
 
-    return schema_ids(asked.views, SchemaIdsRequest(asked.logs)).rows.table
+    found = schema_ids(asked.views, SchemaIdsRequest(asked.logs))
+    return _Answer(found.rows.table, found.notes())
 
 
-def _key_usage(asked: _Asked) -> pa.Table:
+def _key_usage(asked: _Asked) -> _Answer:
     from kafkalog.questions.topics.key_usage import KeyUsageRequest, key_usage
 
-    return key_usage(asked.views, KeyUsageRequest(asked.logs)).partitions.table
+    return _Answer(key_usage(asked.views, KeyUsageRequest(asked.logs)).partitions.table)
 
 
-def _heavy_keys(asked: _Asked) -> pa.Table:
+def _heavy_keys(asked: _Asked) -> _Answer:
     from kafkalog.questions.topics.key_usage import KeyUsageRequest, key_usage
 
-    return key_usage(asked.views, KeyUsageRequest(asked.logs)).heavy.table
+    return _Answer(key_usage(asked.views, KeyUsageRequest(asked.logs)).heavy.table)
 
 
-def _connectors(asked: _Asked) -> Connectors:
+def _connectors(kind: Literal["connectors", "tasks", "offsets"], asked: _Asked) -> _Answer:
     from kafkalog.questions.topics.connectors import ConnectorsRequest, connectors
 
-    is_all = asked.options.topics in (TopicChoice(), _EVERY_TOPIC)
-    return connectors(asked.views, ConnectorsRequest(None if is_all else asked.logs))
+    request = ConnectorsRequest(None if asked.is_about_all else asked.logs)
+    found = connectors(asked.views, request)
+    rows = {"connectors": found.connectors, "tasks": found.tasks, "offsets": found.offsets}
+    return _Answer(rows[kind].table, found.notes())
 
 
-def _ksql_statements(asked: _Asked) -> pa.Table:
+def _ksql_statements(asked: _Asked) -> _Answer:
     from kafkalog.questions.topics.ksql_statements import ksql_statements
 
-    return ksql_statements(asked.views, asked.logs).rows.table
+    found = ksql_statements(asked.views, asked.logs)
+    return _Answer(found.rows.table, found.notes())
 
 
-def _mirrors(kind: str, asked: _Asked) -> pa.Table:
+def _mirrors(kind: str, asked: _Asked) -> _Answer:
     from kafkalog.questions.topics.mirrors import mirrors
 
-    return mirrors(asked.views, asked.logs).rows[kind].table
+    found = mirrors(asked.views, asked.logs)
+    return _Answer(found.rows[kind].table, found.notes())
 
 
-def _streams_positions(asked: _Asked) -> pa.Table:
+def _streams_positions(asked: _Asked) -> _Answer:
     from kafkalog.questions.topics.streams_positions import streams_positions
 
-    return streams_positions(asked.views).rows.table
+    found = streams_positions(asked.views)
+    return _Answer(found.rows.table, () if found.has_commits else found.words())
 
 
-def _commit_history(asked: _Asked) -> pa.Table:
+def _commit_history(asked: _Asked) -> _Answer:
     from kafkalog.questions.positions.commit_history import CommitHistoryRequest, commit_history
 
     request = CommitHistoryRequest(frozenset(), asked.now_ms, asked.as_of_ms, asked.is_committed)
-    return commit_history(asked.views, request).rows.table
+    history = commit_history(asked.views, request)
+    return _Answer(history.rows.table, history.reach.splitlines())
 
 
-def _kept_positions(asked: _Asked) -> pa.Table:
+def _kept_positions(asked: _Asked) -> _Answer:
     from kafkalog.questions.positions.kept_positions import PositionsRequest, positions
 
-    return positions(asked.views, PositionsRequest((), asked.now_ms)).rows.table
+    found = positions(asked.views, PositionsRequest((), asked.now_ms))
+    return _Answer(found.rows.table, found.lines)
 
 
-def _group_resume(asked: _Asked) -> pa.Table:
+def _group_resume(asked: _Asked) -> _Answer:
     from kafkalog.questions.groups.group_parts import refuse_without_commits
     from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
     from kafkalog.questions.positions.group_resume import ResumeRequest, group_resume
@@ -183,18 +232,21 @@ def _group_resume(asked: _Asked) -> pa.Table:
 
     refuse_without_commits(asked.views.log_dirs, asked.views.logs)
     settings = LagSettings.at(asked.now_ms, None, chosen=asked.chosen_names())
-    commits = ConsumerLag(asked.views, settings).rows.commits_alone()
+    lag = ConsumerLag(asked.views, settings)
+    commits = lag.rows.commits_alone()
     request = ResumeRequest(OffsetReset(), asked.now_ms, asked.is_committed)
-    return group_resume(asked.views, commits, request).rows.table
+    rows = group_resume(asked.views, commits, request).rows.table
+    assumed = "consumers are taken to have auto.offset.reset=latest, their default"
+    return _Answer(rows, (*_limits(lag.reaches, None), assumed))
 
 
-_QUESTIONS: Mapping[str, Callable[[_Asked], pa.Table]] = {
+_QUESTIONS: Mapping[str, Callable[[_Asked], _Answer]] = {
     "checksum_report": _checksum_report,
     "commit_history": _commit_history,
     "compaction_findings": _compaction_findings,
-    "connector_offsets": lambda asked: _connectors(asked).offsets.table,
-    "connector_tasks": lambda asked: _connectors(asked).tasks.table,
-    "connectors": lambda asked: _connectors(asked).connectors.table,
+    "connector_offsets": partial(_connectors, "offsets"),
+    "connector_tasks": partial(_connectors, "tasks"),
+    "connectors": partial(_connectors, "connectors"),
     "consumer_lag": _consumer_lag,
     "group_generations": _group_generations,
     "group_resume": _group_resume,
@@ -245,11 +297,15 @@ class QuestionSource:
             {"mode": self.options.mode.value},
         )
         asked = _Asked(views, chosen, time.time_ns() // 1_000_000, self.options)
-        rows = _QUESTIONS[self.table](asked)
+        rows, notes = _QUESTIONS[self.table](asked)
+        for line in notes:
+            _logger.warning("%s", line)
         return (part for batch in rows.to_batches() for part in given.rows(batch, columns))
 
     def _logs(self) -> tuple[list[PartitionLog], list[PartitionLog]]:
         found = find_logs(self.options.paths, strict=self.options.mode is Mode.FAILFAST)
         choice = self.options.topics
-        every = choice in (TopicChoice(), _EVERY_TOPIC)
-        return found, without_former(found) if every else choice.chosen(found)
+        every = choice in (TopicChoice(), EVERY_TOPIC)
+        chosen = without_former(found) if every else choice.chosen(found)
+        warn_of_absent(self.options, found, chosen)
+        return found, chosen

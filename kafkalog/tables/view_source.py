@@ -4,7 +4,7 @@ offsets and times that are requested."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from kafkalog.lake.decoding.payload_arrays import PayloadDecoder
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.inspection.metadata.current_topics import without_former
+from kafkalog.log_lines import warn_once
 from kafkalog.storage.files.file_access import use_file_access
+from kafkalog.storage.log_dir.other_entries import absent_lines
 from kafkalog.storage.partition_log import PartitionLog, segment_sizes
 from kafkalog.storage.reading.offset_ranges import (
     SpecificOffsets,
@@ -43,7 +45,7 @@ _OF_LOGS = (
     *(View.TRANSACTIONS, View.STABLE_OFFSETS, View.PRODUCER_SEQUENCES),
 )
 VALUE = "value"
-_EVERY_TOPIC = TopicChoice(subscribe=(ALL_TOPICS,))
+EVERY_TOPIC = TopicChoice(subscribe=(ALL_TOPICS,))
 _PER_PARTITION = SpecificOffsets, SpecificTimestamps
 
 
@@ -105,12 +107,12 @@ class ViewSource:
 
     def _logs(self) -> list[PartitionLog]:
         found = logs_of_paths(self.options)
-        if self.options.topics == _EVERY_TOPIC:
+        warn_of_absent(self.options, found, chosen_logs(self.options, found))
+        if self.options.topics == EVERY_TOPIC:
             found = without_former(found)
         if self.options.view in _OF_LOGS:
             return chosen_logs(self.options, found)
-        chosen_logs(self.options, found)  # for its errors: plans go by settings of all logs
-        return found
+        return found  # plans go by settings of all logs
 
 
 def _narrowed(
@@ -123,7 +125,7 @@ def _narrowed(
         return options, logs
     if not is_fixed:  # such offsets have to name each partition that is read
         logs = given.logs(logs)
-        options = replace(options, topics=_EVERY_TOPIC)
+        options = replace(options, topics=EVERY_TOPIC)
     if options.view not in ISOLATED_VIEWS:
         return options, logs
     within = given.offsets("offset", logs)
@@ -146,6 +148,16 @@ def table_schema(table: str, columns: tuple[str, ...] | None) -> pa.Schema:
     if columns is None:
         return whole
     return arrow_schema(table, chosen_columns(table, whole.names, columns))
+
+
+def warn_of_absent(
+    options: ReadOptions, found: Sequence[PartitionLog], chosen: Iterable[PartitionLog]
+) -> None:
+    """Warn of partitions of the chosen topics that only checkpoints name; `found` are all logs."""
+    is_about_all = options.topics in (TopicChoice(), EVERY_TOPIC)
+    topics = () if is_about_all else [log.topic for log in chosen if log.topic is not None]
+    for line in absent_lines(options.paths, found, topics):
+        warn_once(__name__, line)
 
 
 def bytes_of(logs: Sequence[PartitionLog]) -> int:

@@ -269,11 +269,15 @@ def _end(replay: MetadataReplay) -> ExitCode:
 
 
 def _text_changes(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a row for each change, with all columns that it changed in one text."""
-    return [
-        {**dict(zip(columns, key, strict=False)), "change": ", ".join(map(_words, some))}
-        for key, some in groupby(rows, lambda row: [row[name] for name in columns[:-1]])
-    ]
+    """Return a row for each change, with the columns that it changed in one text; those that a line
+    has no room for only where there is no other."""
+    found = []
+    for key, some in groupby(rows, lambda row: [row[name] for name in columns[:-1]]):
+        changed = [*some]
+        shown = [row for row in changed if row["column"] not in _WIDE] or changed
+        words = ", ".join(map(_words, shown))
+        found.append({**dict(zip(columns, key, strict=False)), "change": words})
+    return found
 
 
 def _words(row: Mapping[str, Any]) -> str:

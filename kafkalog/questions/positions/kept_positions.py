@@ -6,11 +6,15 @@ tables, source connectors of Kafka Connect, and MirrorMaker. Rules: docs/format.
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
+from glob import escape, iglob
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -36,14 +40,15 @@ from kafkalog.messages.clients.kept_positions import (
     kind_of_topic,
 )
 from kafkalog.questions.positions.commit_history import log_begin
+from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.views.engine import AskedView, Rows, RowsInMemory, Views
 from kafkalog.views.options.topics import unknown_topics
-from kafkalog.words import counted, time_text
+from kafkalog.words import counted, first_names, time_text
 
 TABLE = "kept_positions"
 _RECORD = ("key", "value", "timestampMs", "offset", "partition")
-_MOST_SENTENCES = 20
+_MOST_SENTENCES, _MOST_NEAR, _MOST_LISTED = 20, 5, 200
 
 
 class Status(StrEnum):
@@ -134,6 +139,34 @@ def divided_paths(paths: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _is_keeper(path: str) -> bool:
     return SparkCheckpoint.at(path) is not None or is_table(path)
+
+
+@contextmanager
+def keepers_suggested(paths: Sequence[str]) -> Iterator[None]:
+    """Where one of some paths has no logs, raise LogDirError with the checkpoints and tables up to
+    two levels below it, or else near it, if there are any."""
+    try:
+        yield
+    except LogDirError as error:
+        wrong = [path for path in paths if path in str(error) and not is_remote(path)]
+        near = [
+            _first_keepers(path, "*", "*/*") or _first_keepers(os.path.dirname(path), "*", "*/*")
+            for path in wrong
+        ]
+        if names := sorted({*chain.from_iterable(near)}):
+            meant = first_names(names, _MOST_NEAR)
+            places = ", ".join(wrong)
+            raise LogDirError(
+                f"{places}: neither logs nor positions are there; did you mean {meant}?"
+            ) from None
+        raise
+
+
+def _first_keepers(path: str, *patterns: str) -> list[str]:
+    """Return the checkpoints and tables among what is below a path on this machine; a mistaken one
+    can be a whole disk."""
+    below = chain.from_iterable(iglob(os.path.join(escape(path), each)) for each in patterns)
+    return [found for found in islice(below, _MOST_LISTED) if _is_keeper(found)]
 
 
 def positions(views: Views, request: PositionsRequest) -> Positions:

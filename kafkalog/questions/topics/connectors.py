@@ -57,10 +57,7 @@ class Connectors:
 
     def _lines(self) -> Iterator[str]:
         if not self.topics:
-            yield (
-                "no topic here has a name such as connect-configs, connect-status or "
-                "connect-offsets: --topic names those of the workers"
-            )
+            yield from self.notes()
             return
         count, tasks = len(self.connectors.table), len(self.tasks.table)
         yield (
@@ -70,6 +67,16 @@ class Connectors:
         yield from self.failed[:_MOST_LINES]
         if len(self.failed) > _MOST_LINES:
             yield f"and {len(self.failed) - _MOST_LINES:,} more that failed"
+        yield from self.notes()
+
+    def notes(self) -> Iterator[str]:
+        """Yield lines about what the rows do not show: that no topic has such a name, and records
+        that were not read."""
+        if not self.topics:
+            yield (
+                "no topic here has a name such as connect-configs, connect-status or "
+                "connect-offsets: --topic names those of the workers"
+            )
         if self.others:
             yield f"not read: {counted(self.others, 'record')} that Connect did not write"
 

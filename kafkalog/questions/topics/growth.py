@@ -45,12 +45,12 @@ _SUMS = {
     "last_timestamp_ms": "max",
 }
 # Rows with a second are the sums of a topic in it, those to name have a reason, and the others are
-# the sums of a producer in a partition.
+# the sums of a producer in a partition, apart from those of the markers that end its transactions.
 _FOUND = pa.schema(
     [
         *(("topic", pa.string()), ("partition", pa.int32()), ("producer_id", pa.int64())),
         *(("producer_epoch", pa.int16()), ("clock", pa.string()), ("second", pa.int64())),
-        ("named", pa.string()),
+        *(("named", pa.string()), ("is_control", pa.bool_())),
         *(("batches", pa.int64()), ("bytes", pa.int64()), ("records", pa.int64())),
         *(("first_timestamp_ms", pa.int64()), ("last_timestamp_ms", pa.int64())),
     ]
@@ -186,7 +186,7 @@ def _summable(rows: pa.Table) -> pa.Table:
         pc.fill_null(rows["producer_id"], _NO_PRODUCER),
         pc.fill_null(rows["producer_epoch"], _NO_PRODUCER),
         pc.fill_null(clock, BY_PRODUCER),
-        *(pa.nulls(count, pa.int64()), pa.nulls(count, pa.string())),
+        *(pa.nulls(count, pa.int64()), pa.nulls(count, pa.string()), is_control),
         pc.if_else(is_control, 0, 1),
         *(rows["size"], records, times, times),
     ]
@@ -202,6 +202,7 @@ def _seconds(found: pa.Table) -> pa.Table:
         ("producer_id", pa.nulls(count, pa.int64())),
         ("producer_epoch", pa.nulls(count, pa.int16())),
         ("clock", pa.nulls(count, pa.string())),
+        ("is_control", pa.nulls(count, pa.bool_())),
         ("second", seconds),
     ):
         found = found.set_column(found.schema.get_field_index(name), name, column)
@@ -244,13 +245,19 @@ def _row(named: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any
     counts = [row["records"] for row in rows]
     records = None if None in counts else sum(counts)
     is_known = records is not None and batches > 0
-    last = max(rows, key=lambda row: row["last_timestamp_ms"])
+    # Markers are written by brokers.
+    written = [row for row in rows if not row["is_control"]] or rows
+    last = max(written, key=lambda row: row["last_timestamp_ms"])
     has_producer = last["producer_id"] != _NO_PRODUCER
+    # Since Kafka 4.0 a marker has the epoch that the producer goes on with.
+    of_producer = (row for row in rows if row["producer_id"] == last["producer_id"])
+    newest = max(of_producer, key=lambda row: row["last_timestamp_ms"])
+    epoch = newest["producer_epoch"] if has_producer else None
     if "producer_id" in named:
         named = {
             **named,
             "producer_id": named["producer_id"] if has_producer else None,
-            "producer_epoch": last["producer_epoch"] if has_producer else None,
+            "producer_epoch": epoch,
         }
     return {
         **named,
@@ -259,9 +266,9 @@ def _row(named: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any
         "records": records,
         "batches": batches,
         "records_per_batch": round((records or 0) / batches, 1) if is_known else None,
-        "first_timestamp_ms": min(row["first_timestamp_ms"] for row in rows),
+        "first_timestamp_ms": min(row["first_timestamp_ms"] for row in written),
         "last_timestamp_ms": last["last_timestamp_ms"],
-        "clock": ", ".join(sorted({row["clock"] for row in rows})),
+        "clock": ", ".join(sorted({row["clock"] for row in written})),
         "last_producer_id": last["producer_id"] if has_producer else None,
-        "last_producer_epoch": last["producer_epoch"] if has_producer else None,
+        "last_producer_epoch": epoch,
     }

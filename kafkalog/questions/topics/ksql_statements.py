@@ -45,10 +45,7 @@ class KsqlStatements:
 
     def _lines(self) -> Iterator[str]:
         if not self.topics:
-            yield (
-                "no topic here has a name such as _confluent-ksql-default__command_topic, which "
-                "the servers of ksqlDB give their command topic"
-            )
+            yield from self.notes()
             return
         rows = self.in_force()
         queries = sum(row["state"] == IN_FORCE[0] and row["query_id"] is not None for row in rows)
@@ -56,6 +53,16 @@ class KsqlStatements:
             f"{counted(len(rows), 'statement')} in force, {queries:,} with a query, of "
             f"{len(self.rows.table):,} in {', '.join(self.topics)}"
         )
+        yield from self.notes()
+
+    def notes(self) -> Iterator[str]:
+        """Yield lines about what the rows do not show: that no topic has such a name, and records
+        that were not read."""
+        if not self.topics:
+            yield (
+                "no topic here has a name such as _confluent-ksql-default__command_topic, which "
+                "the servers of ksqlDB give their command topic"
+            )
         if self.others:
             yield f"not read: {counted(self.others, 'record')} that ksqlDB did not write"
 

@@ -46,10 +46,7 @@ class Mirrors:
 
     def _lines(self) -> Iterator[str]:
         if not self.topics:
-            yield (
-                "no topic here has a name of MirrorMaker's: mm2-offset-syncs.CLUSTER.internal, "
-                "CLUSTER.checkpoints.internal or heartbeats"
-            )
+            yield from self.notes()
             return
         syncs, checkpoints, beats = (self.rows[kind] for kind in TABLES)
         groups = len({row["group_id"] for row in checkpoints})
@@ -61,6 +58,16 @@ class Mirrors:
         times = [row["heartbeat_ms"] for row in beats if row["heartbeat_ms"] is not None]
         if times:
             yield f"last heartbeat: {time_text(max(times))}"
+        yield from self.notes()
+
+    def notes(self) -> Iterator[str]:
+        """Yield lines about what the rows do not show: that no topic has such a name, and records
+        that were not read."""
+        if not self.topics:
+            yield (
+                "no topic here has a name of MirrorMaker's: mm2-offset-syncs.CLUSTER.internal, "
+                "CLUSTER.checkpoints.internal or heartbeats"
+            )
         if self.others:
             yield f"not read: {counted(self.others, 'record')} that MirrorMaker did not write"
 

@@ -134,6 +134,12 @@ class SchemaIds:
         topics = counted(len({row["topic"] for row in rows}), "topic")
         by_guid = f" and {counted(len(guids), 'GUID')}" if guids else ""
         yield f"{counted(len(ids), 'schema id')}{by_guid} in use in {topics}"
+        yield from self.notes()
+
+    def notes(self) -> Iterator[str]:
+        """Yield lines about what the rows do not show: doubtful ids, those without a schema, and
+        schemas in no topic."""
+        rows = [*self.rows]
         doubtful = self._doubtful()
         if doubtful:
             yield (

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.inspection.logs.missing_records import note_missing_records
 from kafkalog.messages.clients.streams_commits import read_streams_commit
 from kafkalog.questions.groups.group_parts import refuse_unknown_groups
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -54,6 +55,7 @@ def streams_positions(views: Views, groups: Sequence[str] = ()) -> StreamsPositi
     where records are missing that may be about it."""
     if not any(log.topic == CONSUMER_OFFSETS for log in views.logs):
         return StreamsPositions(RowsInMemory.of(TABLE, []), has_commits=False)
+    note_missing_records(views.logs, CONSUMER_OFFSETS)
     found = rows_of_view(views, _VIEW, _COLUMNS, _of_streams, arrow_schema(_VIEW, _COLUMNS))
     last: dict[tuple[str, str, int], dict[str, Any]] = {}
     for row in found:

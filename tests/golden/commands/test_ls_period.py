@@ -113,6 +113,25 @@ def test_markers_are_neither_records_nor_batches(log_dir: LogDirectory) -> None:
     assert row["records_per_batch"] == 3.0
 
 
+def test_a_marker_is_not_what_a_producer_wrote_last(log_dir: LogDirectory) -> None:
+    # F1161: the coordinator ends the transaction of "first" after "second" wrote.
+    paid = log_dir.topic("paid")
+    first, second = (log_dir.transactional_producer(name) for name in ("first", "second"))
+    first.records(paid, [ProducerRecord("a", "1", timestamp_ms=SECOND)])
+    second.records(paid, [ProducerRecord("b", "2", timestamp_ms=SECOND + 1000)])
+    second.commit()
+    first.abort()
+    path = log_dir.write()
+    times = {
+        row["last_timestamp_ms"]: row["producer_id"]
+        for row in rows(path, "--by", "producer", "--topic", "paid")
+    }
+    assert set(times) == {SECOND, SECOND + 1000}
+    (row,) = rows(path, *ALWAYS, "--topic", "paid")
+    assert row["last_timestamp_ms"] == SECOND + 1000
+    assert row["last_producer_id"] == times[SECOND + 1000]
+
+
 def test_options_that_mean_nothing_for_a_period_are_refused(log_dir: LogDirectory) -> None:
     for option in ("--quick", "--deep", "--savings"):
         code, _, error = run(log_dir.write(), "--from-time", "-7d", option)

@@ -183,7 +183,7 @@ ANSWERS = {
             "cause": "broker 1 was unfenced",
             "change": "leader -1 to 1, leader_epoch 1 to 2, partition_epoch 1 to 2, isr none to 1",
         },
-        {"offset", "name", "cause", "change"},
+        {"offset", "timestamp_ms", "name", "cause", "change"},
     ),
     "find --largest": (
         {

@@ -74,6 +74,7 @@ def positions(
     from kafkalog.questions.positions.kept_positions import (
         PositionsRequest,
         divided_paths,
+        keepers_suggested,
         refuse_without_positions,
     )
     from kafkalog.questions.positions.kept_positions import positions as answer
@@ -81,7 +82,8 @@ def positions(
     table_format = output.table_format
     columns = answer_columns(_TABLE, _TEXT_COLUMNS, table_format)
     keepers, log_dirs = divided_paths(paths)
-    logs = logs_of_topics(log_dirs)
+    with keepers_suggested(log_dirs):
+        logs = logs_of_topics(log_dirs)
     place = output.tables_of_logs([_TABLE], log_dirs, logs, keepers)
     of_catalog = shared.catalog_table(catalog, table)
     now_ms = time.time_ns() // 1_000_000

@@ -2,6 +2,7 @@
 F1238 to F1243."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,16 @@ def test_what_cannot_be_compared_is_refused(unpacked_set: Path, tmp_path: Path) 
     (copied / "offsets" / "0").write_bytes(b"\0\0\0")
     code, _, err = run(copied, unpacked_set / "log-dirs")
     assert (code, "offsets/0 is not a batch of a query" in err) == (3, True)
+
+
+@pytest.mark.parametrize("given", ["early", ".", "latter", "early/nothing"])
+def test_a_path_near_a_checkpoint_is_answered_by_it(unpacked_set: Path, given: str) -> None:
+    # Its parent, the parent of that, a sibling that is not there, and one that has nothing.
+    outside = checkpoint(unpacked_set, "early").parent.parent
+    code, _, err = run(outside / given, unpacked_set / "log-dirs")
+    assert (code, err.count("\n")) == (3, 1)
+    assert "neither logs nor positions are there; did you mean" in err
+    assert str(checkpoint(unpacked_set, "early")) in os.path.normpath(err)
 
 
 def test_a_misspelt_topic_of_connect_is_refused(unpacked_set: Path) -> None:

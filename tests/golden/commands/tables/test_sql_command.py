@@ -4,6 +4,7 @@ kafka-consumer-groups printed. Rules: docs/sql.md F1070 to F1074."""
 import csv
 import io
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import kafkalog
 from kafkalog.command_line.main import kafkalog as command
 from kafkalog.command_line.sql.answers import Answers
 from kafkalog.command_line.sql.prompt import run_prompt
+from kafkalog.log_lines import warn_once
 from kafkalog.tables.database import opened_database
 from tests.support.golden.described_groups import printed_lags
 from tests.support.repository import ROOT
@@ -214,3 +216,39 @@ def test_the_prompt_goes_on_after_an_error(capsys: pytest.CaptureFixture[str]) -
     out, err = capsys.readouterr()
     assert out.endswith("one\n1\n")
     assert "Table with name customers does not exist" in err
+
+
+@pytest.mark.parametrize(
+    ("table", "command_words", "said"),
+    [
+        ("transaction_report", ["txns"], "missing: __transaction_state-0: transactions unknown"),
+        ("consumer_lag", ["groups"], "31 offsets are missing: 31 of __consumer_offsets-1"),
+        ("commit_history", ["groups", "--history", "shop.g-classic"], "31 of __consumer_offsets-1"),
+        ("schema_ids", ["schemas"], "which schemas they are is not known"),
+        ("records", ["ls"], "the checkpoints of {path} name: __consumer_offsets-1, __transaction"),
+    ],
+)
+def test_what_is_not_here_is_said_as_commands_say_it(
+    table: str,
+    command_words: list[str],
+    said: str,
+    unpacked: Unpacked,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # F1292: of a copy without three of the broker's partitions.
+    copy = tmp_path / "copy"
+    shutil.copytree(unpacked("kafka44.logs") / "log-dirs", copy)
+    for name in ("__consumer_offsets-1", "__transaction_state-0", "shop.raw-0"):
+        shutil.rmtree(copy / name)
+    said = said.format(path=copy)
+    result = CliRunner().invoke(command, [*command_words, str(copy), "--processes", "1"])
+    assert said in result.output
+    kafkalog.scan(str(copy), table, processes=1).to_table()
+    assert any(said in record.getMessage() for record in caplog.records)
+    warn_once.cache_clear()
+    caplog.clear()
+    database = opened_database([str(copy)], {}, processes=1)
+    lines = iter([f"select count(*) from {table};", "exit"])
+    run_prompt(database, Answers("csv", None, [str(copy)]), lambda _: next(lines))
+    assert any(said in record.getMessage() for record in caplog.records)
