@@ -24,12 +24,20 @@ import pyarrow as pa
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.records.segment_reader import load_kernels
 from kafkalog.columns.table_rows import table_batch
+from kafkalog.storage.files.files import has_connections
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.options.options import view_options
 from kafkalog.views.parallel import in_order
 from kafkalog.views.planning.planning import Read, planned_groups
-from kafkalog.views.planning.shared_reads import shared_plan, sharing_views
-from kafkalog.views.reading.shared_walk import SharedRead, WantedView, read_shared
+from kafkalog.views.planning.shared_reads import divided, shared_plan, sharing_views
+from kafkalog.views.reading.shared_walk import (
+    SharedRead,
+    SoundPart,
+    WantedView,
+    joined_rows,
+    read_part,
+    read_shared,
+)
 from kafkalog.views.view_reading import read_view
 
 Batches = Iterator[pa.RecordBatch]
@@ -38,6 +46,8 @@ Options = Mapping[str, str | int | None]
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _NO_OPTIONS: Options = MappingProxyType({})
+# Rows of a view with its number.
+_Numbered = tuple[int, pa.RecordBatch]
 # What a task reads: of the view with a number, or of all that share a walk.
 _Part = tuple[int | None, Sequence[Read] | Sequence[SharedRead]]
 
@@ -269,16 +279,22 @@ class LocalViews:
             for number, each in enumerate(asked)
         ]
         together, alone = shared_plan(planned, sharing)
+        if self.processes > 1 and not has_connections():
+            together = divided(together, self.processes)
         parts: list[_Part] = [(None, group) for group in together]
         parts += [(number, group) for number, groups in enumerate(alone) for group in groups]
 
         if self.processes > 1 and len(parts) > 1:
             load_kernels()
 
-        def read(part: _Part) -> Iterator[tuple[int, pa.RecordBatch]]:
+        def read(part: _Part) -> Iterator[_Numbered | _PartRows]:
             number, reads = part
             if number is None:
-                yield from _folded(asked, wanted, cast("Sequence[SharedRead]", reads))
+                shared = cast("Sequence[SharedRead]", reads)
+                if shared[0].part is None:
+                    yield from _folded(asked, wanted, shared)
+                else:
+                    yield _of_part(asked, wanted, shared[0])
                 return
             batches = read_view(cast("Sequence[Read]", reads), *wanted[number])
             yield from ((number, batch) for batch in asked[number].reduced(batches))
@@ -286,7 +302,22 @@ class LocalViews:
         def done(part: _Part) -> None:
             self.on_done(sum(each.size for each in part[1]))
 
-        yield from in_order(read, parts, processes=self.processes, on_done=done)
+        of_segment: list[_PartRows] = []
+        again: list[SharedRead] = []
+        for found in in_order(read, parts, processes=self.processes, on_done=done):
+            if not isinstance(found, _PartRows):
+                yield found
+                continue
+            of_segment.append(found)
+            if found.is_last:
+                joined = _joined(asked, wanted, of_segment)
+                if joined is None:
+                    again.append(replace(found.read, part=None))
+                else:
+                    yield from joined
+                of_segment = []
+        whole = partial(_folded, asked, wanted)
+        yield from in_order(whole, [[read] for read in again], processes=self.processes)
 
     def tasks(
         self, run: Callable[[_Item], Iterable[_Result]], items: Sequence[_Item]
@@ -353,6 +384,51 @@ def _folded(
             yield from ((number, made) for made in folds[number].add(batch))
     for number, ended in folds.items():
         yield from ((number, made) for made in ended.end())
+
+
+@dataclass(frozen=True, slots=True)
+class _PartRows:
+    """What a task has found in a part of a segment: what the folds made of it, but the first one,
+    of view `byte_ranges`."""
+
+    read: SharedRead
+    sound: SoundPart | None
+    made: Sequence[_Numbered]
+
+    @property
+    def is_last(self) -> bool:
+        return self.read.part is not None and self.read.part.end is None
+
+
+def _of_part(
+    asked: Sequence[AskedView], wanted: Sequence[WantedView], read: SharedRead
+) -> _PartRows:
+    """Return what is found in a part of a segment; nothing if it does not show what it is."""
+    _, *others = read.reads
+    folds = {number: fold() for number in others if (fold := asked[number].fold) is not None}
+    made: list[_Numbered] = []
+
+    def take(number: int, batch: pa.RecordBatch) -> None:
+        made.extend((number, each) for each in folds[number].add(batch))
+
+    sound = read_part(read, wanted, take)
+    if sound is None:
+        return _PartRows(read, None, ())
+    made += [(number, each) for number, fold in folds.items() for each in fold.end()]
+    return _PartRows(read, sound, made)
+
+
+def _joined(
+    asked: Sequence[AskedView], wanted: Sequence[WantedView], parts: Sequence[_PartRows]
+) -> list[_Numbered] | None:
+    """Return what is found in a segment, given all of its parts; None if they do not show it."""
+    read = parts[0].read
+    ranges = joined_rows(read, wanted, [part.sound for part in parts])
+    if ranges is None:
+        return None
+    lead, *_ = read.reads
+    folded = asked[lead].reduced(batch for _, batch in ranges)
+    return [*(each for part in parts for each in part.made), *((lead, each) for each in folded)]
 
 
 def _made(step: Step, waiting: Mapping[int, Sequence[bytes]], place: int) -> Iterable[Any]:

@@ -1,10 +1,12 @@
 """Views that go along one walk have the rows that each has by itself, whatever the bytes are, and
-say the same about damage. Rule: docs/report.md F1330."""
+say the same about damage. So have those whose segments processes divide among them. Rules:
+docs/report.md F1330, F1323."""
 
 import logging
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from unittest import mock
 
 import pyarrow as pa
 import pytest
@@ -16,8 +18,10 @@ from kafkalog.format.transaction_marker import ABORT, TransactionMarker, write_m
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views import engine
 from kafkalog.views.engine import AskedView, LocalViews
+from kafkalog.views.planning import shared_reads
+from kafkalog.views.reading import shared_walk
 from kafkalog.views.reading.shared_walk import SharedRead, WantedView, read_shared
-from tests.support.logs.samples import consecutive, joined, segments
+from tests.support.logs.samples import batch, consecutive, joined, segments
 from tests.support.repository import EXAMPLES
 
 NAME = "00000000000000000000.log"
@@ -55,9 +59,12 @@ class Lines(logging.Handler):
         self.lines.add(record.getMessage())
 
 
-def told(path: Path, *requests: Sequence[AskedView]) -> tuple[list[pa.Table], set[str]]:
+def told(
+    path: Path, *requests: Sequence[AskedView], processes: int = 1
+) -> tuple[list[pa.Table], set[str]]:
     """The rows of requests, one after the other, and the lines about damage."""
-    views = LocalViews([str(path)], find_partitions([str(path)]), 1, {"mode": "PERMISSIVE"})
+    logs = find_partitions([str(path)])
+    views = LocalViews([str(path)], logs, processes, {"mode": "PERMISSIVE"})
     handler, logger = Lines(), logging.getLogger("kafkalog.views.reading.segment_damage")
     logger.addHandler(handler)
     passed = logging.getLogger("kafkalog.views.reading.passed_damage")
@@ -70,15 +77,32 @@ def told(path: Path, *requests: Sequence[AskedView]) -> tuple[list[pa.Table], se
     return rows, handler.lines
 
 
+def one_by_one(
+    function: Callable[[object], Iterable[object]], items: Sequence[object], **_: object
+) -> Iterator[object]:
+    """Does what processes would do, so that a test sees what is logged."""
+    for item in items:
+        yield from function(item)
+
+
+def divided(path: Path, least_bytes: int = 1) -> tuple[list[pa.Table], set[str]]:
+    """The same, where processes divide all segments of more bytes, that are read together."""
+    with (
+        mock.patch.object(shared_reads, "LEAST_PART_BYTES", least_bytes),
+        mock.patch.object(engine, "in_order", one_by_one),
+    ):
+        return told(path, ASKED, processes=2)
+
+
 def assert_same(path: Path) -> None:
-    together, lines = told(path, ASKED)
     alone, own_lines = told(path, *([asked] for asked in ASKED))
-    for asked, rows, own in zip(ASKED, together, alone, strict=True):
-        # Not as Python's values: it has no dates for some times.
-        places = [(name, "ascending") for name in PLACES if name in rows.column_names]
-        # Which file comes first is the engine's choice.
-        assert rows.sort_by(places).equals(own.sort_by(places)), asked.name
-    assert lines == own_lines
+    for together, lines in (told(path, ASKED), divided(path)):
+        for asked, rows, own in zip(ASKED, together, alone, strict=True):
+            # Not as Python's values: it has no dates for some times.
+            places = [(name, "ascending") for name in PLACES if name in rows.column_names]
+            # Which file comes first is the engine's choice.
+            assert rows.sort_by(places).equals(own.sort_by(places)), asked.name
+        assert lines == own_lines
 
 
 def assert_same_of(data: bytes) -> None:
@@ -139,3 +163,52 @@ def test_they_do_go_along_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     told(EXAMPLES / "damaged", ASKED)
     logs = find_partitions([str(EXAMPLES / "damaged")])
     assert shared == [3] * sum(len(log.segments) for log in logs)
+
+
+def noted_parts(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each part that is read of the segments under a path shows what it is."""
+    found: list[bool] = []
+
+    def noted(*arguments: object) -> object:
+        part = shared_walk.read_part(*arguments)  # type: ignore[arg-type]
+        found.append(part is not None)
+        return part
+
+    monkeypatch.setattr(engine, "read_part", noted)
+    divided(path)
+    return found
+
+
+def test_parts_of_sound_segments_are_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partition = tmp_path / "orders-0"
+    partition.mkdir()
+    (partition / NAME).write_bytes(joined(consecutive(40)))
+    parts = noted_parts(tmp_path, monkeypatch)
+    assert len(parts) > 2
+    assert all(parts)
+
+
+def test_a_damaged_segment_is_read_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partition = tmp_path / "orders-0"
+    partition.mkdir()
+    batches = consecutive(40)
+    batches[20] = batches[20][:-1] + bytes([batches[20][-1] ^ 1])
+    (partition / NAME).write_bytes(joined(batches))
+    parts = noted_parts(tmp_path, monkeypatch)
+    assert 1 <= parts.count(False) < len(parts)
+    assert_same(tmp_path)
+
+
+@pytest.mark.parametrize(("start", "epoch"), [(100, 4), (30, 5), (30, 4)])
+def test_parts_that_do_not_follow_each_other(tmp_path: Path, start: int, epoch: int) -> None:
+    """Each half of the log is sound, and its offsets or epochs go back in between."""
+    first = [batch(50 + 2 * number, 2, epoch=5) for number in range(20)]
+    second = [batch(start + 2 * number, 2, epoch=epoch) for number in range(20)]
+    partition = tmp_path / "orders-0"
+    partition.mkdir()
+    (partition / NAME).write_bytes(joined([*first, *second]))
+    assert_same(tmp_path)

@@ -30,6 +30,7 @@ from kafkalog.words import counted
 
 LEAST_TIME, LARGEST_TIME = "least_timestamp_ms", "max_timestamp_ms"
 VALID, FAULTY, TRAILING = "valid", "faulty", "trailing"
+_SUMS = ("length", "batches", "records")
 _TAILS = (Fault.TRUNCATED, Fault.ZEROS, Fault.GARBAGE)
 
 ByteRange = dict[str, object]
@@ -68,6 +69,20 @@ class ByteRanges:
                 yield from self._odd(table[index : index + 1])
             start = index + 1
 
+    @property
+    def run(self) -> ByteRange | None:
+        """The sound batches to which more may be added; None after damage, and without any."""
+        return None if self._tail else self._run
+
+    def add_run(self, run: ByteRange) -> None:
+        """Add sound batches that another walk has found right after the ones before."""
+        last_offset = run["last_offset"]
+        if self._run is not None:
+            sums = {name: self._run[name] + run[name] for name in _SUMS}  # type: ignore[operator]
+            run = {**self._run, **sums, "last_offset": last_offset, **united_times(self._run, run)}
+        self._run = run
+        self._next_offset = last_offset + 1  # type: ignore[operator]
+
     def last_rows(self) -> Iterator[ByteRange]:
         """Yield what is left at the end of the file."""
         yield from self._settled_run()
@@ -81,24 +96,19 @@ class ByteRanges:
         )
 
     def _extend_run(self, batches: LongArray) -> None:
-        self._next_offset = int(batches[-1, column.LAST_OFFSET]) + 1
-        added = {
-            "length": int(batches[:, column.SIZE].sum()),
-            "batches": len(batches),
-            "records": int(batches[:, column.RECORDS_COUNT].sum()),
-        }
-        if self._run is None:
-            self._run = {
+        self.add_run(
+            {
                 "position": int(batches[0, column.POSITION]),
                 "verdict": VALID,
                 "base_offset": int(batches[0, column.BASE_OFFSET]),
                 "expected_offset": int(batches[0, column.EXPECTED_OFFSET]),
-                **dict.fromkeys(added, 0),
+                "length": int(batches[:, column.SIZE].sum()),
+                "batches": len(batches),
+                "records": int(batches[:, column.RECORDS_COUNT].sum()),
+                "last_offset": int(batches[-1, column.LAST_OFFSET]),
+                **_times(batches),
             }
-        for name, value in added.items():
-            self._run[name] += value  # type: ignore[operator]
-        self._run["last_offset"] = int(batches[-1, column.LAST_OFFSET])
-        self._run |= united_times(self._run, _times(batches))
+        )
 
     def _odd(self, batch: LongArray) -> Iterator[ByteRange]:
         row = batch[0].tolist()

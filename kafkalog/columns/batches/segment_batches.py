@@ -24,7 +24,6 @@ from kafkalog.columns.batches.segment_walk import (
 from kafkalog.columns.batches.window import Window
 from kafkalog.columns.jit.compiled import ByteArray, LongArray
 from kafkalog.format import batch_header as layout
-from kafkalog.format.batch_header import read_length
 from kafkalog.format.faults import Fault
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.wire.checksums import crc32, crc32c
@@ -197,13 +196,16 @@ class SegmentHeaders(_Batches):
         """Frame large whole batches, as many as follow each other, by nothing but their headers."""
         headers: list[bytes] = []
         positions: list[int] = []
-        position, room = self._walk.position, TABLE_ROWS - self._walk.rows
-        while len(headers) < room:
-            header = self._window.read(position, layout.V2_HEADER_BYTES)
-            length = read_length(header)
+        # As little as possible for each batch: a walk has tens of thousands.
+        read, size, header_bytes = self._window.read, self._window.size, layout.V2_HEADER_BYTES
+        position = self._walk.position
+        for _ in range(TABLE_ROWS - self._walk.rows):
+            header = read(position, header_bytes)
+            if len(header) < header_bytes:
+                break
+            length, magic = layout.LENGTH_AND_MAGIC.unpack_from(header)
             end = position + layout.LOG_OVERHEAD + length
-            is_large = end - position > _JUMPED_BYTES and end <= self._window.size
-            if not is_large or header[layout.MAGIC_POSITION] not in layout.MAGICS:
+            if not position + _JUMPED_BYTES < end <= size or magic not in layout.MAGICS:
                 break
             headers.append(header)
             positions.append(position)

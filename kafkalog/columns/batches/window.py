@@ -60,11 +60,11 @@ class Window(Protocol):
 
 
 class FileWindow:
-    """A window that moves over a file."""
+    """A window that moves over a file, or over what lies before `end` in it."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, end: int | None = None) -> None:
         self._source = source
-        self.size = source.size
+        self.size = source.size if end is None else min(end, source.size)
         self.data: ByteArray = np.empty(0, dtype=np.uint8)
         self.position = 0
         self.filled = 0

@@ -153,7 +153,10 @@ class LocalFile:
         access = file_access()
         keeps_cache = access.drop_page_cache and reason is None
         self._cached = _CacheKeeper(self._descriptor) if keeps_cache else None
-        self._is_plain = self._cached is None and access.max_bytes_per_second is None
+        # Whether bytes can be read directly: nothing is unreadable so far.
+        self._is_plain = (
+            self._cached is None and access.max_bytes_per_second is None and reason is None
+        )
 
     @property
     def unreadable(self) -> UnreadableRanges:
@@ -162,15 +165,15 @@ class LocalFile:
 
     def read(self, position: int, size: int) -> bytes:
         """Return the bytes from `position`, fewer than `size` only at the end of the file."""
-        wanted = max(min(size, self.size - position), 0)
-        if self._is_plain and not self.unreadable:
+        # Headers are walked by as many reads as there are batches.
+        if self._is_plain and position + size <= self.size:
             try:
-                data = os.pread(self._descriptor, wanted, position)
+                data = os.pread(self._descriptor, size, position)
             except OSError:
                 data = b""
-            if len(data) == wanted:
+            if len(data) == size:
                 return data
-        filled = bytearray(wanted)
+        filled = bytearray(max(min(size, self.size - position), 0))
         self.read_into(position, memoryview(filled))
         return bytes(filled)
 
@@ -178,6 +181,7 @@ class LocalFile:
         """Fill `target` with the bytes from `position`."""
         self._rate_limit.take(len(target))
         self._around.read_into(position, target)
+        self._is_plain = self._is_plain and not self.unreadable
 
     def _fill(self, position: int, target: memoryview) -> None:
         read = os.preadv if self._cached is None else self._cached.preadv

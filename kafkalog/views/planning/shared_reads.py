@@ -1,15 +1,21 @@
-"""Which views of one request go along one walk over a segment."""
+"""Which views of one request go along one walk over a segment, and which processes walk."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
-from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.columns.batches.segment_parts import parts_by_bytes
+from kafkalog.storage.reading.read_plan import LEAST_PART_BYTES, SegmentRead
 from kafkalog.views.options.options import ReadOptions, View
 from kafkalog.views.planning.planning import Read
-from kafkalog.views.reading.shared_walk import SharedRead, WantedView, is_whole
+from kafkalog.views.reading.shared_walk import FilePart, SharedRead, WantedView, is_whole
+
+# Processes end at about the same time if each has so many parts to take, one after another.
+_PARTS_PER_PROCESS = 8
 
 Groups = Sequence[Sequence[Read]]
 
@@ -22,8 +28,8 @@ class SharedPlan(NamedTuple):
 
 
 def sharing_views(wanted: Sequence[WantedView | None]) -> list[int]:
-    """Return the numbers of the views that can go along one walk, first that of view `byte_ranges`;
-    none where there are not two. None stands for a view that takes all rows of a task at once."""
+    """Return the numbers of the views that can go along one walk, first that of view `byte_ranges`,
+    alone too; none without it. None stands for a view that takes all rows of a task at once."""
     by_view: dict[View, int] = {}
     for number, each in enumerate(wanted):
         if each is not None and each.can_share:
@@ -37,7 +43,7 @@ def sharing_views(wanted: Sequence[WantedView | None]) -> list[int]:
         for number in by_view.values()
         if (each := wanted[number]) and _reading(each.options) == _reading(leader.options)
     ]
-    return [lead, *others] if others else []
+    return [lead, *others]
 
 
 def _reading(options: ReadOptions) -> tuple[object, ...]:
@@ -56,16 +62,38 @@ def shared_plan(planned: Sequence[Groups], sharing: Sequence[int]) -> SharedPlan
         for read in _whole(planned[number]):
             if number == lead or read.path in files:
                 files[read.path][number] = read
-    taken = {path for path, reads in files.items() if len(reads) > 1}
     together = [
-        [SharedRead(files[read.path]) for read in _whole([group]) if read.path in taken]
-        for group in planned[lead]
+        [SharedRead(files[read.path]) for read in _whole([group])] for group in planned[lead]
     ]
     alone = [
-        _without(groups, taken) if number in sharing else groups
+        _without(groups, set(files)) if number in sharing else groups
         for number, groups in enumerate(planned)
     ]
     return SharedPlan([group for group in together if group], alone)
+
+
+def divided(groups: Sequence[Sequence[SharedRead]], processes: int) -> list[Sequence[SharedRead]]:
+    """Return the groups with large segments in parts, a task each, where few segments would leave
+    processes without work at the end."""
+    total = sum(read.size for group in groups for read in group)
+    part_bytes = max(total // (processes * _PARTS_PER_PROCESS), LEAST_PART_BYTES)
+    found: list[Sequence[SharedRead]] = []
+    for group in groups:
+        parts = [_parts(read, part_bytes) for read in group]
+        found += [[part] for some in parts if len(some) > 1 for part in some]
+        left = [some[0] for some in parts if len(some) == 1]
+        found += [left] if left else []
+    return found
+
+
+def _parts(shared: SharedRead, part_bytes: int) -> list[SharedRead]:
+    """Return the read of a segment in parts, where an index or headers say how to divide it."""
+    reads = list(shared.reads.values())
+    found = parts_by_bytes(reads[0], max(part_bytes // len(reads), 1))
+    if len(found) == 1:
+        return [shared]
+    places = [0, *(part.start_position for part in found[1:]), None]
+    return [replace(shared, part=FilePart(start or 0, end)) for start, end in pairwise(places)]
 
 
 def _whole(groups: Groups) -> Iterator[SegmentRead]:

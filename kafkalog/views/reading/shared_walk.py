@@ -1,6 +1,9 @@
 """One walk over a segment for several views of it: each byte is read, and each payload
 decompressed, once. The rows of each view are those of a walk of its own.
 
+Several processes can divide a segment, if it turns out that nothing in it is odd: then its account
+is one run of sound batches, and so is that of each part. Rule: docs/report.md F1323.
+
 A view goes along only where it would read the whole segment as it lies in its file: no part of it,
 nothing that other replicas fill in, and no outcomes of transactions.
 """
@@ -8,23 +11,28 @@ nothing that other replicas fill in, and no outcomes of transactions.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple, NoReturn
 
+import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.byte_ranges import ByteRange, ByteRanges, SegmentFacts
+from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.batch_columns import DEEP_COLUMNS, BatchColumns
 from kafkalog.columns.records.record_columns import PAYLOAD_COLUMNS, RecordColumns
 from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.columns.table_rows import table_batch
-from kafkalog.format.batch_header import CONTROL_BIT
+from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET
+from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.storage.reading.renamed_files import opened
@@ -54,16 +62,46 @@ class WantedView(NamedTuple):
         return view is View.BYTE_RANGES
 
 
+class FilePart(NamedTuple):
+    """The positions [start, end) of a file, where it is divided; None for its end."""
+
+    start: int
+    end: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class SharedRead:
     """A segment's reads for several views, by the number of the view. One is view `byte_ranges`,
-    which has all bytes."""
+    which has all bytes. `part` is what to read of a segment that is divided."""
 
     reads: Mapping[int, SegmentRead]
+    part: FilePart | None = None
+
+    @property
+    def path(self) -> str:
+        return next(iter(self.reads.values())).path
 
     @property
     def size(self) -> int:
-        return sum(read.size for read in self.reads.values())
+        size = next(iter(self.reads.values())).size
+        if self.part is not None:
+            size = (self.part.end or size) - self.part.start
+        return size * len(self.reads)
+
+
+class SoundPart(NamedTuple):
+    """A part of a file in which nothing is odd: its one run of sound batches, and the first and the
+    last leader epoch among them, NO_VALUE if none has one."""
+
+    file_path: str
+    file_size: int
+    run: ByteRange
+    first_epoch: int
+    last_epoch: int
+
+
+class _OddPartError(Exception):
+    """The part of a segment does not show what its bytes are."""
 
 
 def is_whole(read: SegmentRead) -> bool:
@@ -83,50 +121,147 @@ def is_whole(read: SegmentRead) -> bool:
 
 def read_shared(shared: SharedRead, wanted: Sequence[WantedView]) -> Iterator[_Numbered]:
     """Yield the rows of the views, each batch with the number of its view in `wanted`."""
-    path = next(iter(shared.reads.values())).path
     try:
-        file = opened(path)
+        file = opened(shared.path)
     except FileNotFoundError:
         # Each view says what it lacks.
         for number, read in shared.reads.items():
             yield from ((number, batch) for batch in read_segment(read, *wanted[number]))
         return
     with file:
-        views = {
-            wanted[number].options.view: (number, ViewRead(file, read, *wanted[number]))
-            for number, read in shared.reads.items()
-        }
-        yield from _Walk(views).rows()
+        yield from _Walk(file, shared, wanted).rows()
+
+
+def read_part(
+    shared: SharedRead, wanted: Sequence[WantedView], take: Callable[[int, pa.RecordBatch], None]
+) -> SoundPart | None:
+    """Return what the part of a segment is, None where anything in it is odd, or where the file was
+    deleted: then the segment has to be read as a whole, and what was taken of any part of it is
+    void. Until then nothing is said about damage. `take` gets the rows of the views but
+    `byte_ranges`."""
+    try:
+        with opened(shared.path) as file:
+            walk = _Walk(file, shared, wanted)
+            for number, batch in walk.part_rows():
+                take(number, batch)
+            return walk.sound_part()
+    except (FileNotFoundError, _OddPartError):
+        return None
+
+
+def joined_rows(
+    shared: SharedRead, wanted: Sequence[WantedView], parts: Sequence[SoundPart | None]
+) -> list[_Numbered] | None:
+    """Return the rows of view `byte_ranges` for a segment that was divided, None where its parts do
+    not show them. Says what a read of the whole says about the end of the log."""
+    sound = [part for part in parts if part is not None]
+    if len(sound) < len(parts) or not all(_follow(one, other) for one, other in pairwise(sound)):
+        return None
+    with opened(shared.path) as file:
+        if (file.path, file.size) != (sound[-1].file_path, sound[-1].file_size):
+            return None
+        return [*_Walk(file, replace(shared, part=None), wanted).joined([p.run for p in sound])]
+
+
+def _follow(one: SoundPart, other: SoundPart) -> bool:
+    """Return whether the second part goes on where the first ends, as batches of one log do."""
+    end: int = one.run["position"] + one.run["length"]  # type: ignore[operator]
+    return bool(
+        (one.file_path, one.file_size) == (other.file_path, other.file_size)
+        and end == other.run["position"]
+        and one.run["last_offset"] < other.run["base_offset"]  # type: ignore[operator]
+        and (one.last_epoch <= other.first_epoch or NO_VALUE in (one.last_epoch, other.first_epoch))
+    )
 
 
 class _Walk:
     """The walk over an opened segment."""
 
-    def __init__(self, views: Mapping[View, tuple[int, ViewRead]]) -> None:
-        self._views = views
-        _, self._ranges = views[View.BYTE_RANGES]
-        self._window = FileWindow(self._ranges.file)
+    def __init__(self, file: InputFile, shared: SharedRead, wanted: Sequence[WantedView]) -> None:
+        self._views = {
+            wanted[number].options.view: (number, ViewRead(file, read, *wanted[number]))
+            for number, read in shared.reads.items()
+        }
+        _, self._ranges = self._views[View.BYTE_RANGES]
+        self._part = shared.part
+        self._window = FileWindow(file, None if self._part is None else self._part.end)
         options = self._ranges.segment_options()
-        self._batches = SegmentBatches(self._window, options)
+        walked = options
+        if self._part is not None:
+            # It begins wherever a sound batch does.
+            walked = replace(options, start_position=self._part.start, first_offset=LARGEST_OFFSET)
+        self._batches = SegmentBatches(self._window, walked)
         # Control batches have no records in view `records`; all others are decoded for it.
         self._checks = RecordColumns(options, (), {}, with_control_records=True)
+        self._damage = SegmentDamage(file.path, self._ranges.options.mode)
+        self._account = self._new_account()
         self._waiting: list[ByteRange] = []
+        self._first_epoch = self._last_epoch = NO_VALUE
 
     def rows(self) -> Iterator[_Numbered]:
         """Yield the rows of the views."""
-        ranges, records = self._account(), self._records()
+        records = self._records(self._damage.report)
         for chunk in self._batches.chunks():
-            yield from self._checked(chunk, records)
-            yield from self._of_batches(chunk)
-            self._waiting += ranges.rows(chunk.table)
+            yield from self._of_chunk(chunk, records)
             if len(self._waiting) >= ROWS_PER_BATCH:
                 yield from self._of_ranges()
         if records is not None:
-            self._end_records(records)
-        self._waiting += ranges.last_rows()
+            records.reader.end()
+        yield from self._end(self._batches.next_offset)
+
+    def part_rows(self) -> Iterator[_Numbered]:
+        """Yield the rows of the views but `byte_ranges`. Raises _OddPartError."""
+        records = self._records(_refuse)
+        for chunk in self._batches.chunks():
+            self._add_epochs(chunk.table)
+            yield from self._of_chunk(chunk, records)
+            if self._waiting or self._account.run is None:
+                raise _OddPartError
+
+    def sound_part(self) -> SoundPart:
+        """Return what the part is, after its rows. Raises _OddPartError."""
+        run, file = self._account.run, self._ranges.file
+        start, end = self._part or (0, None)
+        if run is None or run["position"] != start:
+            raise _OddPartError
+        if run["length"] != self._window.size - start or (end or file.size) != self._window.size:
+            raise _OddPartError
+        return SoundPart(file.path, file.size, run, self._first_epoch, self._last_epoch)
+
+    def joined(self, runs: Sequence[ByteRange]) -> Iterator[_Numbered]:
+        """Yield the rows of view `byte_ranges`, given those of all parts."""
+        for run in runs:
+            self._account.add_run(run)
+        yield from self._end(runs[-1]["last_offset"] + 1)  # type: ignore[operator]
+
+    def _of_chunk(self, chunk: Chunk, records: _Records | None) -> Iterator[_Numbered]:
+        yield from self._checked(chunk, records)
+        yield from self._of_batches(chunk)
+        self._waiting += self._account.rows(chunk.table)
+
+    def _add_epochs(self, table: LongArray) -> None:
+        """Note the epochs of sound batches, which rise where none is odd."""
+        epochs = table[:, column.LEADER_EPOCH]
+        known = epochs[epochs >= 0]
+        if len(known):
+            if self._first_epoch == NO_VALUE:
+                self._first_epoch = int(known[0])
+            self._last_epoch = int(np.max(known))
+
+    def _end(self, log_end: int) -> Iterator[_Numbered]:
+        """Say what is missing after the segment, and yield the last ranges."""
+        if View.RECORDS in self._views:
+            _, read = self._views[View.RECORDS]
+            segment, damage = read.segment, self._damage
+            found_end = max(log_end, segment.first_offset)
+            report_missing_end(
+                segment.recorded_end, found_end, segment.end_offset, self._window.size, damage
+            )
+            damage.summarise()
+        self._waiting += self._account.last_rows()
         yield from self._of_ranges()
 
-    def _account(self) -> ByteRanges:
+    def _new_account(self) -> ByteRanges:
         segment, window = self._ranges.segment, self._window
         return ByteRanges(
             SegmentFacts(
@@ -139,21 +274,20 @@ class _Walk:
             )
         )
 
-    def _records(self) -> _Records | None:
+    def _records(self, on_fault: Callable[[FaultyRange], None]) -> _Records | None:
         if View.RECORDS not in self._views:
             return None
         number, read = self._views[View.RECORDS]
-        damage = SegmentDamage(read.path, read.options.mode)
         constants = {**read.constants, "brokerId": read.segment.broker_id}
         reader = SegmentRecords(
             self._window,
             read.segment_options(),
             read.columns,
             constants,
-            damage.report,
+            on_fault,
             walk=self._batches,
         )
-        return _Records(number, reader, damage)
+        return _Records(number, reader)
 
     def _checked(self, chunk: Chunk, records: _Records | None) -> Iterator[_Numbered]:
         """Yield the records of a chunk, if they are wanted, and set the faults of all batches."""
@@ -185,18 +319,12 @@ class _Walk:
             yield number, table_batch("byte_ranges", rows, read.range_constants, read.columns)
             self._waiting = []
 
-    def _end_records(self, records: _Records) -> None:
-        records.reader.end()
-        _, read = self._views[View.RECORDS]
-        segment, log_end = read.segment, records.reader.log_end
-        found_end = max(log_end, segment.first_offset)
-        report_missing_end(
-            segment.recorded_end, found_end, segment.end_offset, self._window.size, records.damage
-        )
-        records.damage.summarise()
+
+def _refuse(fault: FaultyRange) -> NoReturn:
+    """Leave it to a read of the whole to say what is damaged."""
+    raise _OddPartError
 
 
 class _Records(NamedTuple):
     number: int
     reader: SegmentRecords
-    damage: SegmentDamage
