@@ -70,8 +70,8 @@ with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.St
     sys.setprofile(follow)
     try:
         main.kafkalog(arguments, standalone_mode=False)
-    except (SystemExit, Exception) as ended:
-        code = getattr(ended, "code", ended)
+    except SystemExit:
+        pass
     finally:
         sys.setprofile(None)
 print(json.dumps({**calls, "functions": len({code for code, _ in functions}), "files": len(files)}))
@@ -123,8 +123,9 @@ def walked(root: Path, name: str, arguments: list[str]) -> str:
     """The line about one command."""
     with TemporaryDirectory() as folder:
         given = [each.replace("OUTPUT", f"{folder}/output") for each in arguments]
-        command = [sys.executable, "-c", _TRACE, str(root), *given, "--processes", "1"]
-        done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
+        one = () if name == "dump" else ("--processes", "1")  # dump reads by itself
+        command = [sys.executable, "-c", _TRACE, str(root), *given, *one]
+        done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout)
     return (
         f"{name:10} {found['stays']:6} {found['moves']:6} {found['climbs']:7} "

@@ -10,9 +10,10 @@ import sys
 import time
 from collections.abc import Sequence
 
+from kafkalog.coordination.groups.lag_question import ChosenNames, LagQuestion
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.options import Isolation
+from kafkalog.views.options.lag_options import read_committed_option
 
 _SHOWN = (
     *("group_id", "topic", "partition", "event", "at_ms", "committed_offset", "jump"),
@@ -25,18 +26,14 @@ _SHOWN = (
 )
 @shared.group_option
 @shared.as_of_option("Show commits up to this time")
-@shared.isolation_level_option("The isolation level of the consumers.", Isolation.READ_UNCOMMITTED)
+@read_committed_option("The isolation level of the consumers.")
 def main(
-    job: JobSettings, groups: Sequence[str], as_of: int | None, isolation_level: str
+    job: JobSettings, groups: Sequence[str], as_of: int | None, read_committed: bool
 ) -> ExitCode:
     """Show how the commits of groups moved: what they jumped over, what was deleted before they
     came to it, where they went back, and two consumers that commit by turns. Without --group that
     is all groups. Findings are such moves."""
-    from kafkalog.questions.positions.commit_history import (
-        TABLE,
-        CommitHistoryRequest,
-        commit_history,
-    )
+    from kafkalog.questions.positions.commit_history import TABLE, commit_history
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
@@ -44,11 +41,10 @@ def main(
     from kafkalog.spark.tables import show_rows
 
     inputs, logs = announced_logs(job)
-    is_committed = isolation_level == Isolation.READ_COMMITTED.value
-    now_ms = time.time_ns() // 1_000_000
-    request = CommitHistoryRequest(frozenset(groups), now_ms, as_of, is_committed)
+    chosen = ChosenNames(frozenset(groups))
+    question = LagQuestion(time.time_ns() // 1_000_000, as_of, read_committed, chosen=chosen)
     with job_session("kafkalog commit-history", with_delta=job.is_delta) as spark:
-        history = commit_history(SparkViews(spark, inputs, logs, {"mode": job.mode}), request)
+        history = commit_history(SparkViews(spark, inputs, logs, {"mode": job.mode}), question)
         path = replace_rows(job, TABLE, inputs, history.rows)
         show_rows(spark, TABLE, history.rows, _SHOWN, job.show)
     print(*history.words(), f"tables: {path}", sep="\n")

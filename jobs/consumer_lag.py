@@ -7,12 +7,13 @@ does not read on there.
 from __future__ import annotations
 
 import sys
-import time
+from collections.abc import Sequence
 
 import click
 
+from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.views.options.lag_options import LagRequest, lag_options
+from kafkalog.views.options.lag_options import lag_options
 
 _SHOWN = (
     "group_id string, topic string, partition int, committed_offset bigint, high_watermark bigint, "
@@ -29,13 +30,15 @@ _SHOWN = (
     help="Write table group_reasons too: why each group does not read on, since when, and what to "
     "do.",
 )
-def main(job: JobSettings, request: LagRequest, why: bool) -> ExitCode:
+def main(
+    job: JobSettings, question: LagQuestion, zookeeper: Sequence[str], chroot: str | None, why: bool
+) -> ExitCode:
     """Show the lag of every consumer group in records and in time, what it is made of, who has the
     partition, and which commits are stale. Findings are records that groups lost to deletion or to
     damage, and lag above --max-lag."""
     from kafkalog.inspection.lag.lag_table import TABLE
     from kafkalog.questions.groups.group_parts import cluster_of_groups
-    from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
@@ -43,14 +46,13 @@ def main(job: JobSettings, request: LagRequest, why: bool) -> ExitCode:
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import local_rows
 
-    settings = LagSettings.of(request, time.time_ns() // 1_000_000)
-    old = readable_zookeeper(request.zookeeper, job.mode, request.chroot, output_dir=job.output_dir)
+    old = readable_zookeeper(zookeeper, job.mode, chroot, output_dir=job.output_dir)
     paths, logs = announced_logs(job)
     inputs = [*paths, *(old.inputs if old else ())]
-    zookeeper = cluster_of_groups(old, job.paths, logs)
+    cluster = cluster_of_groups(old, job.paths, logs)
     with job_session("kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=True) as spark:
         views = SparkViews(spark, paths, logs, {"mode": job.mode})
-        lag = ConsumerLag(views, settings, zookeeper, show=job.show)
+        lag = ConsumerLag(views, question, cluster, show=job.show)
         written = [replace_rows(job, TABLE, inputs, lag.rows)]
         lines = lag.words()
         if job.show and lag.totals.partitions:
@@ -60,7 +62,7 @@ def main(job: JobSettings, request: LagRequest, why: bool) -> ExitCode:
             from kafkalog.questions.why import TABLE as REASONS
             from kafkalog.questions.why import group_reasons
 
-            written.append(replace_rows(job, REASONS, inputs, group_reasons(views, settings)))
+            written.append(replace_rows(job, REASONS, inputs, group_reasons(views, question)))
     print(*lines, sep="\n")
     print(f"findings: {', '.join(lag.findings) or 'none'}")
     print("table:" if len(written) == 1 else "tables:", *written)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.lag_options import read_committed_option
 from kafkalog.views.options.offset_reset import OffsetReset, auto_offset_reset_option
-from kafkalog.views.options.options import Isolation
 
 _SHOWN = (
     *("group_id", "topic", "partition", "resumes_at", "reason", "current_offset", "records_again"),
@@ -23,16 +23,16 @@ _SHOWN = (
 @job_command("group-resume", "'/mnt/broker*/kafka-logs' --output-dir /tmp/group-resume")
 @shared.group_option
 @auto_offset_reset_option("That of the consumers")
-@shared.isolation_level_option("The isolation level of the consumers.", Isolation.READ_UNCOMMITTED)
+@read_committed_option("The isolation level of the consumers.")
 def main(
-    job: JobSettings, groups: Sequence[str], reset: OffsetReset, isolation_level: str
+    job: JobSettings, groups: Sequence[str], reset: OffsetReset, read_committed: bool
 ) -> ExitCode:
     """Show where consumers of each group continue that start after the next start of the brokers:
     what they get again, and what they skip. Findings are commits that consumers do not continue
     at."""
-    from kafkalog.inspection.lag.chosen_rows import ChosenNames
+    from kafkalog.coordination.groups.lag_question import ChosenNames, LagQuestion
     from kafkalog.questions.groups.group_parts import refuse_without_commits
-    from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.questions.positions.group_resume import TABLE, ResumeRequest, group_resume
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
@@ -42,15 +42,12 @@ def main(
 
     inputs, logs = announced_logs(job)
     refuse_without_commits(job.paths, logs)
-    is_committed = isolation_level == Isolation.READ_COMMITTED.value
-    now_ms = time.time_ns() // 1_000_000
-    settings = LagSettings.at(
-        now_ms, None, read_committed=is_committed, chosen=ChosenNames(frozenset(groups))
-    )
+    now_ms, chosen = time.time_ns() // 1_000_000, ChosenNames(frozenset(groups))
+    question = LagQuestion(now_ms, read_committed=read_committed, chosen=chosen)
     with job_session("kafkalog group-resume", with_delta=job.is_delta, compiles_less=True) as spark:
         views = SparkViews(spark, inputs, logs, {"mode": job.mode})
-        commits = ConsumerLag(views, settings).rows.commits_alone()
-        found = group_resume(views, commits, ResumeRequest(reset, now_ms, is_committed))
+        commits = ConsumerLag(views, question).rows.commits_alone()
+        found = group_resume(views, commits, ResumeRequest(reset, now_ms, read_committed))
         path = replace_rows(job, TABLE, inputs, found.rows)
         show_rows(spark, TABLE, found.rows, _SHOWN, job.show)
     print(*found.words(), f"tables: {path}", sep="\n")

@@ -7,11 +7,11 @@ row per generation of a group.
 from __future__ import annotations
 
 import sys
-import time
+from collections.abc import Sequence
 
-from kafkalog.coordination.groups.burrow import BurrowSettings
+from kafkalog.coordination.groups.lag_question import LagHistoryQuestion
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.views.options.lag_options import HistoryRequest, history_options
+from kafkalog.views.options.lag_options import history_options
 
 # The fields of GroupStatus.
 _STATUSES = (
@@ -27,7 +27,9 @@ _SHOWN = (
 
 @job_command("lag-history", "/var/lib/kafka/data --output-dir /tmp/history --every 5m")
 @history_options
-def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> ExitCode:
+def main(
+    job: JobSettings, question: LagHistoryQuestion, zookeeper: Sequence[str], chroot: str | None
+) -> ExitCode:
     """Show the lag and the status of consumer groups at every commit, or at regular moments, as far
     back as the offsets topic goes, and the generations of groups. Findings are groups that have a
     partition with an error at the end, and damage that hides commits. For an earlier copy give its
@@ -35,7 +37,7 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     from kafkalog.inspection.lag.lag_history import TABLE
     from kafkalog.questions.groups.group_parts import cluster_of_groups
     from kafkalog.questions.groups.history_summary import GENERATIONS
-    from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
+    from kafkalog.questions.groups.lag_history import LagHistory
     from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
@@ -44,14 +46,13 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import local_rows
 
-    settings = LagHistorySettings.of(request, burrow, time.time_ns() // 1_000_000)
-    old = readable_zookeeper(request.zookeeper, job.mode, request.chroot, output_dir=job.output_dir)
+    old = readable_zookeeper(zookeeper, job.mode, chroot, output_dir=job.output_dir)
     paths, logs = announced_logs(job)
     inputs = [*paths, *(old.inputs if old else ())]
-    zookeeper = cluster_of_groups(old, job.paths, logs)
+    cluster = cluster_of_groups(old, job.paths, logs)
     with job_session("kafkalog lag-history", with_delta=job.is_delta, compiles_less=True) as spark:
         views = SparkViews(spark, paths, logs, {"mode": job.mode})
-        history = LagHistory(views, settings, zookeeper)
+        history = LagHistory(views, question, cluster)
         written = [
             replace_rows(job, TABLE, inputs, history.rows),
             replace_rows(job, GENERATIONS, inputs, history.rows.generations()),

@@ -20,7 +20,7 @@ _SHOWN = (
 @job_command("report-transactions", "/var/lib/kafka/data --output-dir /tmp/transactions")
 @shared.max_transaction_timeout_option
 @shared.as_of_option("Show what was open at this time, instead of now")
-def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> ExitCode:
+def main(job: JobSettings, max_timeout_ms: int, as_of: int | None) -> ExitCode:
     """Report each transaction: how it ended, when, what it wrote, and who holds back the last
     stable offset of a partition. Findings are hanging transactions, which no coordinator will
     end. With --as-of, what had ended is exact by the clocks of brokers, what had begun as accurate
@@ -38,9 +38,7 @@ def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> E
     from kafkalog.spark.tables import show_rows
 
     inputs, logs = announced_logs(job)
-    settings = TransactionSettings(
-        time.time_ns() // 1_000_000, as_of, max_transaction_timeout * 60_000
-    )
+    settings = TransactionSettings(time.time_ns() // 1_000_000, as_of, max_timeout_ms)
     with job_session(
         "kafkalog report-transactions", with_delta=job.is_delta, compiles_less=True
     ) as spark:

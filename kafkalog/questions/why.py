@@ -12,15 +12,14 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupPartition, group_key
+from kafkalog.coordination.groups.lag_question import ChosenNames, LagQuestion
 from kafkalog.coordination.groups.stuck_partitions import (
     HoldingTransaction,
     PartitionOfGroup,
     why_without_partitions,
 )
-from kafkalog.inspection.lag.chosen_rows import ChosenNames
-from kafkalog.inspection.lag.lag_table import LagQuestion
 from kafkalog.inspection.logs.missing_records import missing_words
-from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+from kafkalog.questions.groups.lag import ConsumerLag
 from kafkalog.questions.groups.lag_row import LagRow, lag_rows_of
 from kafkalog.questions.transactions import TransactionSettings, transactions
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -118,13 +117,12 @@ def open_transactions(
     ]
 
 
-def group_reasons(views: Views, settings: LagSettings) -> RowsInMemory:
+def group_reasons(views: Views, question: LagQuestion) -> RowsInMemory:
     """Return the rows of table `group_reasons`, of the chosen groups: why each does not read on, as
     a reader of committed records."""
-    question = replace(settings.question, read_committed=True)
-    lag = ConsumerLag(views, replace(settings, question=question), with_groups=True)
+    lag = ConsumerLag(views, replace(question, read_committed=True), with_groups=True)
     rows = lag_rows_of(lag.rows.rows().table)
-    chosen = {key for key in lag.groups if settings.chosen.has(key.group_id, None)}
+    chosen = {key for key in lag.groups if question.chosen.has(key.group_id, None)}
     living = {key for key in chosen if lag.groups[key].state != "Dead"}
     return RowsInMemory.of(TABLE, why_rows(views, lag, living, rows))
 
@@ -134,7 +132,7 @@ def why_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield rows of table `group_reasons`, one per partition of each group. `rows` have the lag of
     readers of committed records."""
-    at_ms = lag.at_ms
+    at_ms = lag.question.at_ms
     histories = commit_histories(views, groups, at_ms)
     places = {row.place for row in rows if row["beyond_last_stable"]}
     places |= {
@@ -190,7 +188,7 @@ def why_rows(
             **nothing,
             "cluster_id": key.cluster_id,
             "input_path": None if log is None else log.log_dir.path,
-            "at_ms": lag.at_ms,
+            "at_ms": lag.question.at_ms,
             "group_id": key.group_id,
             "reason": reason,
             "group_state": group.state,
@@ -246,15 +244,14 @@ def waiting_groups(
         if row["is_stable_offset_holder"]
     }
     topics = frozenset(topic for topic, _ in holders)
-    settings = LagSettings.at(
+    question = LagQuestion(
         now_ms, as_of_ms, read_committed=True, retention_ms=0, chosen=ChosenNames(topics=topics)
     )
-    lag = ConsumerLag(views, settings)
+    lag = ConsumerLag(views, question)
     rows = lag_rows_of(lag.rows.rows().table) if holders else []
     waiting = lag.rows.known.waiting if holders else lag.rows.groups_alone().waiting
     found: dict[tuple[str, int, int], set[str]] = defaultdict(set)
-    at_ms = now_ms if as_of_ms is None else as_of_ms
-    for (key, _), history in commit_histories(views, waiting, at_ms).items():
+    for (key, _), history in commit_histories(views, waiting, question.at_ms).items():
         if history.pending is not None:
             place = CONSUMER_OFFSETS, key.internal_partition or 0
             found[*place, history.pending.producer_id or 0].add(key.group_id)

@@ -24,8 +24,8 @@ from kafkalog.views.options.topics import TopicChoice
 from kafkalog.views.parallel import processes_for
 
 if TYPE_CHECKING:
+    from kafkalog.coordination.groups.lag_question import ChosenNames
     from kafkalog.inspection.groups.commit_reach import CommitReach
-    from kafkalog.inspection.lag.chosen_rows import ChosenNames
     from kafkalog.questions.groups.lag_history import LagHistory
 
 
@@ -56,7 +56,7 @@ class _Asked:
 
     def chosen_names(self) -> ChosenNames:
         """Return which rows of groups are selected: those about the chosen topics."""
-        from kafkalog.inspection.lag.chosen_rows import ChosenNames
+        from kafkalog.coordination.groups.lag_question import ChosenNames
 
         if self.is_about_all:
             return ChosenNames()
@@ -111,16 +111,15 @@ def _compaction_findings(asked: _Asked) -> _Answer:
 
 
 def _consumer_lag(asked: _Asked) -> _Answer:
+    from kafkalog.coordination.groups.lag_question import LagQuestion
     from kafkalog.questions.groups.group_parts import refuse_without_commits
-    from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.groups.lag import ConsumerLag
 
     refuse_without_commits(asked.views.log_dirs, asked.views.logs)
-    settings = LagSettings.at(
-        *(asked.now_ms, asked.as_of_ms),
-        read_committed=asked.is_committed,
-        chosen=asked.chosen_names(),
+    question = LagQuestion(
+        *(asked.now_ms, asked.as_of_ms, asked.is_committed), chosen=asked.chosen_names()
     )
-    lag = ConsumerLag(asked.views, settings)
+    lag = ConsumerLag(asked.views, question)
     rows = lag.rows.rows().table
     return _Answer(rows, _limits(lag.reaches, asked.as_of_ms))
 
@@ -140,16 +139,17 @@ def _group_generations(asked: _Asked) -> _Answer:
 
 def _history(asked: _Asked) -> LagHistory:
     from kafkalog.coordination.groups.commit_events import HistoryMoments
+    from kafkalog.coordination.groups.lag_question import LagHistoryQuestion
     from kafkalog.questions.groups.group_parts import refuse_without_commits
-    from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
+    from kafkalog.questions.groups.lag_history import LagHistory
 
     refuse_without_commits(asked.views.log_dirs, asked.views.logs)
     until_ms = asked.as_of_ms or asked.now_ms
     moments = HistoryMoments(0, until_ms, asked.as_of_ms is None, None)
-    settings = LagHistorySettings(
+    question = LagHistoryQuestion(
         asked.now_ms, moments, chosen=asked.chosen_names(), read_committed=asked.is_committed
     )
-    return LagHistory(asked.views, settings)
+    return LagHistory(asked.views, question)
 
 
 def _limits(reaches: Sequence[CommitReach], as_of_ms: int | None) -> list[str]:
@@ -210,10 +210,11 @@ def _streams_positions(asked: _Asked) -> _Answer:
 
 
 def _commit_history(asked: _Asked) -> _Answer:
-    from kafkalog.questions.positions.commit_history import CommitHistoryRequest, commit_history
+    from kafkalog.coordination.groups.lag_question import LagQuestion
+    from kafkalog.questions.positions.commit_history import commit_history
 
-    request = CommitHistoryRequest(frozenset(), asked.now_ms, asked.as_of_ms, asked.is_committed)
-    history = commit_history(asked.views, request)
+    question = LagQuestion(asked.now_ms, asked.as_of_ms, asked.is_committed)
+    history = commit_history(asked.views, question)
     return _Answer(history.rows.table, history.reach.splitlines())
 
 
@@ -225,14 +226,15 @@ def _kept_positions(asked: _Asked) -> _Answer:
 
 
 def _group_resume(asked: _Asked) -> _Answer:
+    from kafkalog.coordination.groups.lag_question import LagQuestion
     from kafkalog.questions.groups.group_parts import refuse_without_commits
-    from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.questions.positions.group_resume import ResumeRequest, group_resume
     from kafkalog.views.options.offset_reset import OffsetReset
 
     refuse_without_commits(asked.views.log_dirs, asked.views.logs)
-    settings = LagSettings.at(asked.now_ms, None, chosen=asked.chosen_names())
-    lag = ConsumerLag(asked.views, settings)
+    question = LagQuestion(asked.now_ms, chosen=asked.chosen_names())
+    lag = ConsumerLag(asked.views, question)
     commits = lag.rows.commits_alone()
     request = ResumeRequest(OffsetReset(), asked.now_ms, asked.is_committed)
     rows = group_resume(asked.views, commits, request).rows.table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,21 +13,19 @@ from kafkalog.command_line.answer_output import AnswerOutput, answer_output_opti
 from kafkalog.command_line.findings_table import exit_code
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import print_note, printed_columns
+from kafkalog.coordination.groups.lag_question import ChosenNames, LagQuestion
 from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
-from kafkalog.views.options.lag_options import LagRequest, lag_options
+from kafkalog.views.options.lag_options import lag_options
 from kafkalog.views.options.offset_reset import OffsetReset, auto_offset_reset_option
-from kafkalog.views.options.options import Isolation
 from kafkalog.words import name_suggestions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafkalog.coordination.groups.group_records import GroupKey
-    from kafkalog.inspection.lag.chosen_rows import ChosenNames
-    from kafkalog.inspection.lag.lag_table import LagQuestion
     from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.views.engine import LocalViews
 
@@ -140,7 +137,9 @@ def groups(
     history: Sequence[str],
     all_groups: bool,
     verbose: bool,
-    request: LagRequest,
+    question: LagQuestion,
+    zookeeper: Sequence[str],
+    chroot: str | None,
     fail_on_findings: bool,
     output: AnswerOutput,
     processes: int | None,
@@ -148,20 +147,21 @@ def groups(
     """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
     from kafkalog.questions.groups.group_parts import cluster_of_groups
-    from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+    from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.questions.zookeeper.zookeeper_cluster import optional_zookeeper
     from kafkalog.storage.names import CONSUMER_OFFSETS
 
     given = {_WHY: why, _HISTORY: history}
-    table, names = _chosen_table(table, given, request.groups, all_groups=all_groups)
+    table, names = _chosen_table(table, given, question.chosen.groups, all_groups=all_groups)
     _refuse_combined(table, verbose=verbose)
-    request = replace(request, groups=tuple(names))
+    chosen = question.chosen._replace(groups=frozenset(names))
+    question = replace(question, chosen=chosen)
     if table == _WHY:
-        request = replace(request, isolation_level=Isolation.READ_COMMITTED.value)
+        question = replace(question, read_committed=True)
     if table == _HISTORY:
         from kafkalog.command_line.groups.history_table import HistoryInput, write_history
 
-        asked = HistoryInput(paths, names, request.as_of, request.read_committed, processes)
+        asked = HistoryInput(paths, question, processes)
         write_history(asked, output, verbose=verbose)
         return ExitCode.DONE
     printed_columns(group_tables.group_columns(table, verbose=verbose))
@@ -169,31 +169,30 @@ def groups(
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
     logs = logs_of_topics(paths)
-    old = optional_zookeeper(request.zookeeper, request.chroot)
-    zookeeper = cluster_of_groups(old, paths, logs)
+    old = optional_zookeeper(zookeeper, chroot)
+    cluster = cluster_of_groups(old, paths, logs)
     saved = _SAVED.get(table, "")
     place = output.tables_of_logs((saved,), paths, logs, () if old is None else old.paths)
-    settings = LagSettings.of(request, time.time_ns() // 1_000_000)
     commits = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     with views_with_progress(paths, logs, processes, selected=commits) as views:
-        lag = ConsumerLag(views, settings, zookeeper, with_groups=True)
+        lag = ConsumerLag(views, question, cluster, with_groups=True)
         found = _read(lag, table)
-    group_notes.note_reach(lag, request.as_of, settings.question.now_ms)
+    group_notes.note_reach(lag, question.as_of_ms, question.now_ms)
     if not lag.groups:
-        group_notes.note_nothing_known(lag, logs, request.as_of)
-    requested = _requested(lag, settings.chosen, {log.topic for log in logs})
+        group_notes.note_nothing_known(lag, logs, question.as_of_ms)
+    requested = _requested(lag, chosen, {log.topic for log in logs})
     if not names and old is None:
         group_notes.note_zookeeper(logs)
     if table in (_LIST, _STATE, _MEMBERS):
         group_tables.write_groups(lag, requested, table, output.table_format, verbose=verbose)
     elif table == _RESUME:
-        found = _write_resume(views, lag, found, settings.question, reset, output.table_format)
+        found = _write_resume(views, lag, found, question, reset, output.table_format)
     else:
-        written = _LagTable(table, output.table_format, request.as_of, verbose)
+        written = _LagTable(table, output.table_format, question.as_of_ms, verbose)
         found = _write_lags(views, lag, requested, found, written)
     if place is not None:
         name_tables([place.replace(saved, found)])
-    if lag.findings and (fail_on_findings or request.max_lag is not None):
+    if lag.findings and (fail_on_findings or question.max_lag is not None):
         print_note(f"findings: {', '.join(lag.findings)}")
     return exit_code(has_findings=bool(lag.findings), fails=fail_on_findings)
 
@@ -283,11 +282,11 @@ def _refuse_combined(table: str, *, verbose: bool) -> None:
 
 
 def _chosen_table(
-    table: str, named: Mapping[str, Sequence[str]], groups: Sequence[str], *, all_groups: bool
-) -> tuple[str, Sequence[str]]:
+    table: str, named: Mapping[str, Sequence[str]], groups: Collection[str], *, all_groups: bool
+) -> tuple[str, Collection[str]]:
     """Return which table is printed, and of which groups; `named` are the groups that an option of
     a table names. Raises ConflictingOptionsError."""
-    given: dict[str, Sequence[str] | bool] = {f"--{name}": it for name, it in named.items()}
+    given: dict[str, Collection[str] | bool] = {f"--{name}": it for name, it in named.items()}
     given |= {"--all-groups": all_groups, "--group": groups}
     if len(chosen := [name for name, value in given.items() if value]) > 1:
         raise ConflictingOptionsError(*chosen[:2])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,11 +17,11 @@ from kafkalog.command_line.findings_table import (
 )
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import printed_columns
-from kafkalog.coordination.groups.burrow import BurrowSettings
+from kafkalog.coordination.groups.lag_question import LagHistoryQuestion
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
-from kafkalog.views.options.lag_options import HistoryRequest, history_options
+from kafkalog.views.options.lag_options import history_options
 from kafkalog.words import time_text
 
 _GROUP = "group"
@@ -71,8 +70,9 @@ Examples:
 @shared.processes_option
 def lag_history(
     paths: Sequence[str],
-    request: HistoryRequest,
-    burrow: BurrowSettings,
+    question: LagHistoryQuestion,
+    zookeeper: Sequence[str],
+    chroot: str | None,
     by: str,
     show: int,
     fail_on_findings: bool,
@@ -81,7 +81,7 @@ def lag_history(
 ) -> ExitCode:
     """Show the lag and the status of groups over time, and their generations."""
     from kafkalog.questions.groups.group_parts import cluster_of_groups
-    from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
+    from kafkalog.questions.groups.lag_history import LagHistory
     from kafkalog.questions.zookeeper.zookeeper_cluster import optional_zookeeper
 
     table_format = output.table_format
@@ -90,14 +90,13 @@ def lag_history(
         if by == _GROUP
         else answer_columns(_TABLES[by], _TEXT_COLUMNS[by], table_format)
     )
-    settings = LagHistorySettings.of(request, burrow, time.time_ns() // 1_000_000)
-    old = optional_zookeeper(request.zookeeper, request.chroot)
+    old = optional_zookeeper(zookeeper, chroot)
     logs = logs_of_topics(paths)
-    zookeeper = cluster_of_groups(old, paths, logs)
+    cluster = cluster_of_groups(old, paths, logs)
     place = output.tables_of_logs(_TABLES.values(), paths, logs, () if old is None else old.paths)
     written: list[str] = []
     with views_with_progress(paths, logs, processes) as views:
-        history = LagHistory(views, settings, zookeeper)
+        history = LagHistory(views, question, cluster)
         rows: Any = None
         if by == "event":
             rows = history.rows.rows()

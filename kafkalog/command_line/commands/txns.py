@@ -143,7 +143,7 @@ def txns(
     partitions: Sequence[int],
     table: str,
     ids: Sequence[str],
-    max_transaction_timeout: int,
+    max_timeout_ms: int,
     as_of: int | None,
     fail_on_findings: bool,
     output: AnswerOutput,
@@ -183,9 +183,7 @@ def txns(
         return ExitCode.DONE
     requested = without_former(logs_of_topics(paths, topics, partitions, found), topics)
     has_ended_rows = table == _ALL or place is not None
-    settings = TransactionSettings(
-        now_ms, as_of, max_transaction_timeout * 60_000, requested, has_ended_rows
-    )
+    settings = TransactionSettings(now_ms, as_of, max_timeout_ms, requested, has_ended_rows)
     answer = transactions(views, settings)
     for note in answer.notes:
         print_note(note)

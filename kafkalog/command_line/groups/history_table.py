@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -10,13 +9,8 @@ from typing import Any, NamedTuple
 from kafkalog.command_line.answer_output import AnswerOutput, save_tables
 from kafkalog.command_line.findings_table import answer_columns, write_answer, write_words
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
-from kafkalog.questions.positions.commit_history import (
-    COMMIT,
-    END,
-    TABLE,
-    CommitHistoryRequest,
-    commit_history,
-)
+from kafkalog.coordination.groups.lag_question import LagQuestion
+from kafkalog.questions.positions.commit_history import COMMIT, END, TABLE, commit_history
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.words import duration_text, time_text
 
@@ -38,9 +32,7 @@ class HistoryInput(NamedTuple):
     """The options of the command for this table."""
 
     paths: Sequence[str]
-    groups: Sequence[str]
-    as_of: int | None
-    read_committed: bool
+    question: LagQuestion
     processes: int | None
 
 
@@ -51,20 +43,16 @@ def write_history(given: HistoryInput, output: AnswerOutput, *, verbose: bool) -
 
     table_format = output.table_format
     is_text = table_format == "text"
-    shown = (*(["group_id"] if len(given.groups) > 1 else []), *_TEXT_COLUMNS)
+    shown = (*(["group_id"] if len(given.question.chosen.groups) > 1 else []), *_TEXT_COLUMNS)
     columns = answer_columns(TABLE, shown, table_format)
     logs = logs_of_topics(given.paths)
     refuse_without_commits(given.paths, logs)
     place = output.tables_of_logs([TABLE], given.paths, logs)
-    now_ms = time.time_ns() // 1_000_000
-    request = CommitHistoryRequest(
-        frozenset(given.groups), now_ms, given.as_of, given.read_committed
-    )
     selected = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     with views_with_progress(
         given.paths, logs, given.processes, reads=2, selected=selected
     ) as views:
-        history = commit_history(views, request)
+        history = commit_history(views, given.question)
     rows: Iterable[Mapping[str, Any]] = history.rows
     if is_text and not verbose:
         rows = [*_joined(history.rows)]

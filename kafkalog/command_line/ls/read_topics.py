@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkalog.command_line.inputs import views_with_progress
+from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.coordination.zookeeper.kafka_directories import CONSUMER_OFFSETS_VIEW
 from kafkalog.inspection.groups.commit_reach import reach_words
 from kafkalog.inspection.logs.missing_records import missing_words
 from kafkalog.inspection.zookeeper.cluster_trees import cluster_tree
 from kafkalog.questions.groups.group_parts import refuse_without_commits
-from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+from kafkalog.questions.groups.lag import ConsumerLag
 from kafkalog.storage.names import BROKERS_TOPICS, CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import Views
@@ -54,7 +55,7 @@ def _read_topics(views: Views, zookeeper: Sequence[str]) -> tuple[set[str], list
     if tree is not None and not any(log.topic == CONSUMER_OFFSETS for log in views.logs):
         return found, []
     refuse_without_commits(views.log_dirs, views.logs)
-    lag = ConsumerLag(views, LagSettings.at(0, None))
+    lag = ConsumerLag(views, LagQuestion(0))
     found |= lag.rows.groups_alone().topics
     hidden = [reach_words([reach], None) for reach in lag.reaches if not reach.is_whole]
     of_shares = [each for each in lag.missing if each.topic == SHARE_GROUP_STATE]

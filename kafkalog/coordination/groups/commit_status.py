@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 # Statuses of commits whose lag counts. A running broker's disk has hardly any expired commit: those
@@ -23,6 +24,15 @@ class KnownTopic(NamedTuple):
     topic_id: str | None
     is_deleted: bool
     created_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTopics:
+    """All known topics by cluster and name, and the clusters whose number of partitions of
+    `__consumer_offsets` `is_confirmed`."""
+
+    by_name: Mapping[tuple[str | None, str], Sequence[KnownTopic]]
+    confirmed: Collection[str | None] = ()
 
 
 class GroupFacts(NamedTuple):

@@ -19,7 +19,7 @@ from kafkalog.columns.arrays import fixed_width, no_rows, of_values
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.commit_status import (
     GroupFacts,
-    KnownTopic,
+    KnownTopics,
     commit_status,
     expires_ms,
     subscribed_by_all,
@@ -35,6 +35,7 @@ from kafkalog.coordination.groups.group_records import (
     group_members,
     known_groups,
 )
+from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.groups.share_states import ShareState
 from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, COMMIT_KEY, HAS_OPEN_COMMIT
@@ -155,24 +156,17 @@ def of_placed_schema(rows: pa.Table, columns: Mapping[str, pa.Array] = _NO_COLUM
     return pa.table(arrays, schema=PLACED_SCHEMA)
 
 
-def with_statuses(
-    rows: pa.Table,
-    topics: Mapping[tuple[str | None, str], Sequence[KnownTopic]],
-    confirmed: Collection[str | None],
-    *,
-    at_ms: int,
-    retention_ms: int,
-) -> pa.Table:
-    """Return rows with PLACED_SCHEMA and a column high_watermark with the columns of STATUS_SCHEMA.
-
-    `topics` has all known topics of a cluster and a name, `confirmed` the clusters of which the
-    number of partitions of `__consumer_offsets` `is_confirmed`.
-    """
+def with_statuses(rows: pa.Table, topics: KnownTopics, question: LagQuestion) -> pa.Table:
+    """Return rows with PLACED_SCHEMA with the columns of STATUS_SCHEMA. Without a column
+    high_watermark no commit is beyond a log's end."""
+    if "high_watermark" not in rows.column_names:
+        rows = rows.append_column("high_watermark", pa.nulls(len(rows), pa.int64()))
+    at_ms, retention_ms = question.at_ms, question.retention_ms
     expiry: list[int | None] = []
     statuses: list[str] = []
     for row in rows.select(_DECISIVE).to_pylist():
-        group = _facts(row, confirmed)
-        known = topics.get((row["cluster_id"], row["topic"]), ())
+        group = _facts(row, topics.confirmed)
+        known = topics.by_name.get((row["cluster_id"], row["topic"]), ())
         expiry.append(expires_ms(row, group, retention_ms))
         statuses.append(
             commit_status(

@@ -6,7 +6,6 @@ Rules: docs/format.md F310 to F317 and F330 to F337.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +15,9 @@ from kafkalog.columns.arrays import Constant, chosen, fixed_width, integers
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.sentence_columns import sentences
-from kafkalog.coordination.groups.burrow import (
-    MS_PER_SECOND,
-    BurrowRule,
-    BurrowSettings,
-    BurrowStatus,
-)
-from kafkalog.coordination.groups.commit_events import EventKind, HistoryMoments
-from kafkalog.coordination.groups.lag_status import LagSettings
+from kafkalog.coordination.groups.burrow import MS_PER_SECOND, BurrowRule, BurrowStatus
+from kafkalog.coordination.groups.commit_events import EventKind
+from kafkalog.coordination.groups.lag_question import LagHistoryQuestion
 from kafkalog.inspection.lag.history_commits import (
     COMMIT_MS,
     COMMITTED_OFFSET,
@@ -59,30 +53,16 @@ _KEY_COLUMNS = (
 _NUMBER, _QUESTION_MS = "number", "question_ms"
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryQuestions:
-    """What is asked about a log, and by which rules it is judged. `now_ms` is the time of the run;
-    `is_chosen` says of a group whether it has rows, which all have without it; what other groups
-    have committed shows how far a log had grown."""
-
-    moments: HistoryMoments
-    burrow: BurrowSettings
-    lag: LagSettings
-    now_ms: int
-    read_committed: bool
-    is_chosen: Callable[[str], bool] | None = None
-
-
 def history_rows(
-    commits: LogCommits, log_path: str | None, questions: HistoryQuestions
+    commits: LogCommits, log_path: str | None, question: LagHistoryQuestion
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of all groups about the log in a directory, None where the input does not have
     it. Raises what reading the log raises."""
     numbers = commits.commits.numbers
     known = KnownCommits.of(numbers[EVENT_MS], numbers[COMMITTED_OFFSET])
-    if questions.is_chosen is not None:
-        commits = _of_chosen_groups(commits, questions.is_chosen)
-    yield from _HistoryRows(commits, log_path, known, questions).batches()
+    if question.chosen.is_group is not None:
+        commits = _of_chosen_groups(commits, question.chosen.is_group)
+    yield from _HistoryRows(commits, log_path, known, question).batches()
 
 
 def _of_chosen_groups(commits: LogCommits, is_chosen: Callable[[str], bool]) -> LogCommits:
@@ -100,12 +80,12 @@ class _HistoryRows:
         commits: LogCommits,
         log_path: str | None,
         known: KnownCommits,
-        questions: HistoryQuestions,
+        question: LagHistoryQuestion,
     ) -> None:
-        self._commits, self._questions, self._known = commits, questions, known
+        self._commits, self._question, self._known = commits, question, known
         self._log = None if log_path is None else find_log(log_path)
         self._log_path = Constant(log_path, pa.string())
-        self._statuses = StatusRows(questions.burrow, questions.lag)
+        self._statuses = StatusRows(question.burrow, question.lag)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
@@ -113,7 +93,7 @@ class _HistoryRows:
         ordered = OrderedCommits(
             self._commits.is_last, numbers[IS_DELETION] != 0, numbers[EVENT_MS], numbers[COMMIT_MS]
         )
-        plan = EventPlan(ordered, self._questions.moments, self._questions.burrow)
+        plan = EventPlan(ordered, self._question.moments, self._question.burrow)
         for begin in range(0, plan.count, _EVENTS_AT_ONCE):
             events = plan.events(begin, begin + _EVENTS_AT_ONCE)
             judged = self._statuses.judged(self._answered(self._asked(events), self._log))
@@ -136,7 +116,7 @@ class _HistoryRows:
             "event_ms": of[EVENT_MS, row],
             "commit_timestamp_ms": of[COMMIT_MS, row],
         }
-        is_now = events.is_end & self._questions.moments.ends_now
+        is_now = events.is_end & self._question.moments.ends_now
         return pa.table(
             {name: _with_nulls(values) for name, values in columns.items()}
             | {"is_now": fixed_width(is_now, pa.bool_()), LOG_PATH: self._log_path.of(len(row))}
@@ -152,8 +132,8 @@ class _HistoryRows:
             with_accounts(
                 questions,
                 log,
-                read_committed=self._questions.read_committed,
-                now_ms=self._questions.now_ms,
+                read_committed=self._question.read_committed,
+                now_ms=self._question.now_ms,
                 at=at,
                 known=self._known,
             )
@@ -179,9 +159,9 @@ class _HistoryRows:
         """Yield the rows of the table, those of events that it has."""
         number = integers(judged.column(_NUMBER))
         is_tick = events.kind[number] == EventKind.TICK
-        by_commit = self._questions.moments.every_ms is None
+        by_commit = self._question.moments.every_ms is None
         is_row = (is_tick | by_commit) & (
-            events.moment_ms[number] >= self._questions.moments.since_ms
+            events.moment_ms[number] >= self._question.moments.since_ms
         )
         if not is_row.any():
             return
@@ -205,7 +185,7 @@ class _HistoryRows:
         columns |= lag_times(columns)
         silent_ms = whole_seconds(at_ms) - self._commits.group_commit_ms[row]
         has_time = self._commits.group_commit_ms[row] != NO_TIME
-        expire_ms = self._questions.burrow.expire_group_s * MS_PER_SECOND
+        expire_ms = self._question.burrow.expire_group_s * MS_PER_SECOND
         columns |= _expired(
             columns, silent_ms, is_end & has_time & (silent_ms > expire_ms), expire_ms
         )

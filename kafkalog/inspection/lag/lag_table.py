@@ -4,7 +4,7 @@ totals. Rules: docs/format.md F310 to F327; columns: schemas/tables/consumer_lag
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import NamedTuple
@@ -25,7 +25,8 @@ from kafkalog.columns.arrays import (
 )
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.jit.compiled import BoolArray
-from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT, KnownTopic
+from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT, KnownTopics
+from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.placed_commits import DELIVERY_COMPLETE, with_statuses
 from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
@@ -48,31 +49,6 @@ class LogPlace(NamedTuple):
 
     path: str
     broker_id: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class LagQuestion:
-    """Which lag is requested: that of all that is on disk, or of a past time, `as_of_ms`. Ages are
-    as of that, or of `now_ms`, the time of the run."""
-
-    now_ms: int
-    as_of_ms: int | None
-    read_committed: bool
-    retention_ms: int
-
-    @property
-    def at_ms(self) -> int:
-        """The time that ages and expiry refer to."""
-        return self.now_ms if self.as_of_ms is None else self.as_of_ms
-
-
-@dataclass(frozen=True, slots=True)
-class KnownTopics:
-    """All known topics by cluster and name, and the clusters whose number of partitions of
-    `__consumer_offsets` `is_confirmed`."""
-
-    by_name: Mapping[tuple[str | None, str], Sequence[KnownTopic]]
-    confirmed: Collection[str | None]
 
 
 @dataclass(slots=True)
@@ -170,11 +146,7 @@ def lag_table(
     ordered = _delivered(ordered)
     lengths = [end - begin for _, begin, end in runs]
     of_log = fixed_width(np.repeat(np.arange(len(runs)), lengths), pa.int64())
-    ordered = with_statuses(
-        *(ordered, topics.by_name, topics.confirmed),
-        at_ms=question.at_ms,
-        retention_ms=question.retention_ms,
-    )
+    ordered = with_statuses(ordered, topics, question)
     known = {name: ordered[name] for name in ordered.column_names} | lag_times(ordered)
     known["log_broker_id"] = of_values(brokers, pa.int32()).take(of_log)
     is_zookeeper = _flags(ordered["internal_partition"].is_null())

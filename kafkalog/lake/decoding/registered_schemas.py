@@ -36,7 +36,9 @@ from kafkalog.messages.schema_registry import (
     SchemaState,
     read_schema_registry,
 )
-from kafkalog.views.options.options import Mode, View, read_options
+from kafkalog.views.options.option_values import chosen
+from kafkalog.views.options.options import Mode, ReadOptions
+from kafkalog.views.options.topics import TopicChoice
 from kafkalog.views.planning.planning import chosen_logs, planned_groups
 from kafkalog.views.view_reading import read_view
 
@@ -73,13 +75,13 @@ def read_registry(
 
 def records_of_schemas(request: DecodingRequest) -> list[Record]:
     """Return the records of `_schemas` under the paths of a request, read in this process."""
-    given = {
-        "paths": json.dumps(list(request.schemas_topic)),
-        "view": View.RECORDS.value,
-        "subscribe": SCHEMAS_TOPIC,
-        "mode": request.mode,
-    }
-    options = read_options(given)
+    mode = chosen("mode", Mode, request.mode)
+    options = ReadOptions(
+        tuple(request.schemas_topic),
+        topics=TopicChoice((SCHEMAS_TOPIC,)),
+        mode=mode,
+        fails_on_deleted=mode is Mode.FAILFAST,
+    )
     logs = find_logs(options.paths, strict=options.mode is Mode.FAILFAST)
     columns = "offset", "key", "value"
     return sorted(

@@ -5,7 +5,6 @@ Reasons: docs/decisions/0031.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.keys.key_offsets import MOST_BUCKETS
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.state.state_task import MOST_KEYS, PartitionReads, divided, first_offset
+from kafkalog.storage.reading.offset_ranges import OffsetRequest, SpecificOffsets
 from kafkalog.storage.reading.read_plan import (
     LEAST_PART_BYTES,
     LogReads,
@@ -26,10 +26,11 @@ from kafkalog.storage.reading.read_plan import (
     read_cost,
     task_reads,
 )
-from kafkalog.views.options.options import ReadOptions, read_options
+from kafkalog.views.options.option_values import chosen
+from kafkalog.views.options.options import Isolation, Mode, ReadOptions
+from kafkalog.views.options.topics import TopicChoice
 from kafkalog.views.planning.planning import planned_groups
 from kafkalog.views.planning.state_positions import StateRun
-from kafkalog.views.planning.state_sources import range_options
 from kafkalog.views.planning.table_positions import StateSource
 
 # Of segments that one task reads at most: a key is passed on once for each task that has it.
@@ -92,13 +93,15 @@ def plan_state(
     A partition that can have more than `most_keys` records, or more than an equal share of the
     bytes, is read by several tasks, none for fewer than `least_bytes`.
     """
-    options = read_options(
-        {
-            "paths": json.dumps(list(paths)),
-            "mode": mode,
-            "isolationLevel": run.positions.settings.isolation_level,
-            **(range_options(run) if run.starts else {}),
-        }
+    damage = chosen("mode", Mode, mode)
+    ends = {key: run.ends[key] for key in run.starts}
+    options = ReadOptions(
+        tuple(paths),
+        topics=TopicChoice(assign=frozenset(run.starts)),
+        offsets=OffsetRequest(SpecificOffsets({**run.starts}), SpecificOffsets(ends)),
+        mode=damage,
+        fails_on_deleted=damage is Mode.FAILFAST,
+        isolation=Isolation(run.positions.settings.isolation_level),
     )
     of_partition: defaultdict[TopicPartition, list[SegmentRead | LogReads]] = defaultdict(list)
     walked = {source.key: source.committed for source in sources}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kafkalog.coordination.groups.group_records import GroupKey, group_key
-from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+from kafkalog.coordination.groups.lag_question import LagQuestion
+from kafkalog.questions.groups.lag import ConsumerLag
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.views.engine import Views
 
@@ -18,7 +19,7 @@ def committed_offsets(views: Views) -> CommittedOffsets:
     commits that wait for their transaction, and without share groups, which commit nothing."""
     if not any(log.topic == CONSUMER_OFFSETS for log in views.logs):
         return {}
-    rows = ConsumerLag(views, LagSettings.at(0, None)).rows.commits_alone()
+    rows = ConsumerLag(views, LagQuestion(0)).rows.commits_alone()
     return {
         (group_key(row), row["topic"], row["partition"]): row["committed_offset"]
         for row in rows.select(_COLUMNS).to_pylist()

@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
+from kafkalog.coordination.groups.lag_question import ChosenNames, FoundNames
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.groups.placed_commits import PartitionFacts, PlacedShares, placed_commits
-from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames, group_digests
+from kafkalog.inspection.lag.chosen_rows import chosen_rows, found_names, group_digests
 from kafkalog.inspection.logs.missing_records import note_missing_records, unknown_name
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
@@ -108,12 +109,12 @@ def placed_part(
     facts = facts._replace(complete_from_ms=max(times, default=None))
     commits, records = (None, []) if part.read is None else read_groups(part.read, options, at_ms)
     placed = placed_commits(commits, records, topic_names, facts, shares)
-    rows = chosen.rows(placed.rows)
+    rows = chosen_rows(placed.rows, chosen)
     return rows, RowsSummary(
         *(part.cluster_id, placed.groups, placed.members, placed.groups_in_place),
         _waiting_groups(placed.rows),
         frozenset(pc.unique(placed.rows["topic"]).to_pylist()),
-        *(group_digests(rows), chosen.found_in(rows), reaches),
+        *(group_digests(rows), found_names(rows, chosen), reaches),
     )
 
 

@@ -14,8 +14,9 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.coordination.groups.group_generations import GroupGenerations
 from kafkalog.coordination.groups.group_statuses import PARTITION_COLUMNS
+from kafkalog.coordination.groups.lag_question import ChosenNames, FoundNames, all_names
 from kafkalog.inspection.groups.commit_reach import LogReach
-from kafkalog.inspection.lag.chosen_rows import ChosenNames, FoundNames, all_names
+from kafkalog.inspection.lag.chosen_rows import found_names
 from kafkalog.inspection.lag.lag_history import END, TABLE
 
 GENERATIONS = "group_generations"
@@ -86,7 +87,7 @@ class RowsSeen:
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Take rows."""
-        self._names = all_names([self._names, self._chosen.found_in(rows)])
+        self._names = all_names([self._names, found_names(rows, self._chosen)])
         is_end = pc.equal(rows.column("event"), END)
         self._ends.append(rows.select(PARTITION_COLUMNS).filter(is_end))
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
+from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.inspection.groups.commit_reach import (
     CommitReach,
     commit_reaches,
     expired_words,
     reach_words,
 )
-from kafkalog.inspection.lag.chosen_rows import ChosenNames
-from kafkalog.inspection.lag.lag_table import LagQuestion, LagTotals
+from kafkalog.inspection.lag.lag_table import LagTotals
 from kafkalog.inspection.lag.resumed_commits import again_words
 from kafkalog.inspection.logs.missing_records import (
     MissingRecords,
@@ -32,7 +30,6 @@ from kafkalog.words import age_text, counted
 
 if TYPE_CHECKING:
     from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
-    from kafkalog.views.options.lag_options import LagRequest
 
 # What a lag can be made of, in words.
 _PARTS = {
@@ -46,37 +43,6 @@ _PARTS = {
     "damaged": "damaged",
     "ahead_of_log": "ahead of the log",
 }
-_ALL_NAMES = ChosenNames()
-
-
-@dataclass(frozen=True, slots=True)
-class LagSettings:
-    """Which lag: that of which groups and topics, as of which time. A partition with more than
-    `max_lag` records to read is a finding."""
-
-    question: LagQuestion
-    chosen: ChosenNames = _ALL_NAMES
-    max_lag: int | None = None
-
-    @classmethod
-    def of(cls, request: LagRequest, now_ms: int) -> LagSettings:
-        """Return what is requested."""
-        retention_ms = request.offsets_retention * 60_000
-        question = LagQuestion(now_ms, request.as_of, request.read_committed, retention_ms)
-        return cls(question, request.chosen, request.max_lag)
-
-    @classmethod
-    def at(
-        cls,
-        now_ms: int,
-        as_of_ms: int | None,
-        *,
-        read_committed: bool = False,
-        retention_ms: int = OFFSETS_RETENTION_MINUTES * 60_000,
-        chosen: ChosenNames = _ALL_NAMES,
-    ) -> LagSettings:
-        """Return settings without a limit."""
-        return cls(LagQuestion(now_ms, as_of_ms, read_committed, retention_ms), chosen)
 
 
 class ConsumerLag:
@@ -86,7 +52,7 @@ class ConsumerLag:
     def __init__(
         self,
         views: Views,
-        settings: LagSettings,
+        question: LagQuestion,
         zookeeper: ZookeeperCluster | None = None,
         *,
         show: int = 0,
@@ -94,8 +60,8 @@ class ConsumerLag:
     ) -> None:
         """`show` rows with most to read are kept; `with_groups`: all groups with their members are
         wanted too."""
-        self._views, self._settings, self._zookeeper = views, settings, zookeeper
-        at_ms = settings.question.as_of_ms
+        self._views, self.question, self._zookeeper = views, question, zookeeper
+        at_ms = question.as_of_ms
         self.facts = cluster_facts(views, at_ms, zookeeper)
         cluster_id = in_zookeeper = None
         if zookeeper is not None:
@@ -104,7 +70,7 @@ class ConsumerLag:
             cluster_id = zookeeper.cluster.cluster_id
             in_zookeeper = zookeeper_commits(zookeeper, at_ms)
         self.rows = LagRows(
-            *(views, self.facts, settings.question, settings.chosen),
+            *(views, self.facts, question),
             show=show,
             with_groups=with_groups,
             cluster_id=cluster_id,
@@ -115,16 +81,6 @@ class ConsumerLag:
     def totals(self) -> LagTotals:
         """The totals of the rows."""
         return self.rows.summary.totals
-
-    @property
-    def question(self) -> LagQuestion:
-        """The time that the rows are about, and the rest that is asked."""
-        return self._settings.question
-
-    @property
-    def at_ms(self) -> int:
-        """The time that the rows are about."""
-        return self.question.at_ms
 
     @cached_property
     def groups(self) -> dict[GroupKey, Group]:
@@ -143,7 +99,7 @@ class ConsumerLag:
             return [], []
         from kafkalog.questions.zookeeper.zookeeper_groups import groups_in_zookeeper
 
-        return groups_in_zookeeper(self._zookeeper, self._settings.question.as_of_ms)
+        return groups_in_zookeeper(self._zookeeper, self.question.as_of_ms)
 
     @cached_property
     def missing(self) -> list[MissingRecords]:
@@ -181,8 +137,8 @@ class ConsumerLag:
     def words(self) -> list[str]:
         """Return lines: how many groups lag, by how much, what is lost, what is not known, how far
         back commits reach, and which of the given names have no rows."""
-        as_of_ms = self._settings.question.as_of_ms
-        missing = self._settings.chosen.words_without(
+        as_of_ms = self.question.as_of_ms
+        missing = self.question.chosen.words_without(
             self.rows.known.names, lambda: known_names(self._views, self._zookeeper)
         )
         shares = [each for each in self.missing if each.topic == SHARE_GROUP_STATE]
@@ -196,12 +152,12 @@ class ConsumerLag:
     @property
     def in_topics(self) -> str:
         """What a claim about lag ends with where it is of some topics."""
-        return "" if self._settings.chosen.is_topic is None else " in these topics"
+        return "" if self.question.chosen.is_topic is None else " in these topics"
 
     @property
     def findings(self) -> list[str]:
         """The findings, in words."""
-        return lag_findings(self.totals, self.reaches, self._settings.max_lag)
+        return lag_findings(self.totals, self.reaches, self.question.max_lag)
 
 
 def lag_words(totals: LagTotals, groups: int) -> list[str]:

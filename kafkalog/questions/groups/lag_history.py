@@ -11,7 +11,6 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
@@ -19,13 +18,11 @@ import pyarrow as pa
 
 from kafkalog.columns.arrays import of_values
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.burrow import BurrowSettings
-from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.group_generations import GroupGenerations
 from kafkalog.coordination.groups.group_statuses import GroupStatus, group_statuses
-from kafkalog.coordination.groups.lag_status import LagSettings, LagStatus
+from kafkalog.coordination.groups.lag_question import LagHistoryQuestion
+from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.inspection.groups.commit_reach import CommitReach, commit_reaches, reach_words
-from kafkalog.inspection.lag.chosen_rows import ChosenNames
 from kafkalog.inspection.lag.history_commits import (
     HISTORY_COLUMNS,
     CommitBlock,
@@ -33,7 +30,7 @@ from kafkalog.inspection.lag.history_commits import (
     commits_by_log,
     place_of,
 )
-from kafkalog.inspection.lag.lag_history import TABLE, HistoryQuestions, history_rows
+from kafkalog.inspection.lag.lag_history import TABLE, history_rows
 from kafkalog.inspection.logs.missing_records import note_missing_records
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.lake.file_schemas import file_metadata
@@ -55,8 +52,6 @@ from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import segment_sizes
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.engine import Rows, RowsInMemory, Step, Views
-from kafkalog.views.options.contradictions import refuse_inverted_times
-from kafkalog.views.options.lag_options import HistoryRequest
 from kafkalog.views.options.options import view_options
 from kafkalog.views.reading.group_reading import read_group_records
 from kafkalog.views.reading.work_log import READ, reported_work
@@ -78,44 +73,14 @@ _Passed = Iterator[tuple[int, CommitBlock | ReadSummary]]
 _Batches = Iterator[pa.RecordBatch]
 
 
-@dataclass(frozen=True, slots=True)
-class LagHistorySettings:
-    """The lag and the statuses of which groups and topics, at which times. `now_ms` is the time of
-    the run, and `from_ms` the begin that is requested, None for the first commit."""
-
-    now_ms: int
-    moments: HistoryMoments
-    from_ms: int | None = None
-    chosen: ChosenNames = field(default_factory=ChosenNames)
-    read_committed: bool = False
-    burrow: BurrowSettings = field(default_factory=BurrowSettings)
-    lag: LagSettings = field(default_factory=LagSettings)
-
-    @classmethod
-    def of(cls, request: HistoryRequest, burrow: BurrowSettings, now_ms: int) -> LagHistorySettings:
-        """Return what is requested. Raises OptionError for a range that ends before it begins."""
-        refuse_inverted_times(request.from_ms, request.until_ms)
-        until_ms = now_ms if request.until_ms is None else request.until_ms
-        is_open = request.until_ms is None
-        return cls(
-            now_ms,
-            HistoryMoments(request.from_ms or 0, until_ms, is_open, request.every_ms),
-            request.from_ms,
-            request.chosen,
-            request.read_committed,
-            burrow,
-            LagSettings(burrow.intervals, request.allowed_records, request.no_progress_ms),
-        )
-
-
 class HistoryRows:
     """The rows of table `lag_history`, which tasks have still to make. `summary` sums them up once
     tasks have made them."""
 
     def __init__(
-        self, views: Views, settings: LagHistorySettings, zookeeper: ZookeeperCluster | None
+        self, views: Views, question: LagHistoryQuestion, zookeeper: ZookeeperCluster | None
     ) -> None:
-        self._views, self._settings, self._zookeeper = views, settings, zookeeper
+        self._views, self._question, self._zookeeper = views, question, zookeeper
         self._options = view_options(views.log_dirs, "offset_commits", **views.options)
         cluster_id = None if zookeeper is None else zookeeper.cluster.cluster_id
         parts = group_parts(self._options, views.logs, cluster_id)
@@ -126,7 +91,7 @@ class HistoryRows:
 
     def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
         """Run the tasks, which write the rows to files and report these; return the files."""
-        make, chosen, places = self._making(), self._settings.chosen, self._places
+        make, chosen, places = self._making(), self._question.chosen, self._places
 
         def write(
             place: int, received: Iterator[CommitBlock | ReadSummary]
@@ -147,7 +112,7 @@ class HistoryRows:
 
     def rows(self) -> Rows:
         """Return the rows, which tasks make now."""
-        make, chosen, places = self._making(), self._settings.chosen, self._places
+        make, chosen, places = self._making(), self._question.chosen, self._places
         struct = pa.struct(list(arrow_schema(TABLE)))
         schema = pa.schema([(TABLE, struct), (_SUMMARY, pa.binary())])
 
@@ -171,7 +136,7 @@ class HistoryRows:
 
     def counted(self) -> None:
         """Run the tasks for the summary alone."""
-        make, chosen, places = self._making(), self._settings.chosen, self._places
+        make, chosen, places = self._making(), self._question.chosen, self._places
 
         def count(
             place: int, received: Iterator[CommitBlock | ReadSummary]
@@ -192,8 +157,8 @@ class HistoryRows:
 
     def _reading(self) -> Callable[[Sequence[GroupsPart] | ZookeeperCluster], _Passed]:
         """Return a function that reads commits, and passes blocks of them on."""
-        until_ms, places, options = self._settings.moments.until_ms, self._places, self._options
-        is_chosen, is_group = self._settings.chosen.is_topic, self._settings.chosen.is_group
+        until_ms, places, options = self._question.moments.until_ms, self._places, self._options
+        is_chosen, is_group = self._question.chosen.is_topic, self._question.chosen.is_group
         tasks = len(self._groups)
 
         def read(item: Sequence[GroupsPart] | ZookeeperCluster) -> _Passed:
@@ -221,12 +186,7 @@ class HistoryRows:
 
     def _making(self) -> Callable[[int, Iterable[CommitBlock]], _Rows]:
         """Return a function that makes the rows of a place."""
-        settings, file_access = self._settings, self._options.file_access
-        questions = HistoryQuestions(
-            *(settings.moments, settings.burrow, settings.lag, settings.now_ms),
-            settings.read_committed,
-            settings.chosen.is_group,
-        )
+        question, file_access = self._question, self._options.file_access
         # A task unpickles those of its own place.
         of_places = [pickle.dumps(logs) for logs in self._log_paths()]
 
@@ -235,7 +195,7 @@ class HistoryRows:
             paths: Mapping[tuple[str | None, int | None], str] = pickle.loads(of_places[place])
             for commits in commits_by_log([*blocks]):
                 key = commits.topic, commits.partition
-                for batch in history_rows(commits, paths.get(key), questions):
+                for batch in history_rows(commits, paths.get(key), question):
                     yield key, batch
 
         return make
@@ -254,7 +214,7 @@ class HistoryRows:
         found = self.summary.generations
         if found is not None:
             return RowsInMemory(found)
-        options, is_group = self._options, self._settings.chosen.is_group
+        options, is_group = self._options, self._question.chosen.is_group
 
         def read(parts: Sequence[GroupsPart]) -> Iterator[tuple[int, pa.RecordBatch]]:
             use_file_access(options.file_access)
@@ -276,10 +236,10 @@ class LagHistory:
     """The history: `rows` of table `lag_history` first, by one of its methods; then the rest."""
 
     def __init__(
-        self, views: Views, settings: LagHistorySettings, zookeeper: ZookeeperCluster | None = None
+        self, views: Views, question: LagHistoryQuestion, zookeeper: ZookeeperCluster | None = None
     ) -> None:
-        self._views, self._settings, self._zookeeper = views, settings, zookeeper
-        self.rows = HistoryRows(views, settings, zookeeper)
+        self._views, self._question, self._zookeeper = views, question, zookeeper
+        self.rows = HistoryRows(views, question, zookeeper)
 
     @cached_property
     def statuses(self) -> list[GroupStatus]:
@@ -307,8 +267,8 @@ class LagHistory:
         totals = Counter(each.status for each in self.statuses)
         shown = [f"{totals[name]:,} {name}" for name in _STATUS_ORDER if name in totals]
         groups = f"{counted(totals.total(), 'group')} at the end: {', '.join(shown) or 'none'}"
-        reach = reach_words(self.reaches, self._settings.from_ms)
-        missing = self._settings.chosen.words_without(
+        reach = reach_words(self.reaches, self._question.from_ms)
+        missing = self._question.chosen.words_without(
             self.rows.summary.names, lambda: known_names(self._views, self._zookeeper)
         )
         return [groups, *reach.splitlines(), *missing]

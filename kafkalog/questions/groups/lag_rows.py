@@ -17,7 +17,9 @@ import pyarrow as pa
 
 from kafkalog.columns.arrays import no_rows, of_values
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.coordination.groups.commit_status import KnownTopics
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupPartition
+from kafkalog.coordination.groups.lag_question import FoundNames, LagQuestion, all_names
 from kafkalog.coordination.groups.offsets_partitions import is_confirmed
 from kafkalog.coordination.groups.share_states import SharePartition, ShareState
 from kafkalog.inspection.groups.commit_reach import LogReach
@@ -27,23 +29,8 @@ from kafkalog.inspection.groups.placed_commits import (
     of_placed_schema,
     with_statuses,
 )
-from kafkalog.inspection.lag.chosen_rows import (
-    ChosenNames,
-    FoundNames,
-    all_names,
-    group_count,
-    group_digests,
-)
-from kafkalog.inspection.lag.lag_table import (
-    TABLE,
-    KnownTopics,
-    LagQuestion,
-    LagSummary,
-    LogPlace,
-    by_log,
-    lag_table,
-    summed,
-)
+from kafkalog.inspection.lag.chosen_rows import chosen_rows, found_names, group_count, group_digests
+from kafkalog.inspection.lag.lag_table import TABLE, LagSummary, LogPlace, by_log, lag_table, summed
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.questions.groups.cluster_facts import ClusterFacts
 from kafkalog.questions.groups.group_parts import GroupsPart, RowsSummary, group_parts, placed_part
@@ -140,7 +127,6 @@ class LagRows:
         views: Views,
         facts: ClusterFacts,
         question: LagQuestion,
-        chosen: ChosenNames,
         *,
         show: int = 0,
         with_groups: bool = False,
@@ -151,8 +137,7 @@ class LagRows:
         log directories that name none. `with_groups`: all groups are wanted too."""
         self.summary, self.known = summed([], show), CommitsRead()
         self._views, self._facts, self._question = views, facts, question
-        self._chosen, self._show, self._in_zookeeper = chosen, show, in_zookeeper
-        self._with_groups = with_groups
+        self._show, self._in_zookeeper, self._with_groups = show, in_zookeeper, with_groups
         self._options = view_options(views.log_dirs, "offset_commits", **views.options)
         self._parts = group_parts(self._options, views.logs, cluster_id)
         log_bytes = sum(sum(segment_sizes(log.segments)) for log in views.logs)
@@ -237,12 +222,8 @@ class LagRows:
 
         rows, confirmed, reads = _sorted_out(self._views.tasks(passed, self._items()))
         self.known = CommitsRead.of_all(reads)
-        return with_statuses(
-            rows.append_column("high_watermark", pa.nulls(len(rows), pa.int64())),
-            *(self._facts.topics_by_name(), confirmed),
-            at_ms=self._question.at_ms,
-            retention_ms=self._question.retention_ms,
-        )
+        topics = KnownTopics(self._facts.topics_by_name(), confirmed)
+        return with_statuses(rows, topics, self._question)
 
     def _take(self, found: Sequence[_Made]) -> None:
         self.summary = summed([each.summary for each in found], self._show)
@@ -258,7 +239,7 @@ class LagRows:
         self,
     ) -> Callable[[Sequence[_NumberedPart] | pa.Table], Iterator[tuple[int, _Passed]]]:
         """Return a function that reads commits, and passes them on by the buckets of their logs."""
-        options, chosen, buckets = self._options, self._chosen, self._buckets
+        options, chosen, buckets = self._options, self._question.chosen, self._buckets
         at_ms, names = self._question.as_of_ms, self._facts.topic_names()
         facts = [self._facts.of_partition(each.cluster_id, each.partition) for each in self._parts]
         shares, with_groups = _placed(self._facts.shares, names), self._with_groups
@@ -293,8 +274,8 @@ class LagRows:
             if not isinstance(item, pa.Table):
                 yield from of_parts(item)
                 return
-            rows = chosen.rows(of_placed_schema(item))
-            yield _SUMMARIES, CommitsRead(group_digests(rows), chosen.found_in(rows))
+            rows = chosen_rows(of_placed_schema(item), chosen)
+            yield _SUMMARIES, CommitsRead(group_digests(rows), found_names(rows, chosen))
             yield from _divided(rows, buckets)
 
         return read

@@ -10,7 +10,6 @@ import os
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.commit_moves import LogBegin, Move, judge_moves
 from kafkalog.coordination.groups.group_generations import GENERATION_COLUMNS, GroupGenerations
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition, group_key
+from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.inspection.groups.commit_reach import LogReach, commit_reaches, reach_words
 from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.lag.lag_columns import with_accounts
@@ -49,17 +49,6 @@ _ACCOUNT = (
 )
 _MOST_SENTENCES = 20
 _Place = tuple[GroupKey, GroupPartition]
-
-
-@dataclass(frozen=True, slots=True)
-class CommitHistoryRequest:
-    """The groups whose commits are followed, all if none are given, up to a time; without a time,
-    up to now."""
-
-    groups: frozenset[str]
-    now_ms: int
-    until_ms: int | None = None
-    read_committed: bool = False
 
 
 class _Members(NamedTuple):
@@ -105,13 +94,14 @@ class CommitHistory(NamedTuple):
         yield self.reach
 
 
-def commit_history(views: Views, request: CommitHistoryRequest) -> CommitHistory:
-    """Return the history of the commits of the groups. Raises OptionError for a group that has
-    neither commits nor records, LogDirError where records are missing that may be about it."""
-    commits, records = _read(views, request)
+def commit_history(views: Views, question: LagQuestion) -> CommitHistory:
+    """Return the history of the commits of the groups, all if none are named, up to a past time or
+    to now. Raises OptionError for a group that has neither commits nor records, LogDirError where
+    records are missing that may be about it."""
+    commits, records = _read(views, question)
     reaches = _reaches(views)
-    known = {name for name in request.groups if any(key.group_id == name for key, _ in commits)}
-    unknown = request.groups - known - {record["group_id"] for record in records}
+    known = {key.group_id for key, _ in commits} | {record["group_id"] for record in records}
+    unknown = question.chosen.groups - known
     refuse_unknown_groups(views, "--history", unknown)
     members = _members(records)
     complete = {reach.internal_partition: reach.complete_from_ms for reach in reaches}
@@ -120,20 +110,20 @@ def commit_history(views: Views, request: CommitHistoryRequest) -> CommitHistory
         steps = _steps(found, members.get(place[0]), complete.get(place[0].internal_partition))
         by_log[place[1]].append((place, steps))
     logs = {log.topic_partition: log for log in best_logs(views.logs)}
-    run = partial(_judged, logs=logs, request=request)
+    run = partial(_judged, logs=logs, question=question)
     rows = [row for found in views.tasks(run, sorted(by_log.items())) for row in found]
     rows.sort(key=lambda row: (row["group_id"], row["topic"], row["partition"]))
     missing = note_missing_records(views.logs, CONSUMER_OFFSETS)
-    words = reach_words(commit_reaches(reaches, missing), request.until_ms)
+    words = reach_words(commit_reaches(reaches, missing), question.as_of_ms)
     return CommitHistory(RowsInMemory.of(TABLE, rows), words)
 
 
 def _read(
-    views: Views, request: CommitHistoryRequest
+    views: Views, question: LagQuestion
 ) -> tuple[dict[_Place, list[dict[str, Any]]], list[dict[str, Any]]]:
     """Return the commits that took effect, by group and partition in their order, and the records
     about the groups in theirs. Copies of a partition have the same records."""
-    names = pa.array(sorted(request.groups), pa.string())
+    names = pa.array(sorted(question.chosen.groups), pa.string())
 
     def of_groups(batches: Batches) -> Batches:
         for batch in batches:
@@ -152,7 +142,7 @@ def _read(
     found: dict[_Place, dict[int, dict[str, Any]]] = defaultdict(dict)
     for row in commits:
         at_ms = _effective_ms(row)
-        is_later = request.until_ms is not None and at_ms > request.until_ms
+        is_later = question.as_of_ms is not None and at_ms > question.as_of_ms
         if row["effect"] == "applied" and row["topic"] is not None and not is_later:
             place = group_key(row), (row["topic"], row["partition"])
             found[place].setdefault(row["effective_offset"], row)
@@ -241,7 +231,7 @@ def _membership(
 def _judged(
     item: tuple[GroupPartition, list[tuple[_Place, list[_Step]]]],
     logs: Mapping[GroupPartition | None, PartitionLog],
-    request: CommitHistoryRequest,
+    question: LagQuestion,
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of all groups of a partition, for which its log is read once."""
     key, places = item
@@ -255,7 +245,7 @@ def _judged(
             if step.move.committed_offset is not None
         }
     )
-    account = _accounts(log, offsets, request)
+    account = _accounts(log, offsets, question)
     begin = log_begin(log)
     rows = []
     for (group, _), steps in places:
@@ -264,22 +254,20 @@ def _judged(
             _measure(move, account)
         judge_moves(moves, begin)
         rows += [_row(group, key, move) for move in moves]
-        rows.append(_end_row(group, key, moves[-1], account, request))
+        rows.append(_end_row(group, key, moves[-1], account, question))
     yield rows
 
 
 _Account = Callable[[int | None], Mapping[str, Any] | None]
 
 
-def _accounts(
-    log: PartitionLog | None, offsets: Sequence[int], request: CommitHistoryRequest
-) -> _Account:
+def _accounts(log: PartitionLog | None, offsets: Sequence[int], question: LagQuestion) -> _Account:
     """Return a function that gives what the log has after an offset that was committed."""
     table = with_accounts(
         pa.table({"committed_offset": of_values(offsets, pa.int64())}),
         log,
-        read_committed=request.read_committed,
-        now_ms=request.now_ms,
+        read_committed=question.read_committed,
+        now_ms=question.now_ms,
     )
     columns = {name: table[name].to_pylist() for name in _ACCOUNT}
     numbers = {offset: number for number, offset in enumerate(offsets)}
@@ -346,14 +334,10 @@ def _row(group: GroupKey, place: GroupPartition, move: Move) -> dict[str, Any]:
 
 
 def _end_row(
-    group: GroupKey,
-    place: GroupPartition,
-    last: Move,
-    account: _Account,
-    request: CommitHistoryRequest,
+    group: GroupKey, place: GroupPartition, last: Move, account: _Account, question: LagQuestion
 ) -> dict[str, Any]:
     """Return the row about what is after the last commit, in the log as it is."""
-    at_ms = request.now_ms
+    at_ms = question.now_ms
     row = dict.fromkeys(_row(group, place, last)) | {
         "cluster_id": group.cluster_id,
         "group_id": group.group_id,

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from kafkalog.coordination.groups.lag_question import is_chosen
 from kafkalog.coordination.metadata.releases import is_at_least, started_release
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.inspection.erasure.suppression import Suppression
-from kafkalog.inspection.lag.chosen_rows import is_chosen
 from kafkalog.inspection.metadata.new_directory import new_random_id
 from kafkalog.questions.restore.inexact import not_exact
 from kafkalog.questions.restore.into_cluster import IntoCluster

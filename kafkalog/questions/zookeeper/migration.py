@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -20,6 +20,7 @@ from kafkalog.coordination.groups.group_records import (
     LatestRecords,
     group_members,
 )
+from kafkalog.coordination.groups.lag_question import ALL_NAMES, ChosenNames
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas, counted_brokers
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster
@@ -43,7 +44,6 @@ from kafkalog.inspection.groups.commits_in_effect import (
     CommitsInEffect,
     commits_that_count,
 )
-from kafkalog.inspection.lag.chosen_rows import ChosenNames
 from kafkalog.inspection.logs.missing_records import note_missing_records
 from kafkalog.questions.zookeeper.offset_pairs import in_order, offset_pairs, with_log_ends
 from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
@@ -75,7 +75,7 @@ class MigrationSettings:
     where they are given; and the directions that are requested, as columns of table
     `offset_migration`."""
 
-    names: ChosenNames = field(default_factory=ChosenNames)
+    names: ChosenNames = ALL_NAMES
     allowed: frozenset[Move] = frozenset()
     commit_interval_ms: int = COMMIT_INTERVAL_MS
     expired_before_ms: int | None = None
@@ -86,14 +86,9 @@ class MigrationSettings:
     @classmethod
     def of(cls, request: MigrationRequest, now_ms: int) -> MigrationSettings:
         """Return the settings that options give."""
-        expired_before_ms = now_ms - request.offsets_retention * 60_000
+        expired_before_ms = now_ms - request.retention_ms
         return cls(
-            ChosenNames(
-                *(frozenset(request.groups), request.group_pattern),
-                *(frozenset(request.topics), request.topic_pattern),
-            ),
-            request.allowed,
-            request.commit_interval_ms,
+            *(request.chosen, request.allowed, request.commit_interval_ms),
             expired_before_ms if request.keeps_commit_times else None,
             *(request.offsets_partitions, request.broker_id, request.directions),
         )

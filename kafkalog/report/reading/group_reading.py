@@ -13,13 +13,13 @@ from kafkalog.columns.arrays import of_values
 from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.group_records import Group, GroupMember
 from kafkalog.coordination.groups.group_statuses import GroupStatus, partition_rank
+from kafkalog.coordination.groups.lag_question import ChosenNames, LagHistoryQuestion, LagQuestion
 from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.inspection.groups.commit_reach import reach_words
-from kafkalog.inspection.lag.chosen_rows import ChosenNames
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS
 from kafkalog.inspection.logs.missing_records import missing_words, note_missing_records
-from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
-from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
+from kafkalog.questions.groups.lag import ConsumerLag
+from kafkalog.questions.groups.lag_history import LagHistory
 from kafkalog.report.contents import GroupsSection, ReportMoment, Row, as_rows
 from kafkalog.report.time_grid import grid_over
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -60,7 +60,7 @@ def read_groups(views: Views, latest_ms: int, at: ReportMoment) -> GroupsSection
         # Of a past time commits may only be later.
         is_empty = at.is_now and not missing
         return None if is_empty else GroupsSection(_totals(()), (), (), (), reach, missing=lacks)
-    lag = ConsumerLag(views, LagSettings.at(at.now_ms, at.as_of_ms), with_groups=True)
+    lag = ConsumerLag(views, LagQuestion(at.now_ms, at.as_of_ms), with_groups=True)
     lag_rows = lag.rows.rows()
     ends = [] if judged.rows.summary.ends is None else as_rows(judged.rows.summary.ends.to_pylist())
     listed = [Row(**each._asdict()) for each in judged.statuses[:LISTED_STATUSES]]
@@ -83,7 +83,7 @@ def _history(
 ) -> LagHistory:
     moments = HistoryMoments(0, at.at_ms, at.is_now, every_ms, ticks_until_ms)
     chosen = ChosenNames(groups=frozenset(groups))
-    return LagHistory(views, LagHistorySettings(at.now_ms, moments, chosen=chosen))
+    return LagHistory(views, LagHistoryQuestion(at.now_ms, moments, chosen=chosen))
 
 
 def _key(row: Row | GroupStatus) -> _Key:

@@ -12,15 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.commit_events import HistoryMoments
-from kafkalog.inspection.lag.chosen_rows import ChosenNames
+from kafkalog.coordination.groups.lag_question import ChosenNames, LagHistoryQuestion, LagQuestion
 from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, find_log, with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.questions.groups.group_parts import refuse_without_commits
-from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
-from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
+from kafkalog.questions.groups.lag import ConsumerLag
+from kafkalog.questions.groups.lag_history import LagHistory
 from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.spark.kept_rows import KeptRows
 from kafkalog.spark.session import parallelism
@@ -51,8 +50,8 @@ def consumer_lag(
     """
     as_of_ms = None if as_of is None else milliseconds("as_of", as_of)
     chosen = _chosen(groups, topics)
-    settings = LagSettings.at(_now_ms(), as_of_ms, read_committed=read_committed, chosen=chosen)
-    rows = ConsumerLag(_views(spark, path), settings).rows.rows()
+    question = LagQuestion(_now_ms(), as_of_ms, read_committed=read_committed, chosen=chosen)
+    rows = ConsumerLag(_views(spark, path), question).rows.rows()
     return with_table_schema(cast(KeptRows, rows).frame, _LAG)
 
 
@@ -71,14 +70,13 @@ def lag_history(
     now without it. Reads and raises as `consumer_lag` does."""
     until_ms = None if until_time is None else milliseconds("until_time", until_time)
     now_ms = _now_ms()
-    settings = LagHistorySettings(
+    question = LagHistoryQuestion(
         now_ms,
         HistoryMoments(0, now_ms if until_ms is None else until_ms, until_ms is None, every_ms),
         chosen=_chosen(groups, topics),
         read_committed=read_committed,
-        burrow=BurrowSettings(),
     )
-    rows = LagHistory(_views(spark, path), settings).rows.rows()
+    rows = LagHistory(_views(spark, path), question).rows.rows()
     return with_table_schema(cast(KeptRows, rows).frame, _HISTORY)
 
 

@@ -7,14 +7,14 @@ function receives.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from enum import Enum
 from functools import wraps
+from inspect import signature
 from typing import Any
 
 import click
 
-from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
+from kafkalog.coordination.groups.lag_question import MS_PER_MINUTE
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.views.options.config_files import ConfigSources
 from kafkalog.views.options.options import Isolation, Mode
@@ -50,10 +50,12 @@ dataLogDir together. Of several members of an ensemble the newest counts.
 """
 
 
-def settings_options(settings: type, parameter: str, *options: Decorator) -> Decorator:
-    """Add options whose values the function receives as one object: `settings` is a dataclass, and
-    those of its fields that options have are filled from them."""
-    names = [field.name for field in fields(settings)]
+def settings_options(
+    settings: Callable[..., Any], parameter: str, *options: Decorator
+) -> Decorator:
+    """Add options whose values the function receives as one object: what `settings`, a class or a
+    function, makes of those that are among its parameters."""
+    names = list(signature(settings).parameters)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -169,12 +171,6 @@ def group_pattern_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def chosen_name_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --group, --group-pattern, --topic and --topic-pattern, received as `groups`,
-    `group_pattern`, `topics` and `topic_pattern`."""
-    return group_option(group_pattern_option(topic_option()(topic_pattern_option()(function))))
-
-
 def time_option(name: str, parameter: str, meaning: str) -> Decorator:
     """Add an option that is a time, received in milliseconds since 1970."""
     words = f"{meaning}. TIME: 2026-11-21T12:00:00Z for example, {TIMES_ALLOWED}."
@@ -237,34 +233,23 @@ def isolation_level_option(meaning: str, default: Isolation) -> Decorator:
     """Add --isolation-level, received as `isolation_level`."""
     return click.option(
         "--isolation-level",
-        type=_choice(Isolation),
+        type=choice_of(Isolation),
         default=default.value,
         show_default=True,
         help=meaning,
     )
 
 
-def offsets_retention_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --offsets-retention, received as `offsets_retention` in minutes."""
-    return click.option(
-        "--offsets-retention",
-        metavar="MINUTES",
-        type=click.IntRange(min=0),
-        default=OFFSETS_RETENTION_MINUTES,
-        show_default=True,
-        help="The brokers' offsets.retention.minutes, after which they remove the commits of "
-        "groups without members.",
-    )(function)
-
-
 def max_transaction_timeout_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --max-transaction-timeout, received as `max_transaction_timeout` in minutes."""
+    """Add --max-transaction-timeout, received as `max_timeout_ms`."""
     return click.option(
         "--max-transaction-timeout",
+        "max_timeout_ms",
         metavar="MINUTES",
         type=click.IntRange(min=0),
         default=15,
         show_default=True,
+        callback=minutes_in_ms,
         help="The brokers' transaction.max.timeout.ms, in minutes: an open transaction that was "
         "written to within this time is not called hanging.",
     )(function)
@@ -416,7 +401,7 @@ def mode_option(default: Mode) -> Decorator:
     """Add --mode, received as `mode`."""
     return click.option(
         "--mode",
-        type=_choice(Mode),
+        type=choice_of(Mode),
         default=default.value,
         show_default=True,
         help="What to do about damage: FAILFAST stops at it, PERMISSIVE reads what is intact and "
@@ -463,5 +448,11 @@ def fail_on_findings_option(*, default: bool) -> Decorator:
     )
 
 
-def _choice(names: type[Enum]) -> click.Choice[str]:
+def minutes_in_ms(_context: click.Context, _option: click.Parameter, minutes: int) -> int:
+    """Return minutes that an option is in as milliseconds."""
+    return minutes * MS_PER_MINUTE
+
+
+def choice_of(names: type[Enum]) -> click.Choice[str]:
+    """Return the type of an option whose values are those of an enum."""
     return click.Choice([each.value for each in names])

@@ -1,4 +1,4 @@
-"""The options that say what to add to a table of records, and the same as options of the source."""
+"""The options that say what to add to a table of records."""
 
 from __future__ import annotations
 
@@ -22,26 +22,22 @@ from kafkalog.storage.reading.offset_ranges import (
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.offset_options import limited_by_time
-from kafkalog.views.options.options import ReadOptions, read_options
+from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.options.parameter_types import GivenOffsets, GivenPath
 from kafkalog.views.options.source_options import (
+    SourceRequest,
     partitions_read,
     refuse_repeated,
     source_option_group,
-    source_options,
 )
 
 _OFFSETS, _FROM, _UNTIL = "--offsets", "--from-time", "--until-time"
 
 
 @dataclass(frozen=True, slots=True)
-class IngestRequest:
+class IngestRequest(SourceRequest):
     """The options, as they were given."""
 
-    topics: tuple[str, ...]
-    topic_pattern: str | None
-    isolation_level: str
-    stop_at: str
     from_ms: int | None
     until_ms: int | None
     offsets: tuple[GivenOffsets, ...]
@@ -64,7 +60,7 @@ class IngestRequest:
         if self.starting_offsets_out is not None:
             refuse_inside("--starting-offsets-out", self.starting_offsets_out, inputs)
             refuse_unwritable_file("--starting-offsets-out", self.starting_offsets_out, output_dir)
-        options = read_options(source_options(self, inputs, mode))
+        options = self.of_records(inputs, mode)
         limits = replace(
             self._limited(options),
             no_match=NoMatch.LATEST,

@@ -2,100 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kafkalog.coordination.groups.burrow import BurrowSettings
+from kafkalog.coordination.groups.commit_events import HistoryMoments
+from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
+from kafkalog.coordination.groups.lag_question import ChosenNames, LagHistoryQuestion, LagQuestion
 from kafkalog.coordination.groups.lag_status import LagSettings
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import Decorator
+from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.options import Isolation
 from kafkalog.views.options.parameter_types import Duration
-
-if TYPE_CHECKING:
-    from kafkalog.inspection.lag.chosen_rows import ChosenNames
 
 _BURROW = BurrowSettings()
 _LAG = LagSettings()
 _MOST_INTERVALS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class _GroupRequest:
-    """The options that all have, as they were given."""
-
-    groups: tuple[str, ...]
-    group_pattern: str | None
-    topics: tuple[str, ...]
-    topic_pattern: str | None
-    zookeeper: tuple[str, ...]
-    chroot: str | None
-    isolation_level: str
-
-    @property
-    def chosen(self) -> ChosenNames:
-        """The groups and topics that rows are of."""
-        from kafkalog.inspection.lag.chosen_rows import ChosenNames
-
-        return ChosenNames(
-            *(frozenset(self.groups), self.group_pattern),
-            *(frozenset(self.topics), self.topic_pattern),
-        )
-
-    @property
-    def read_committed(self) -> bool:
-        """Whether consumers read committed records alone."""
-        return self.isolation_level == Isolation.READ_COMMITTED.value
+def chosen_name_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --group, --group-pattern, --topic and --topic-pattern, received as `chosen`."""
+    options = (
+        *(shared.group_option, shared.group_pattern_option),
+        *(shared.topic_option(), shared.topic_pattern_option()),
+    )
+    return shared.settings_options(_chosen_names, "chosen", *options)(function)
 
 
-@dataclass(frozen=True, slots=True)
-class LagRequest(_GroupRequest):
-    """The options of command groups and job consumer-lag, as they were given."""
+def _chosen_names(
+    groups: Sequence[str],
+    group_pattern: str | None,
+    topics: Sequence[str],
+    topic_pattern: str | None,
+) -> ChosenNames:
+    return ChosenNames(frozenset(groups), group_pattern, frozenset(topics), topic_pattern)
 
-    as_of: int | None
-    offsets_retention: int
-    max_lag: int | None
+
+def read_committed_option(meaning: str) -> Decorator:
+    """Add the --isolation-level of consumers, received as `read_committed`, a bool."""
+    return click.option(
+        "--isolation-level",
+        "read_committed",
+        type=shared.choice_of(Isolation),
+        default=Isolation.READ_UNCOMMITTED.value,
+        show_default=True,
+        callback=lambda context, option, given: given == Isolation.READ_COMMITTED.value,
+        help=meaning,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRequest(_GroupRequest):
-    """The options of the job lag-history, as they were given, without Burrow's."""
+def offsets_retention_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --offsets-retention, received as `retention_ms`."""
+    return click.option(
+        "--offsets-retention",
+        "retention_ms",
+        metavar="MINUTES",
+        type=click.IntRange(min=0),
+        default=OFFSETS_RETENTION_MINUTES,
+        show_default=True,
+        callback=shared.minutes_in_ms,
+        help="The brokers' offsets.retention.minutes, after which they remove the commits of "
+        "groups without members.",
+    )(function)
 
-    from_ms: int | None
-    until_ms: int | None
-    every_ms: int | None
-    no_progress_ms: int
-    allowed_records: int
+
+def _lag_question(
+    *,
+    chosen: ChosenNames,
+    as_of: int | None,
+    read_committed: bool,
+    retention_ms: int,
+    max_lag: int | None,
+) -> LagQuestion:
+    return LagQuestion(
+        time.time_ns() // 1_000_000, as_of, read_committed, retention_ms, chosen, max_lag
+    )
+
+
+def _history_question(
+    *,
+    chosen: ChosenNames,
+    read_committed: bool,
+    from_ms: int | None,
+    until_ms: int | None,
+    every_ms: int | None,
+    no_progress_ms: int,
+    allowed_records: int,
+    burrow: BurrowSettings,
+) -> LagHistoryQuestion:
+    refuse_inverted_times(from_ms, until_ms)
+    now_ms = time.time_ns() // 1_000_000
+    end_ms = now_ms if until_ms is None else until_ms
+    return LagHistoryQuestion(
+        now_ms,
+        HistoryMoments(from_ms or 0, end_ms, until_ms is None, every_ms),
+        *(from_ms, chosen, read_committed, burrow),
+        LagSettings(burrow.intervals, allowed_records, no_progress_ms),
+    )
 
 
 def _group_options() -> tuple[Decorator, ...]:
     return (
-        shared.chosen_name_options,
+        chosen_name_options,
         shared.zookeeper_options(
             "Data directories of ZooKeeper's servers, for groups that commit there"
         ),
-        shared.isolation_level_option(
+        read_committed_option(
             "What the consumers read: read_committed counts aborted records, and those beyond the "
-            "last stable offset, separately.",
-            Isolation.READ_UNCOMMITTED,
+            "last stable offset, separately."
         ),
     )
 
 
 def lag_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of command groups and job consumer-lag, received as `request`."""
+    """Add the options of command groups and job consumer-lag, received as `question`, and
+    `zookeeper` and `chroot`."""
     return shared.settings_options(
-        LagRequest,
-        "request",
+        _lag_question,
+        "question",
         *_group_options(),
         shared.as_of_option(
             "Show the lag at a past time, instead of all that is on disk with ages of now"
         ),
-        shared.offsets_retention_option,
+        offsets_retention_option,
         click.option(
             "--max-lag",
             metavar="RECORDS",
@@ -106,10 +140,11 @@ def lag_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def history_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the job lag-history, received as `request`, and Burrow's as `burrow`."""
-    history = shared.settings_options(
-        HistoryRequest,
-        "request",
+    """Add the options of lag-history, received as `question`, and `zookeeper` and `chroot`. Raise
+    OptionError for a range that ends before it begins."""
+    return shared.settings_options(
+        _history_question,
+        "question",
         *_group_options(),
         shared.from_time_option("Begin of the history instead of the first commit"),
         shared.until_time_option("End of the history instead of now, with the logs as they are"),
@@ -138,8 +173,8 @@ def history_options(function: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             help="At most this many records left to read are OK.",
         ),
-    )
-    return history(shared.settings_options(BurrowSettings, "burrow", *_burrow_options())(function))
+        shared.settings_options(BurrowSettings, "burrow", *_burrow_options()),
+    )(function)
 
 
 def _refuse_nan(_context: click.Context, _option: click.Parameter, share: float) -> float:

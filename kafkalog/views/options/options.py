@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from kafkalog.errors import OptionError
@@ -117,40 +117,41 @@ class Isolation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """All options of a batch read, parsed and checked."""
+    """All options of a batch read, checked, with their defaults."""
 
     paths: tuple[str, ...]
-    view: View
-    columns: tuple[str, ...] | None
-    include_headers: bool
-    include_metadata: bool
-    topics: TopicChoice
-    offsets: OffsetRequest
-    timestamps: TimestampRange | None
-    mode: Mode
-    fails_on_deleted: bool
-    replicas: Replicas
-    isolation: Isolation
-    check_crcs: bool
-    max_batch_bytes: int
-    max_partition_bytes: int
-    min_partitions: int
-    max_records_per_partition: int | None
-    shutdown: Shutdown
-    index_interval_bytes: int
-    as_of_ms: int
-    latest: bool
-    configs: ConfigSources
-    show_secrets: bool
-    before: str | None
-    without_effect: tuple[str, ...]
-    file_access: FileAccess
+    view: View = View.RECORDS
+    columns: tuple[str, ...] | None = None
+    include_headers: bool = False
+    include_metadata: bool = False
+    topics: TopicChoice = field(default_factory=TopicChoice)
+    offsets: OffsetRequest = field(default_factory=OffsetRequest)
+    timestamps: TimestampRange | None = None
+    mode: Mode = Mode.FAILFAST
+    fails_on_deleted: bool = True
+    replicas: Replicas = Replicas.BEST
+    isolation: Isolation = Isolation.READ_UNCOMMITTED
+    check_crcs: bool = True
+    max_batch_bytes: int = MAX_BATCH_BYTES
+    max_partition_bytes: int = DEFAULT_PARTITION_BYTES
+    min_partitions: int = 1
+    max_records_per_partition: int | None = None
+    shutdown: Shutdown = Shutdown.AS_FOUND
+    index_interval_bytes: int = INDEX_INTERVAL_BYTES
+    as_of_ms: int = 0
+    latest: bool = False
+    configs: ConfigSources = field(default_factory=ConfigSources)
+    show_secrets: bool = False
+    before: str | None = None
+    without_effect: tuple[str, ...] = ()
+    file_access: FileAccess = field(default_factory=FileAccess)
 
     def by_time_rule(self, rule: TimeRule) -> ReadOptions:
         """Return the same options, with doubtful times treated by a rule (F930)."""
         return replace(self, offsets=replace(self.offsets, time_rule=rule))
 
 
+_DEFAULT = ReadOptions(())
 _PATHS_ALLOWED = "a log directory, a partition directory, a .log file, or a glob of these"
 _ISOLATION = ("kafka.isolation.level", "isolationLevel")
 _AS_OF = "asOf"
@@ -212,7 +213,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         *options.unused,
         *(name for name in _NOT_IN_BATCHES if options.text(name) is not None),
     ]
-    view = options.choice("view", default=View.RECORDS)
+    view = options.choice("view", default=_DEFAULT.view)
     isolation = _isolation(options)
     if view not in ISOLATED_VIEWS and isolation is Isolation.READ_COMMITTED:
         unused += [name for name in _ISOLATION if options.text(name) is not None]
@@ -225,33 +226,39 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         unused.append(_LATEST)
     if view in PLAN_VIEWS and options.text(_AS_OF) is None:
         raise OptionError(_AS_OF, None, "the time of the plan, such as 2026-11-21T12:00:00Z")
-    mode = options.choice("mode", default=Mode.FAILFAST)
+    mode = options.choice("mode", default=_DEFAULT.mode)
     return ReadOptions(
         paths=options.paths(_PATHS_ALLOWED),
         view=view,
         columns=options.listed("columns"),
-        include_headers=options.flag("includeHeaders", default=False),
-        include_metadata=options.flag("includeMetadata", default=False),
+        include_headers=options.flag("includeHeaders", default=_DEFAULT.include_headers),
+        include_metadata=options.flag("includeMetadata", default=_DEFAULT.include_metadata),
         topics=topic_choice(options),
         offsets=offset_request(options),
         timestamps=timestamp_range(options),
         mode=mode,
         fails_on_deleted=options.flag(FAIL_ON_DATA_LOSS, default=mode is Mode.FAILFAST),
-        replicas=options.choice("replicas", default=Replicas.BEST),
+        replicas=options.choice("replicas", default=_DEFAULT.replicas),
         isolation=isolation,
-        check_crcs=options.flag("kafka.check.crcs", default=True),
+        check_crcs=options.flag("kafka.check.crcs", default=_DEFAULT.check_crcs),
         max_batch_bytes=options.number(
-            "maxBatchBytes", default=MAX_BATCH_BYTES, largest=_LARGEST_BATCH_BYTES
+            "maxBatchBytes", default=_DEFAULT.max_batch_bytes, largest=_LARGEST_BATCH_BYTES
         ),
-        max_partition_bytes=options.number("maxPartitionBytes", default=DEFAULT_PARTITION_BYTES),
-        min_partitions=options.number(_MIN_PARTITIONS, default=1, largest=2**31 - 1),
+        max_partition_bytes=options.number(
+            "maxPartitionBytes", default=_DEFAULT.max_partition_bytes
+        ),
+        min_partitions=options.number(
+            _MIN_PARTITIONS, default=_DEFAULT.min_partitions, largest=2**31 - 1
+        ),
         max_records_per_partition=None if options.text(_MAX_RECORDS) is None else most_records,
-        shutdown=options.choice("shutdown", default=Shutdown.AS_FOUND),
-        index_interval_bytes=options.number("indexIntervalBytes", default=INDEX_INTERVAL_BYTES),
-        as_of_ms=options.time_ms(_AS_OF, default=0),
-        latest=options.flag(_LATEST, default=False),
+        shutdown=options.choice("shutdown", default=_DEFAULT.shutdown),
+        index_interval_bytes=options.number(
+            "indexIntervalBytes", default=_DEFAULT.index_interval_bytes
+        ),
+        as_of_ms=options.time_ms(_AS_OF, default=_DEFAULT.as_of_ms),
+        latest=options.flag(_LATEST, default=_DEFAULT.latest),
         configs=ConfigSources.of_options(options),
-        show_secrets=options.flag("showSecrets", default=False),
+        show_secrets=options.flag("showSecrets", default=_DEFAULT.show_secrets),
         before=options.text(_BEFORE),
         without_effect=tuple(sorted(unused)),
         file_access=_file_access(options),
@@ -271,10 +278,10 @@ def _file_access(options: OptionValues) -> FileAccess:
 
 def _isolation(options: OptionValues) -> Isolation:
     given = [name for name in _ISOLATION if options.text(name) is not None]
-    choices = [options.choice(name, default=Isolation.READ_UNCOMMITTED) for name in given]
+    choices = [options.choice(name, default=_DEFAULT.isolation) for name in given]
     if len(set(choices)) > 1:
         raise OptionError(given[1], options.text(given[1]), f"the same as {given[0]}")
-    return choices[0] if choices else Isolation.READ_UNCOMMITTED
+    return choices[0] if choices else _DEFAULT.isolation
 
 
 def view_option_texts(view: str, options: Mapping[str, str | int | None]) -> dict[str, str]:

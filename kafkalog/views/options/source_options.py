@@ -1,10 +1,9 @@
-"""The options that say which topics to read, and which of their records, and the same as options of
-the source."""
+"""The options that say which topics to read, and which of their records."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -12,8 +11,11 @@ import click
 from kafkalog.errors import RefusedOptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.reading.log_bounds import EndRule
+from kafkalog.storage.reading.offset_ranges import OffsetRequest
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.options import Isolation, ReadOptions
+from kafkalog.views.options.option_values import chosen
+from kafkalog.views.options.options import Isolation, Mode, ReadOptions
+from kafkalog.views.options.topics import TopicChoice
 
 
 def source_option_group(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,19 +44,27 @@ def source_option_group(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def source_options(request: Any, inputs: Sequence[str], mode: str) -> dict[str, str]:
-    """Return the options of the source that say what `source_option_group` says."""
-    given = {
-        "paths": json.dumps(list(inputs)),
-        "mode": mode,
-        "isolationLevel": request.isolation_level,
-        "stopAt": request.stop_at,
-    }
-    if request.topics:
-        given["subscribe"] = ",".join(request.topics)
-    if request.topic_pattern is not None:
-        given["subscribePattern"] = request.topic_pattern
-    return given
+@dataclass(frozen=True, slots=True)
+class SourceRequest:
+    """The options of `source_option_group`."""
+
+    topics: tuple[str, ...]
+    topic_pattern: str | None
+    isolation_level: str
+    stop_at: str
+
+    def of_records(self, inputs: Sequence[str], mode: str) -> ReadOptions:
+        """Return the options of a read of view `records`. Raises OptionError for a choice that does
+        not exist, which can come from Python alone."""
+        damage = chosen("mode", Mode, mode)
+        return ReadOptions(
+            tuple(inputs),
+            topics=TopicChoice(self.topics or None, self.topic_pattern),
+            offsets=OffsetRequest(end_rule=chosen("stopAt", EndRule, self.stop_at)),
+            mode=damage,
+            fails_on_deleted=damage is Mode.FAILFAST,
+            isolation=chosen("isolationLevel", Isolation, self.isolation_level),
+        )
 
 
 def partitions_read(options: ReadOptions) -> list[TopicPartition]:

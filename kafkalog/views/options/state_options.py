@@ -1,4 +1,4 @@
-"""The options that say which state to build, and the same as options of the source."""
+"""The options that say which state to build."""
 
 from __future__ import annotations
 
@@ -14,25 +14,21 @@ from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS, SpecificOffset
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import AS_OF_OFFSET, Decorator
 from kafkalog.views.options.offset_options import limited_by_time
-from kafkalog.views.options.options import ReadOptions, read_options
+from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.options.parameter_types import PartitionOffset
 from kafkalog.views.options.source_options import (
+    SourceRequest,
     partition_names,
     partitions_read,
     refuse_repeated,
     source_option_group,
-    source_options,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class StateRequest:
+class StateRequest(SourceRequest):
     """The options, as they were given."""
 
-    topics: tuple[str, ...]
-    topic_pattern: str | None
-    isolation_level: str
-    stop_at: str
     as_of: int | None
     as_of_offsets: tuple[PartitionOffset, ...]
     keep_tombstones: bool
@@ -44,7 +40,7 @@ class StateRequest:
         if self.as_of is not None and self.as_of_offsets:
             raise ConflictingOptionsError("--as-of", AS_OF_OFFSET)
         rule = TimeRule(now_ms, self.max_future_ms, passes_over=True)
-        options = read_options(source_options(self, inputs, mode)).by_time_rule(rule)
+        options = self.of_records(inputs, mode).by_time_rule(rule)
         limits = limited_by_time(options.offsets, "", None, "--as-of", self.as_of)
         if self.as_of_offsets:
             ends = SpecificOffsets(_by_partition(self.as_of_offsets, options))

@@ -140,7 +140,7 @@ def _end_from(log: PartitionLog, end: int, log_end: int, options: ReadOptions) -
 
 
 def range_options(run: PlannedOffsets) -> dict[str, str]:
-    """Return the options of view `records` that read exactly what a run has to read."""
+    """Return the options of Spark's reader that read exactly what a run has to read."""
     assigned: dict[str, list[int]] = {}
     for topic, partition in run.starts:
         assigned.setdefault(topic, []).append(partition)

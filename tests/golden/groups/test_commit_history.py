@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from kafkalog.questions.positions.commit_history import CommitHistoryRequest, commit_history
+from kafkalog.coordination.groups.lag_question import LagQuestion
+from kafkalog.questions.positions.commit_history import commit_history
 from kafkalog.schemas import table_fields
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.engine import LocalViews
@@ -160,7 +161,7 @@ def test_groups_of_other_brokers_have_no_other_findings(
     # The groups of these sets whose commits were deleted, or expired, are called so.
     disks = sorted(str(path.parent) for path in unpacked(f"{name}.logs").rglob("meta.properties"))
     views = LocalViews(disks, find_partitions(disks, strict=False), 1)
-    rows = [*commit_history(views, CommitHistoryRequest(frozenset(), now_ms=2**41)).rows]
+    rows = [*commit_history(views, LagQuestion(2**41)).rows]
     found = [row for row in rows if row["finding"]]
     assert {row["finding"] for row in found} == ({"deleted"} if deleted else set())
     assert len(found) == deleted

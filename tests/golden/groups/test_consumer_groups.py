@@ -19,10 +19,10 @@ from pyspark.sql import SparkSession
 from jobs.consumer_lag import main
 from kafkalog.command_line.main import kafkalog
 from kafkalog.coordination.groups.group_records import Group, assigned_partitions
-from kafkalog.inspection.lag.chosen_rows import ChosenNames
+from kafkalog.coordination.groups.lag_question import ChosenNames, LagQuestion
 from kafkalog.inspection.metadata.cluster_history import cluster_histories
 from kafkalog.inspection.metadata.current_topics import find_logs
-from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
+from kafkalog.questions.groups.lag import ConsumerLag
 from kafkalog.questions.groups.lag_rows import CommitsRead
 from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.views.engine import LocalViews, rows_of_view
@@ -79,7 +79,7 @@ def views_of(*paths: Path) -> LocalViews:
 @cache
 def lag_of(logs: Path) -> tuple[ConsumerLag, CommitsRead]:
     """The question about the groups of a set, and what reading their records shows."""
-    settings = LagSettings.at(NOW_MS, None)
+    settings = LagQuestion(NOW_MS)
     lag = ConsumerLag(views_of(*log_dirs(logs)), settings, with_groups=True)
     return lag, lag.rows.groups_alone()
 
@@ -246,7 +246,7 @@ def test_commits_expire_when_the_broker_deleted_them(unpacked: Unpacked) -> None
     chosen = ChosenNames(group_pattern="expiring")
 
     def told(at_ms: int) -> dict[tuple[str, str], tuple[int, str]]:
-        settings = LagSettings.at(NOW_MS, at_ms, retention_ms=60_000, chosen=chosen)
+        settings = LagQuestion(NOW_MS, at_ms, retention_ms=60_000, chosen=chosen)
         return {
             (row["group_id"], row["topic"]): (row["expires_ms"], row["commit_status"])
             for row in ConsumerLag(views, settings).rows.rows()

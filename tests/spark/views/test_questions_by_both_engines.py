@@ -8,12 +8,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.coordination.groups.commit_events import HistoryMoments
+from kafkalog.coordination.groups.lag_question import LagHistoryQuestion, LagQuestion
 from kafkalog.lake.state.state_plan import plan_state
 from kafkalog.questions.checks import checks
 from kafkalog.questions.compaction import CompactionRequest, compaction
 from kafkalog.questions.groups.history_summary import HistorySummary, ReadSummary
-from kafkalog.questions.groups.lag import ConsumerLag, LagSettings
-from kafkalog.questions.groups.lag_history import LagHistory, LagHistorySettings
+from kafkalog.questions.groups.lag import ConsumerLag
+from kafkalog.questions.groups.lag_history import LagHistory
 from kafkalog.questions.recovery import RecoveryRequest, recovery
 from kafkalog.questions.retention import RetentionRequest, retention
 from kafkalog.questions.state import State
@@ -77,7 +78,7 @@ def of_retention(views: Views) -> dict[str, Any]:
 
 
 def of_lag_history(views: Views) -> dict[str, Any]:
-    settings = LagHistorySettings(NEXT_WEEK_MS, HistoryMoments(0, NEXT_WEEK_MS, True, None))
+    settings = LagHistoryQuestion(NEXT_WEEK_MS, HistoryMoments(0, NEXT_WEEK_MS, True, None))
     history = LagHistory(views, settings)
     rows = history.rows.rows()
     assert not rows.is_empty
@@ -92,7 +93,7 @@ def of_lag_history(views: Views) -> dict[str, Any]:
 def of_many_generations(views: Views) -> dict[str, Any]:
     """As where there are too many for tasks to return them."""
     history = LagHistory(
-        views, LagHistorySettings(NEXT_WEEK_MS, HistoryMoments(0, NEXT_WEEK_MS, True, None))
+        views, LagHistoryQuestion(NEXT_WEEK_MS, HistoryMoments(0, NEXT_WEEK_MS, True, None))
     )
     history.rows.counted()
     few = in_order(history.rows.generations())
@@ -103,7 +104,7 @@ def of_many_generations(views: Views) -> dict[str, Any]:
 
 
 def of_lag(views: Views) -> dict[str, Any]:
-    settings = LagSettings.at(NEXT_WEEK_MS, None, read_committed=True)
+    settings = LagQuestion(NEXT_WEEK_MS, read_committed=True)
     lag = ConsumerLag(views, settings, show=5, with_groups=True)
     rows = in_order(lag.rows.rows())
     assert rows

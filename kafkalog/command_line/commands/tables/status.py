@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
@@ -100,7 +99,8 @@ def status(
     from kafkalog.lake.formats.recorded_table import recorded_positions
     from kafkalog.storage.reading.offset_ranges import TimeRule
     from kafkalog.views.options.offset_options import limited_by_time
-    from kafkalog.views.options.options import Mode, read_options
+    from kafkalog.views.options.options import Mode
+    from kafkalog.views.options.source_options import SourceRequest
     from kafkalog.views.planning.ingest_status import (
         PartitionStatus,
         StatusRequest,
@@ -111,14 +111,9 @@ def status(
     printed_columns(PartitionStatus._fields)
     directory, paths = _places(places, catalog, table)
     recorded = recorded_positions(directory, catalog, table)
-    given = {
-        "paths": json.dumps(list(paths)),
-        "mode": Mode.PERMISSIVE.value,
-        "isolationLevel": recorded.isolation_level,
-        "stopAt": stop_at,
-    }
+    source = SourceRequest((), None, recorded.isolation_level, stop_at)
     rule = TimeRule(time.time_ns() // 1_000_000, max_future_ms, passes_over=True)
-    options = read_options(given).by_time_rule(rule)
+    options = source.of_records(paths, Mode.PERMISSIVE.value).by_time_rule(rule)
     limits = limited_by_time(options.offsets, "", None, "--until-time", until_ms)
     options = replace(options, offsets=limits)
     request = StatusRequest(topics, topic_pattern, is_deep=deep)

@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 
+from kafkalog.coordination.groups.lag_question import ALL_NAMES, ChosenNames
 from kafkalog.coordination.zookeeper.offset_migration import COMMIT_INTERVAL_MS, Move
 from kafkalog.coordination.zookeeper.zookeeper_commands import Shell
 from kafkalog.messages.commit_records import COMMIT_FORMS
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.lag_options import chosen_name_options, offsets_retention_option
 from kafkalog.views.options.parameter_types import GivenPath
 
 _MTIME, _NOW = "mtime", "now"
@@ -21,10 +23,7 @@ _MTIME, _NOW = "mtime", "now"
 class MigrationRequest:
     """The options, as they were given."""
 
-    groups: tuple[str, ...] = ()
-    group_pattern: str | None = None
-    topics: tuple[str, ...] = ()
-    topic_pattern: str | None = None
+    chosen: ChosenNames = ALL_NAMES
     zookeeper: tuple[str, ...] = ()
     chroot: str | None = None
     write_segments: str | None = None
@@ -39,7 +38,7 @@ class MigrationRequest:
     allow_unknown_topics: bool = False
     allow_unknown_cluster: bool = False
     commit_interval_ms: int = COMMIT_INTERVAL_MS
-    offsets_retention: int = 0
+    retention_ms: int = 0
 
     @property
     def keeps_commit_times(self) -> bool:
@@ -70,7 +69,7 @@ def migration_options(function: Callable[..., Any]) -> Callable[..., Any]:
         MigrationRequest,
         "request",
         shared.zookeeper_options("The data directories of ZooKeeper's servers", required=True),
-        shared.chosen_name_options,
+        chosen_name_options,
         *_WRITING,
         *_REFUSALS,
         click.option(
@@ -82,7 +81,7 @@ def migration_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="auto.commit.interval.ms of the old consumers: commits that are at most this far "
             "apart can belong to one round.",
         ),
-        shared.offsets_retention_option,
+        offsets_retention_option,
     )(function)
 
 

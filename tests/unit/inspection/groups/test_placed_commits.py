@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from kafkalog.columns.table_rows import table_batch
-from kafkalog.coordination.groups.commit_status import KnownTopic
+from kafkalog.coordination.groups.commit_status import KnownTopic, KnownTopics
+from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.inspection.groups.commits_in_effect import (
     COMMIT_COLUMNS,
     CommitsInEffect,
@@ -62,7 +63,9 @@ def judged(found: PlacedCommits, confirmed: frozenset[str | None] = frozenset())
     }
     ends = pa.array([1000] * len(found.rows), pa.int64())
     ended = found.rows.append_column("high_watermark", ends)
-    judged_rows = with_statuses(ended, topics, confirmed, at_ms=50_000, retention_ms=100_000)
+    judged_rows = with_statuses(
+        ended, KnownTopics(topics, confirmed), LagQuestion(50_000, retention_ms=100_000)
+    )
     return {
         (row["cluster_id"], row["group_id"], row["topic"]): (
             row["expires_ms"],

@@ -10,17 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.commit_status import KnownTopic
+from kafkalog.coordination.groups.commit_status import KnownTopic, KnownTopics
+from kafkalog.coordination.groups.lag_question import ChosenNames, LagQuestion
 from kafkalog.inspection.groups.placed_commits import of_placed_schema
-from kafkalog.inspection.lag.chosen_rows import ChosenNames, group_count, group_digests
-from kafkalog.inspection.lag.lag_table import (
-    KnownTopics,
-    LagQuestion,
-    LagTotals,
-    LogPlace,
-    lag_table,
-    most_behind,
-)
+from kafkalog.inspection.lag.chosen_rows import chosen_rows, found_names, group_count, group_digests
+from kafkalog.inspection.lag.lag_table import LagTotals, LogPlace, lag_table, most_behind
 from tests.support.logs.commit_logs import write_topic
 from tests.support.logs.log_dirs import LOG_STARTS, add_meta_properties, checkpoint_text
 
@@ -169,7 +163,7 @@ def test_rows_are_chosen_by_names_and_patterns() -> None:
     )
 
     def chosen(names: ChosenNames) -> list[tuple[str, str]]:
-        found = names.rows(rows)
+        found = chosen_rows(rows, names)
         return list(zip(*(found[name].to_pylist() for name in ("group_id", "topic")), strict=True))
 
     assert len(chosen(ChosenNames())) == 4
@@ -180,7 +174,7 @@ def test_rows_are_chosen_by_names_and_patterns() -> None:
     either = ChosenNames(groups=frozenset({"reader", "nobody"}), group_pattern="nothing")
     assert {group for group, _ in chosen(either)} == {"reader"}
     by_topic = either._replace(topics=frozenset({"orders"}))
-    found = by_topic.found_in(by_topic.rows(rows))
+    found = found_names(chosen_rows(rows, by_topic), by_topic)
     assert found == (frozenset({"reader"}), frozenset({"orders"}))
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_generations import GENERATION_COLUMNS, GroupGenerations
+from kafkalog.coordination.groups.lag_question import ChosenNames
 from kafkalog.inspection.groups.commit_reach import LogReach
-from kafkalog.inspection.lag.chosen_rows import ChosenNames
 from kafkalog.questions.groups import history_summary
 from kafkalog.questions.groups.history_summary import HistorySummary, ReadSummary, RowsSeen, summed
 from tests.support.messages.group_records import group_record
