@@ -105,7 +105,7 @@ def check_share_group(node: RestoredNode, manifest: dict[str, Any]) -> None:
 def test_a_broker_serves_what_was_there_and_keeps_it(
     moment: str, unpacked: Unpacked, tmp_path: Path
 ) -> None:
-    """F1042 to F1056: and no generation of a group falls when its members come back."""
+    """F1042 to F1056: and no generation of a group falls when its members come back (F1054)."""
     disks = sorted((unpacked("restore44.logs") / "snapshots").glob("*/data"))
     golden = unpacked("restore44.golden")
     as_of = f"2026-11-25T{moment}Z"

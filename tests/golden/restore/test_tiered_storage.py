@@ -18,6 +18,7 @@ from kafkalog.format.batch_header import read_header
 from kafkalog.format.record_batch import read_batch
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.reading.log_reader import LogReader
+from tests.support.logs.tiered_objects import store_segment
 
 Unpacked = Callable[[str], Path]
 TOPICS = ("tier.tiered", "tier.tiered.tx")
@@ -159,3 +160,22 @@ def test_the_new_cluster_does_not_use_the_store(disk: Path, store: Path, tmp_pat
     logs = [*(target / "data").glob("__remote_log_metadata-*/*.log")]
     assert logs
     assert sum(path.stat().st_size for path in logs) == 0
+
+
+def test_encrypted_objects_are_refused_before_anything_is_written(
+    disk: Path, store: Path, tmp_path: Path
+) -> None:
+    """F1278: in the layout of Aiven's plug-in, which alone encrypts."""
+    folder = next(store.glob("tier.tiered-0-*"))
+    segment = min(folder.glob("*.log")).read_bytes()
+    path = store_segment(tmp_path / "other", "tier.tiered-0", 0, segment)
+    beside = path.with_suffix(".rsm-manifest")
+    encryption = {"encryption": {"dataKey": "key:x", "aad": "y"}}
+    beside.write_text(json.dumps(json.loads(beside.read_text()) | encryption))
+    topic_id = folder.name.removeprefix("tier.tiered-0-")
+    path.parents[1].rename(path.parents[1].with_name(f"tier.tiered-{topic_id}"))
+    for arguments in (["--check"], ["--to", tmp_path / "restored"]):
+        result = restore(tmp_path / "other", disk, *arguments)
+        assert result.exit_code == ExitCode.UNREADABLE_INPUT
+        assert f"{path.name} is encrypted" in result.output
+    assert not (tmp_path / "restored").exists()

@@ -86,7 +86,8 @@ def group_records(log: PartitionLog) -> Iterator[tuple[str, str, dict[str, Any]]
     for _, key, value in records(log):
         read = read_internal_record(CONSUMER_OFFSETS, key, value)
         if read.key is not None and read.value is not None:
-            yield read.name or "", read.key.get("group", read.key.get("groupId")), read.value
+            group: str = read.key["group" if "group" in read.key else "groupId"]
+            yield read.name or "", group, read.value
 
 
 def group_epochs(paths: list[Path]) -> dict[str, int]:

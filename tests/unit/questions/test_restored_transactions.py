@@ -26,7 +26,6 @@ from kafkalog.questions.restore.transactions import (
     state_values,
     transactional_ids,
 )
-from kafkalog.storage.partition_log import LogDir, PartitionLog
 
 TOPIC = "__transaction_state"
 KEY = write_record_key(TOPIC, 0, {"transactionalId": "writer"}) or b""
@@ -72,8 +71,7 @@ def known(*states: State, markers: dict[tuple[int, int], bool] | None = None) ->
 
 
 def plan(covered_ms: int = MOMENT_MS + 60_000) -> PartitionPlan:
-    log = PartitionLog("t", 0, "/copies/t-0", LogDir("/copies"), ())
-    return PartitionPlan("t", 0, "id", log, 0, 10, 20, covered_ms)
+    return PartitionPlan("t", 0, "id", "/copies/t-0", 0, 10, 20, covered_ms)
 
 
 @pytest.mark.parametrize(
