@@ -132,7 +132,12 @@ class ExportTask:
 
 
 def _log_suppressed(topic: str, records: int) -> None:
-    _logger.warning("%s: %s suppressed", topic, counted(records, "record"))
+    _logger.warning("%s", suppressed_words(topic, records))
+
+
+def suppressed_words(topic: str, records: int) -> str:
+    """Return how many records of a topic are left out as those of erased persons."""
+    return f"{topic}: {counted(records, 'record')} suppressed"
 
 
 def _return_unused_memory() -> None:

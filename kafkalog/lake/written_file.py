@@ -68,10 +68,12 @@ def undecoded_counts(files: Iterable[WrittenFile]) -> dict[str, int]:
 
 
 class Report(NamedTuple):
-    """What a task reports that has ended well: the bytes of segments that it read, its files."""
+    """What a task reports that has ended well: the bytes of segments that it read, its files, and
+    how many records of topics it has left out as those of erased persons."""
 
     read_bytes: int
     files: tuple[WrittenFile, ...]
+    suppressed: tuple[tuple[str, int], ...] = ()
 
 
 OnReport = Callable[[Report], None]

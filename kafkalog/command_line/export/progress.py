@@ -9,8 +9,9 @@ from multiprocessing import Array
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
+from kafkalog.lake.export_task import suppressed_words
 from kafkalog.storage.reading.read_plan import SegmentRead
-from kafkalog.words import counted, size_text
+from kafkalog.words import size_text
 
 _SHOWN_SECONDS = 0.25
 
@@ -72,7 +73,7 @@ class SuppressedCounts:
         """Yield a line for each topic with such records."""
         for number, topic in enumerate(self._topics):
             if self._counts[number]:
-                yield f"{topic}: {counted(self._counts[number], 'record')} suppressed"
+                yield suppressed_words(topic, self._counts[number])
 
 
 def _offsets(read: SegmentRead) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -17,7 +18,7 @@ from pyspark.sql.utils import is_remote
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.lake.decoding.decoding_requests import COLUMNS
 from kafkalog.lake.export_plan import ExportPlan
-from kafkalog.lake.export_task import ExportTask
+from kafkalog.lake.export_task import ExportTask, OnSuppressed, suppressed_words
 from kafkalog.lake.layout import RECORDS
 from kafkalog.lake.written_file import OnReport, Report, WrittenFile, no_report
 from kafkalog.messages.payload_formats import ID_PREFIX_BYTES
@@ -43,9 +44,11 @@ def written_by_tasks(spark: SparkSession, plan: ExportPlan) -> list[WrittenFile]
     with _reported(spark, plan) as report:
 
         def written(reads: Sequence[SegmentRead]) -> Iterator[pa.RecordBatch]:
+            left_out: Counter[str] = Counter()
             with reported_work(READ, {"reads": str(len(reads))}):
-                files = task.written_files(reads)
-            report(Report(sum(read.size for read in reads), tuple(files)))
+                files = task.written_files(reads, on_suppressed=_counting(left_out, report))
+            size = sum(read.size for read in reads)
+            report(Report(size, tuple(files), tuple(left_out.items())))
             yield pickled(files)
 
         return list(chain.from_iterable(results(in_tasks(spark, plan.groups, written))))
@@ -85,11 +88,20 @@ def rows_of_tasks(
     def rows(reads: Sequence[SegmentRead]) -> Iterator[pa.RecordBatch]:
         # Spark takes no dictionaries.
         types = arrow_schema(RECORDS)
-        for batch in task.rows(reads):
+        left_out: Counter[str] = Counter()
+        for batch in task.rows(reads, _counting(left_out, report)):
             yield batch.cast(types)
-        report(Report(sum(read.size for read in reads), ()))
+        report(Report(sum(read.size for read in reads), (), tuple(left_out.items())))
 
     return in_tasks(spark, groups, rows, spark_schema(RECORDS))
+
+
+def _counting(left_out: Counter[str], report: OnReport) -> OnSuppressed | None:
+    """Return what counts the records that are left out, for a report. Where nothing takes reports,
+    tasks log them."""
+    if report is no_report:
+        return None
+    return lambda topic, records: left_out.update({topic: records})
 
 
 def id_prefixes_of_tasks(
@@ -125,8 +137,10 @@ def _reported(spark: SparkSession, plan: ExportPlan) -> Iterator[OnReport]:
 
 @contextmanager
 def _progress(total_bytes: int) -> Iterator[OnReport]:
-    """Show on a terminal how far the tasks are: the yielded function takes what they report."""
+    """Show on a terminal how far the tasks are, and at the end what they have left out of topics:
+    the yielded function takes what they report."""
     started_s, records, read_bytes = time.monotonic(), 0, 0
+    left_out: Counter[str] = Counter()
 
     def text(_: object) -> str:
         rate = read_bytes / max(time.monotonic() - started_s, 0.001)
@@ -145,6 +159,9 @@ def _progress(total_bytes: int) -> Iterator[OnReport]:
             nonlocal records, read_bytes
             records += sum(file.rows for file in report.files)
             read_bytes += report.read_bytes
+            left_out.update(dict(report.suppressed))
             bar.update(report.read_bytes)
 
         yield on_report
+    for topic, count in sorted(left_out.items()):
+        click.echo(suppressed_words(topic, count), err=True)

@@ -34,7 +34,7 @@ from tests.support.jobs.job_runs import needs_delta, written_schema
 from tests.support.lake.ingest_requests import EVERY_RECORD
 from tests.support.logs.growing_logs import GrowingLog, write_logs
 from tests.support.logs.streamed_logs import StreamedLog
-from tests.support.repository import Unpack
+from tests.support.repository import ROOT, Unpack
 
 pytestmark = needs_delta
 
@@ -51,6 +51,29 @@ def planned(spark: SparkSession, log_dir: Path, output: Path) -> ExportPlan:
         EVERY_RECORD,
         lambda name: DeltaTarget(spark, str(output / name), manifest, TableLayout()),
     )
+
+
+def test_records_of_erased_persons_are_left_out_and_counted_once(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F1124: a line for each topic, whatever the number of tasks.
+    shop, person = ROOT / "examples" / "shop-week", tmp_path / "person.txt"
+    person.write_text('c-01\n{"value-path": "$.customer", "value": "c-01"}\n')
+    given = "--topic customers --topic orders"
+    assert run_ingest(shop, output=tmp_path / "all", arguments=given) == 0
+    capsys.readouterr()
+    suppress = f"{given} --suppress {person}"
+    assert run_ingest(shop, output=tmp_path / "left", arguments=suppress) == 0
+    said = capsys.readouterr().err.splitlines()
+    is_persons = (F.col("key") == b"c-01") | F.col("value").cast("string").contains('"c-01"')
+    rows = spark.read.format("delta").load(str(tmp_path / "all" / "ingested_records"))
+    of_topic = rows.filter(is_persons).groupBy("topic").count().orderBy("topic").collect()
+    assert [line for line in said if "suppressed" in line] == [
+        f"{row['topic']}: {row['count']} records suppressed" for row in of_topic
+    ]
+    left = spark.read.format("delta").load(str(tmp_path / "left" / "ingested_records"))
+    assert (len(of_topic), left.filter(is_persons).count()) == (2, 0)
+    assert left.count() == rows.count() - sum(row["count"] for row in of_topic)
 
 
 def test_run_after_run_the_table_is_what_a_consumer_received(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -359,25 +358,23 @@ def _proof_request(files: _Files, hmac_key: bytes | None) -> ProofRequest:
     return ProofRequest(time.time_ns() // 1_000_000, __version__, hmac_key, public_key)
 
 
-@contextmanager
 def _searched(
     request: ErasureRequest, entries: Sequence[InputEntry], processes: int | None
-) -> Iterator[Erasure]:
+) -> Erasure:
     from kafkalog.questions.disks.erasure import search_files
 
     size = sum(entry.size for entry in entries if request.has_topic(entry.topic))
     with progress_bar(size, "searching") as bar:
-        erasure = search_files(request, entries, processes=processes, on_done=bar.update)
-    yield erasure
+        return search_files(request, entries, processes=processes, on_done=bar.update)
 
 
 def _check(
     request: ErasureRequest, entries: Sequence[InputEntry], processes: int | None, output: _Output
 ) -> ExitCode:
-    with _searched(request, entries, processes) as erasure:
-        output.write(erasure)
-        has_findings = bool(erasure.totals.matches) or not erasure.is_complete
-        return output.end(f"{erasure.words()}; nothing is written", has_findings=has_findings)
+    erasure = _searched(request, entries, processes)
+    output.write(erasure)
+    has_findings = bool(erasure.totals.matches) or not erasure.is_complete
+    return output.end(f"{erasure.words()}; nothing is written", has_findings=has_findings)
 
 
 def _writable_files(request: ErasureRequest, target: str) -> list[InputEntry]:
@@ -406,22 +403,18 @@ def _erase(
     from kafkalog.questions.disks.erased_directories import refuse_running_brokers, write_erased
     from kafkalog.storage.files.whole_directory import whole_directory
 
-    with _searched(request, entries, processes) as erasure:
-        output.write(erasure)
-        with whole_directory(target, os.fsync) as scratch:
-            with progress_bar(sum(entry.size for entry in entries), "writing") as bar:
-                written = write_erased(
-                    erasure,
-                    scratch,
-                    hashes=files.are_wanted,
-                    processes=processes,
-                    on_done=bar.update,
-                )
-            refuse_running_brokers(entries)
-        # Now the directory is there. A run that is killed leaves no proof of one that is not.
-        if files.are_wanted:
-            folders = scratch, os.path.abspath(target)
-            _write_proof(erasure, written, folders, proof_request, files)
+    erasure = _searched(request, entries, processes)
+    output.write(erasure)
+    with whole_directory(target, os.fsync) as scratch:
+        with progress_bar(sum(entry.size for entry in entries), "writing") as bar:
+            written = write_erased(
+                erasure, scratch, hashes=files.are_wanted, processes=processes, on_done=bar.update
+            )
+        refuse_running_brokers(entries)
+    # Now the directory is there. A run that is killed leaves no proof of one that is not.
+    if files.are_wanted:
+        folders = scratch, os.path.abspath(target)
+        _write_proof(erasure, written, folders, proof_request, files)
     totals = erasure.totals
     verdict = f"{counted(totals.erased, 'record')} erased: {erasure.words()}; written: {target}"
     return output.end(verdict, has_findings=not erasure.is_complete)
@@ -477,8 +470,7 @@ def _verify(
         request = replace(request, wanted=replace(wanted, sealed=sealed, sealed_holds=holds))
         verification.unsearched_texts = 0 if sealed is None else sealed.texts
     if request.wanted.identifiers or request.wanted.sealed:
-        with _searched(request, entries, processes) as erasure:
-            verification.erasure = erasure
+        verification.erasure = _searched(request, entries, processes)
     output.write(verification.erasure)
     for each in verification.changed:
         print_note(f"not in the proof: {each}")
