@@ -3,6 +3,7 @@
 docs/format.md F118, F966 and F1000."""
 
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -92,12 +93,14 @@ def torn_value(folder: Path) -> None:
         log.write(write_batch([record], BatchFields(leader_epoch=0)))
 
 
-def log_end(found: Outcome, folder: Path) -> int:
-    """Return where the broker's log ended when it stopped."""
+def loaded_end(found: Outcome) -> int:
+    """Return where the log ended when it was loaded: the coordinator then ends transactions, and
+    writes that down."""
     assert found.started, found.log[-3000:]
-    lines = (folder / "d1/recovery-point-offset-checkpoint").read_text().splitlines()
-    topic, _, number = TRANSACTIONS.rpartition("-")
-    return next(int(line.split()[2]) for line in lines if line.startswith(f"{topic} {number} "))
+    loaded = re.findall(
+        rf"partition={TRANSACTIONS}, dir=\S+\] Loading producer state till offset (\d+)", found.log
+    )
+    return int(loaded[-1])
 
 
 @pytest.mark.parametrize("damage", [cut, cut_after_a_kill, torn_value])
@@ -108,7 +111,7 @@ def test_a_torn_partition_of_transaction_states(
     (row,) = (it for it in partitions(folder) if it["topic"] == "__transaction_state")
     found = started_node(folder)
     assert found.started == row["broker_starts"]
-    assert log_end(found, folder) == row["log_end_offset"]
+    assert loaded_end(found) == row["log_end_offset"]
     refused = "Error loading transactions from transaction log" in found.log
     assert refused == (row["coordinator_error"] is not None)
     assert refused == (damage is torn_value)
