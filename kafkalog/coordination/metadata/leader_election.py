@@ -12,12 +12,23 @@ from kafkalog.coordination.metadata.image import Row
 
 @dataclass(frozen=True, slots=True)
 class StartingBroker:
-    """A broker that starts: the ids of the directories that it has online, and whether it stopped
-    cleanly."""
+    """A broker that starts: the ids of the directories that it has online, whether it stopped
+    cleanly, and whether all of its directories are online."""
 
     node_id: int
     online: Collection[str]
     stopped_cleanly: bool = True
+    is_whole: bool = True
+
+    def with_new_directory(self, partition: Row) -> Row:
+        """Return a partition of which the broker has no directory, once it has made one: where none
+        of its log directories is offline it makes it in any of them, and says in which. Rule:
+        docs/format.md F1211."""
+        places, own = list(partition["directories"]), partition["replicas"].index(self.node_id)
+        if not self.is_whole or places[own] in self.online:
+            return partition
+        places[own] = UNASSIGNED
+        return {**partition, "directories": places}
 
     def can_lead(self, partition: Row) -> bool:
         """Return whether it has the directory that its replica is assigned to. Where the metadata

@@ -123,8 +123,9 @@ class Assignments:
             topic = self.image.topic_of("topic", (topic_id,))
             if topic is None or (topic, number) in present or self.node_id not in row["replicas"]:
                 continue
-            found = self.leadership(topic, row)
-            leads = self._standing(topic, row).leader == self.node_id
+            made = self.node.with_new_directory(row)
+            found = self.leadership(topic, made)
+            leads = self._standing(topic, made).leader == self.node_id
             fate = ReplicaFate(
                 has_leader=found.has_leader, begins_empty=leads, leader_reason=found.reason
             )

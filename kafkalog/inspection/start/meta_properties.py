@@ -52,7 +52,10 @@ def _is_reserved(directory_id: str) -> bool:
 
 def _missing_words(directory: NodeDirectory) -> str:
     if not directory.is_there:
-        return "the log directory does not exist: is its disk mounted? If it is lost, format it"
+        return (
+            "the log directory does not exist: is its disk mounted? If it is lost, format it: its "
+            "partitions begin empty then, and run this command again before the start"
+        )
     return "it is missing"
 
 

@@ -187,7 +187,8 @@ def judged_node(
     )
     if node.node_id is not None:
         is_clean = image is not None and _stopped_cleanly(directories, image, rows, node.node_id)
-        start.starting = StartingBroker(node.node_id, _online_ids(directories), is_clean)
+        is_whole = all(each.is_online and each.directory.is_there for each in directories)
+        start.starting = StartingBroker(node.node_id, _online_ids(directories), is_clean, is_whole)
     return start
 
 

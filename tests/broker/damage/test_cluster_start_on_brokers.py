@@ -1,5 +1,6 @@
 """What `kafkalog recover` says of the directories of all nodes of a cluster is what the nodes make
-of them, together. Rules: docs/format.md F960 to F973, F1188 to F1191 and F1291."""
+of them, together. Rules: docs/format.md F960 to F973, F1188 to F1191, F1211
+and F1291."""
 
 import json
 import shutil
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -139,15 +140,33 @@ def test_a_controller_that_is_behind_its_brokers(cluster: KraftCluster) -> None:
 
 
 def test_a_disk_that_was_lost_and_is_formatted_anew(cluster: KraftCluster) -> None:
-    # The metadata assigns the partitions to a directory.id that no disk has. This broker stopped
-    # last, and was alone in sync: the other one may not lead.
+    # F1211: the metadata assigns the partitions to a directory.id that no disk has. This broker
+    # stopped last, and was alone in sync: it leads with empty logs.
     cluster.lose(FIRST)
     cluster.format(cluster.nodes[FIRST])
     starts, without = foretold(cluster)
     assert starts == {CONTROLLER: True, FIRST: True, SECOND: True}
-    assert without == {"both-0", "both-1", "first-0"}
+    assert without == set()
+    plan = [row for row in told(cluster, "partition") if row["topic"] in TOPICS]
+    emptied = {f"{row['topic']}-{row['partition']}" for row in plan if row["begins_empty"]}
+    assert emptied == {"both-0", "both-1", "first-0"}
     cluster.start()
     try:
         assert leaderless(cluster, without) == without
+        wait_until(lambda: ends(cluster) == dict.fromkeys(emptied, 0) | {"second-0": 60})
     finally:
         cluster.stop()
+
+
+def ends(cluster: KraftCluster) -> dict[str, int]:
+    """Return where the partitions end for consumers."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "ends"})
+    try:
+        found = {}
+        for name in names():
+            topic, _, number = name.rpartition("-")
+            place = TopicPartition(topic, int(number))
+            found[name] = int(consumer.get_watermark_offsets(place, timeout=20)[1])
+        return found
+    finally:
+        consumer.close()
