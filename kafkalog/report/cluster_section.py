@@ -26,7 +26,7 @@ def cluster_section(cluster: ClusterSection | None) -> Section:
         words = "These log directories have no __cluster_metadata of a KRaft cluster."
         return Section(section("cluster", _TITLE, paragraph(words)), {})
     words = (
-        f"As of its last record, {time_label(cluster.as_of_ms) or 'without a time'}: "
+        f"By its records up to {time_label(cluster.as_of_ms) or 'one without a time'}: "
         f"{counted(cluster.all_topics, 'topic')}, {counted(len(cluster.brokers), 'broker')} with "
         f"replicas, {counted(cluster.acls, 'ACL')}. A cluster that has stopped has no leaders."
     )

@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,7 @@ def streams(spark: Any, shop: str) -> None:
 def with_session(use: Callable[[Any, str], None]) -> Callable[[str], None]:
     """Return a step that has a session of Spark, one that kafkalog knows nothing of."""
 
+    @wraps(use)
     def step(shop: str) -> None:
         from pyspark.sql import SparkSession
 
@@ -183,7 +185,7 @@ def main(shop: str) -> None:
         print("jobs,", table_format, flush=True)
     for step in (decoding, decoding_without_spark, with_session(reads), with_session(streams)):
         step(shop)
-        print(getattr(step, "__name__", step), flush=True)
+        print(step.__name__, flush=True)
     submitted(shop, formats[0])
     print("spark-submit", flush=True)
 

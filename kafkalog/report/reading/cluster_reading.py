@@ -19,24 +19,31 @@ _TOPIC_COLUMNS = (
 _CONFIG_COLUMNS = ("resource_type", "resource_name", "name", "value")
 
 
-def read_cluster(views: Views, logs: Sequence[PartitionLog]) -> ClusterSection | None:
+def read_cluster(
+    views: Views, logs: Sequence[PartitionLog], as_of_ms: int | None
+) -> ClusterSection | None:
     """Return topics with their settings, brokers with what they hold and lead, and settings of
-    brokers, as of the last record; None where the input has no cluster metadata."""
+    brokers, as of a time or the last record; None where the input has no cluster metadata."""
     if not any(log.topic == CLUSTER_METADATA for log in logs):
         return None
-    topics = as_rows(rows_of_view(views, "cluster_topics", _TOPIC_COLUMNS))
+    options = {} if as_of_ms is None else {"asOf": str(as_of_ms)}
+
+    def rows(view: str, *columns: str) -> list[Row]:
+        return as_rows(rows_of_view(views, view, columns, options=options))
+
+    topics = rows("cluster_topics", *_TOPIC_COLUMNS)
     topics.sort(key=_the_worst_first)
-    configs = as_rows(rows_of_view(views, "cluster_configs", _CONFIG_COLUMNS))
+    configs = rows("cluster_configs", *_CONFIG_COLUMNS)
     settings = [row for row in configs if row.resource_type != "topic"]
     settings.sort(key=lambda row: (row.resource_type, row.resource_name, row.name))
     return ClusterSection(
         max((row.as_of_ms for row in topics if row.as_of_ms is not None), default=None),
         topics[:_LISTED],
         len(topics),
-        _brokers(as_rows(rows_of_view(views, "cluster_partitions", ("leader", "replicas", "isr")))),
+        _brokers(rows("cluster_partitions", "leader", "replicas", "isr")),
         settings[:_LISTED],
         len(settings),
-        len(rows_of_view(views, "cluster_acls", ("acl_id",)).table),
+        len(rows("cluster_acls", "acl_id")),
     )
 
 

@@ -80,7 +80,7 @@ def read_report(views: Views, request: ReportRequest) -> Report:
         read_groups(views, batches.latest_ms, at),
         read_transactions(views, topics, at, most=HOLDERS),
         read_retention(views, topics, at_ms=at_ms, config=request.config, most=TOPICS),
-        read_cluster(views, request.logs),
+        read_cluster(views, request.logs, at.as_of_ms),
         read_start(views, checks, at_ms=at_ms, config=request.config, most=HOLDERS),
         request.absent,
     )

@@ -154,6 +154,25 @@ def test_a_past_moment_is_judged_as_groups_judges_it(tmp_path: Path) -> None:
     assert page.count(f"These figures are of the files as they are: they have {words}") == 2
 
 
+def test_the_metadata_is_that_of_the_moment(unpacked: Unpack, tmp_path: Path) -> None:
+    # F942. kafka-dump-log of __cluster_metadata: offset 484 makes __share_group_state at
+    # 1795246884282, offset 569 removes shop.to-be-deleted at 1795246921836.
+    logs = str(unpacked("kafka44.logs") / "log-dirs")
+
+    def topics(*as_of: str) -> set[str]:
+        output = tmp_path / "-".join(("page", *as_of))
+        given = ["report", logs, *as_of, "--output-dir", str(output)]
+        assert CliRunner().invoke(kafkalog, given).exit_code == ExitCode.DONE
+        page = (output / "report.html").read_text()
+        section = page[page.index('id="cluster"') :].partition("</section>")[0]
+        return {"__share_group_state", "shop.to-be-deleted"} & set(
+            re.findall(r">([^<]+)<", section)
+        )
+
+    assert topics() == {"__share_group_state"}
+    assert topics("--as-of", "1795246884281") == {"shop.to-be-deleted"}
+
+
 def later_than(log_dir: Path, at_ms: int) -> tuple[int, int, int]:
     """How many batches of records are later than a time, their records and bytes, by the layout of
     headers: docs/format.md F2."""
