@@ -301,9 +301,9 @@ def _chosen_table(
 def _requested(
     lag: ConsumerLag, chosen: ChosenNames, topics: Collection[str | None], group_option: str
 ) -> set[GroupKey]:
-    """Return the groups that are chosen, by the option of this name. Raises LogDirError for an unknown one where records are
-    missing that may be about it, and else OptionError; so for a topic that no group reads and that
-    none of the logs has, `topics`."""
+    """Return the groups that are chosen, by the option of this name. Raises LogDirError for an
+    unknown one where records are missing that may be about it, and else OptionError; so for a topic
+    that no group reads and that none of the logs has, `topics`."""
     from kafkalog.inspection.logs.missing_records import unknown_name
     from kafkalog.questions.groups.group_parts import IN_ZOOKEEPER
 
