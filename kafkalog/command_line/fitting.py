@@ -18,7 +18,7 @@ _NARROWEST, _NARROWEST_ANSWER, _NARROWEST_PATH = 16, 32, 40
 _SUBJECTS = ("topic", "partition", "group", "node_id", "broker_id", "transactional_id")
 _ANSWERS = (
     *("reason", "outcome", "finding", "kind", "severity", "broker_starts", "can_lead"),
-    *("visibility", "resumes_at", "records_skipped", "records_again"),
+    *("work", "visibility", "resumes_at", "records_skipped", "records_again"),
     *("stream_time_ms", "committed_offset", "at_ms", "status", "record_size"),
     *("lost_records", "lag", "to_read", "offset", "behind", "diverges_at", "what"),
     *("start_error", "waiting_offsets", "value_size", "next_offset", "records_behind"),

@@ -31,10 +31,11 @@ def records_in_force(records: Iterable[_Record]) -> Iterator[_Record]:
     """
     pending: list[_Record] | None = None
     for record in records:
-        if record.name == _BEGIN and not record.is_control:
+        name = record.name
+        if name == _BEGIN and not record.is_control:
             pending = []
-        elif record.name in (_END, _ABORT):
-            if record.name == _END and pending is not None:
+        elif name in (_END, _ABORT):
+            if name == _END and pending is not None:
                 yield from pending
             pending = None
         elif pending is not None and not record.is_control:

@@ -11,6 +11,7 @@ from typing import Any
 
 from kafkalog.storage.cleaning.retention_facts import TimestampFrom
 from kafkalog.storage.log_dir.topic_configs import UNKNOWN
+from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import AskedView, Options, Rows, Views
 from kafkalog.words import counted, size_text
@@ -148,7 +149,13 @@ class RetentionPlan:
                 f"{', '.join(padded)}: remove their .index and .timeindex before the broker "
                 "starts, and it recreates them"
             )
-        unknown = [row for row in topics if row.bytes_unknown]
+        # Rule: docs/format.md F1293.
+        if any(row.topic == CLUSTER_METADATA for row in topics):
+            yield (
+                f"not judged: {CLUSTER_METADATA}: controllers and brokers delete of it what a "
+                "snapshot has, by metadata.max.retention.ms and metadata.max.retention.bytes"
+            )
+        unknown = [row for row in topics if row.bytes_unknown and row.topic != CLUSTER_METADATA]
         if unknown:
             named = ", ".join(
                 f"{row.topic or '?'} ({row.missing or 'see reason'})" for row in unknown

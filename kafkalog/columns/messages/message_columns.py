@@ -99,7 +99,7 @@ def _message_reader(message: Message, version: int) -> _Reader | None:
             values, positions, found = reader(data, positions, ends)
             is_read &= found
             columns.append(values)
-        columns += [[field.default(version) for _ in range(len(positions))] for field in tagged]
+        columns += [_defaults(field, version, len(positions)) for field in tagged]
         rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
         if not names:
             rows = [{} for _ in range(len(positions))]
@@ -109,6 +109,14 @@ def _message_reader(message: Message, version: int) -> _Reader | None:
         return rows, positions, is_read
 
     return read
+
+
+def _defaults(field: SchemaField, version: int, count: int) -> list[Any]:
+    """Return the default of a field so many times; lists and dictionaries are new ones each."""
+    first = field.default(version)
+    if isinstance(first, list | dict):
+        return [field.default(version) for _ in range(count)]
+    return [first] * count
 
 
 def _read_tagged(

@@ -180,7 +180,8 @@ def groups(
     group_notes.note_reach(lag, question.as_of_ms, question.now_ms)
     if not lag.groups:
         group_notes.note_nothing_known(lag, logs, question.as_of_ms)
-    requested = _requested(lag, chosen, {log.topic for log in logs})
+    option = f"--{_WHY}" if table == _WHY else "--group"
+    requested = _requested(lag, chosen, {log.topic for log in logs}, option)
     if not names and old is None:
         group_notes.note_zookeeper(logs)
     if table in (_LIST, _STATE, _MEMBERS):
@@ -297,29 +298,30 @@ def _chosen_table(
 
 
 def _requested(
-    lag: ConsumerLag, chosen: ChosenNames, topics: Collection[str | None]
+    lag: ConsumerLag, chosen: ChosenNames, topics: Collection[str | None], group_option: str
 ) -> set[GroupKey]:
-    """Return the groups that are chosen. Raises LogDirError for an unknown one where records are
-    missing that may be about it, and else OptionError; so for a topic that no group reads and that
-    none of the logs has, `topics`."""
+    """Return the groups that are chosen, by the option of this name. Raises LogDirError for an
+    unknown one where records are missing that may be about it, and else OptionError; so for a topic
+    that no group reads and that none of the logs has, `topics`."""
     from kafkalog.inspection.logs.missing_records import unknown_name
     from kafkalog.questions.groups.group_parts import IN_ZOOKEEPER
 
     known = {key: group for key, group in lag.groups.items() if group.state != "Dead"}
     unknown = {
-        "--group": chosen.groups - {key.group_id for key in known},
+        group_option: chosen.groups - {key.group_id for key in known},
         "--topic": chosen.topics - lag.rows.known.names.topics - {*topics},
     }
     named: dict[str, set[str | None]] = {
-        "--group": {key.group_id for key in known},
+        group_option: {key.group_id for key in known},
         "--topic": {*topics} - {None},
     }
+    nouns = {group_option: "group", "--topic": "topic"}
     for option, missing in unknown.items():
         if missing and lag.missing:
-            raise unknown_name(f"{option[2:]} {', '.join(sorted(missing))}", lag.missing)
+            raise unknown_name(f"{nouns[option]} {', '.join(sorted(missing))}", lag.missing)
         if missing:
             shown = name_suggestions(missing, [str(each) for each in named[option]])
-            more = f" ({IN_ZOOKEEPER})" if option == "--group" else ""
-            allowed = f"{option[2:]}s of the log directories: {shown}{more}"
+            more = f" ({IN_ZOOKEEPER})" if option == group_option else ""
+            allowed = f"{nouns[option]}s of the log directories: {shown}{more}"
             raise OptionError(option, ",".join(sorted(missing)), allowed)
     return {key for key in known if chosen.is_group is None or chosen.is_group(key.group_id)}

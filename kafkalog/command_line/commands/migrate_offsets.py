@@ -4,7 +4,8 @@ them."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 
@@ -35,6 +36,7 @@ _TEXT_COLUMNS = {
     ),
 }
 
+_TEXTS: dict[str, Callable[[Any], str]] = {"objections": lambda found: "; ".join(found) or "-"}
 _EPILOG = f"""\
 {PATHS_MEANING}
 Offsets are written only where --write-segments or --write-zookeeper-commands says, never to the
@@ -86,7 +88,7 @@ def migrate_offsets(
     zookeeper = ZookeeperCluster(given, ids, allow_unknown=request.allow_unknown_cluster)
     with views_with_progress(paths, logs, processes) as views:
         found = migration(views, zookeeper, MigrationSettings.of(request, now_ms))
-    write_answer(columns, found.tables[table], table_format, show=show)
+    write_answer(columns, found.tables[table], table_format, show=show, texts=_TEXTS)
     findings = found.findings()
     lines = [*found.words(), *write_moves(moves, found, logs, zookeeper, now_ms)]
     lines.append(f"findings: {', '.join(findings) or 'none'}")

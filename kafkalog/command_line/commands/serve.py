@@ -39,7 +39,7 @@ Examples:
   kafkalog serve /var/lib/kafka/data --as-of 2026-11-16T00:00:00Z
   kafkalog serve /backup/data --listen 127.0.0.1:19092 --metrics 127.0.0.1:9404
   kafkalog serve /backup/data --listen 127.0.0.1:0 --ready-file address.txt
-  kafkalog serve /backup/data --listen 0.0.0.0:9092 --advertised-listener backup.example.com:9092 \
+  kafkalog serve /backup/data --listen 0.0.0.0:9092 --advertised-listener backup.example.com:9092 \\
     --users users.properties --tls-certificate backup.pem --tls-key backup.key
 """
 

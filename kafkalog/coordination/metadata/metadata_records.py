@@ -123,8 +123,8 @@ def _change_partition(image: MetadataImage, value: Values) -> Iterator[Change]:
     key = (value["topicId"], value["partitionId"])
     row = dict(image.existing("partition", *key))
     for name, column in _PARTITION_LISTS.items():
-        if value.get(name) is not None:
-            row[column] = value[name]
+        if (given := value.get(name)) is not None:
+            row[column] = given
     if not row["directories"]:
         row["directories"] = [codes.MIGRATING] * len(row["replicas"])
     if value["leader"] != _NO_LEADER_CHANGE:

@@ -154,7 +154,9 @@ def _row(tally: KeyTally) -> dict[str, Any]:
         "repeated_records": tally.repeats.count,
         "resent_records": tally.resent.count,
         "bytes": tally.bytes,
-        "heaviest_key_share": _share(int(tally.heavy.bytes.max(initial=0)), tally),
+        "heaviest_key_share": _share(int(tally.heavy.bytes.max()), tally)
+        if len(tally.heavy.bytes)
+        else None,
         "largest_record_bytes": None if tally.largest_bytes < 0 else tally.largest_bytes,
         "largest_record_offset": None if tally.largest_offset < 0 else tally.largest_offset,
     }

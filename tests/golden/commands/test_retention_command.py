@@ -1,6 +1,7 @@
 """`kafkalog retention`, by the rules of a broker's retention. Rules: F160 to F168."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,16 @@ def test_what_goes_within_a_day_and_a_week_is_summed_up(log_dir: Path, configs: 
 def test_a_setting_has_a_known_name_and_a_value(log_dir: Path, setting: str) -> None:
     code, _, err = run(log_dir, "--set", setting)
     assert (code, "--set" in err) == (ExitCode.WRONG_ARGUMENTS, True)
+
+
+def test_the_metadata_is_not_judged_by_the_settings_of_topics(
+    unpacked: Callable[[str], Path], tmp_path: Path
+) -> None:
+    # F1293
+    properties = tmp_path / "server.properties"
+    properties.write_text("log.retention.hours=168\n")
+    log_dirs = unpacked("kafka44.logs") / "log-dirs"
+    given = ["retention", str(log_dirs), "--server-properties", str(properties)]
+    result = CliRunner().invoke(kafkalog, [*given, "--processes", "1"])
+    assert "not judged: __cluster_metadata: controllers and brokers delete" in result.output
+    assert "want of settings: __cluster_metadata" not in result.output
