@@ -60,6 +60,14 @@ def most_records(announced: int, payload_bytes: int) -> int:
 
 
 @kernel
+def bound_records(payloads: LongArray, table: LongArray) -> None:
+    """Set the most records that decompressed payloads can hold."""
+    for payload in payloads:
+        announced = table[payload[ROW], column.RECORDS_COUNT]
+        payload[MOST_RECORDS] = most_records(announced, payload[END] - payload[BEGIN])
+
+
+@kernel
 def _place_in_wrapper(data: ByteArray, begin: int, end: int, payload: LongArray) -> int:
     """Set where the value of a compressed message of format 0 or 1 lies. Return the Fault, or 0."""
     fields, is_whole = find_fields(data, begin, end, payload[PAYLOAD_MAGIC])

@@ -32,8 +32,8 @@ from kafkalog.columns.records.payloads import (
     WALK_WHERE_GAPS,
     Scratch,
     ScratchFullError,
+    bound_records,
     group_end,
-    most_records,
     place_payloads,
 )
 from kafkalog.columns.records.record_arrays import (
@@ -180,8 +180,7 @@ class RecordColumns:
             chunk.table[row, column.UNCOMPRESSED_SIZE] = (
                 chunk.table[row, column.SIZE] - (end - begin) + size
             )
-            most = most_records(chunk.table[row, column.RECORDS_COUNT], size)
-            ready.append((row, used, scratch.used, compression_id, magic, most, count))
+            ready.append((row, used, scratch.used, compression_id, magic, 0, count))
             if scratch.used >= OUTPUT_BYTES:
                 yield from self._from_scratch(chunk, ready)
         yield from self._from_scratch(chunk, ready)
@@ -191,7 +190,9 @@ class RecordColumns:
         is_large = bool(ready) and ready[-1][END] - ready[-1][BEGIN] > OUTPUT_BYTES
         for some in (ready[:-1], ready[-1:]) if is_large else (ready,):
             if some:
-                yield from self._bounded(chunk, np.array(some, dtype=np.int64))
+                payloads = np.array(some, dtype=np.int64)
+                bound_records(payloads, chunk.table)
+                yield from self._bounded(chunk, payloads)
         ready.clear()
         self._scratch.used = 0
         if is_large:

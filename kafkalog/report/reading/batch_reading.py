@@ -162,20 +162,28 @@ class FoldedSums:
 
     def __init__(self, sums: BatchSums) -> None:
         self._sums = sums
-        self._tables: list[pa.Table] = []
-        self._waiting = 0
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = 0
+        self._summed: list[pa.Table] = []
 
     def add(self, batch: pa.RecordBatch) -> Sequence[pa.RecordBatch]:
-        """Add up batches."""
-        self._tables.append(self._sums.columns(batch))
-        self._waiting += len(batch)
-        if self._waiting >= _MOST_WAITING:
-            self._tables, self._waiting = [_summed(self._tables)], 0
+        """Add up batches, many at a time."""
+        self._waiting.append(batch)
+        self._waiting_rows += len(batch)
+        if self._waiting_rows >= _MOST_WAITING:
+            self._add_up()
         return ()
 
     def end(self) -> Sequence[pa.RecordBatch]:
         """Return the sums."""
-        return _summed(self._tables).to_batches() if self._tables else ()
+        self._add_up()
+        return [batch for table in self._summed for batch in table.to_batches()]
+
+    def _add_up(self) -> None:
+        if self._waiting:
+            together = pa.concat_batches(self._waiting)
+            self._summed = [_summed([*self._summed, self._sums.columns(together)])]
+            self._waiting, self._waiting_rows = [], 0
 
 
 def _power_of_two(

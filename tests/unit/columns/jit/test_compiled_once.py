@@ -18,7 +18,7 @@ CALLED = {
     "gather_parts",
     "group_end",
     "check_rows",
-    "most_records",
+    "bound_records",
     "place_payloads",
     "scan_batches",
     "scan_commits",
