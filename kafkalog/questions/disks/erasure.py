@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from kafkalog.errors import KafkaLogError, LogDirError
+from kafkalog.errors import KafkaLogError, LogDirError, refuse_unknown
 from kafkalog.inspection.erasure.erased_files import (
     DELETE_OBJECTS,
     INDEXES,
@@ -34,7 +34,6 @@ from kafkalog.inspection.erasure.registered_values import RegisteredValues, regi
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import flush_directory, make_directories
 from kafkalog.storage.log_dir.running_broker import refuse_running
-from kafkalog.views.options.topics import unknown_topics
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted, first_names, time_text
 
@@ -321,11 +320,10 @@ def search_files(
 def _refuse_unknown_topics(request: ErasureRequest, logs: Sequence[InputEntry]) -> None:
     """A topic that is misspelt would be searched in vain, and called free of the person."""
     there = {entry.topic for entry in logs if entry.topic is not None}
-    if missing := [topic for topic in request.topics if topic not in there]:
-        raise unknown_topics("--topic", missing, sorted(there))
+    refuse_unknown("--topic", request.topics, there)
     pattern = request.topic_pattern
     if pattern is not None and not any(request.has_topic(topic) for topic in there):
-        raise unknown_topics("--topic-pattern", [pattern], sorted(there))
+        refuse_unknown("--topic-pattern", [pattern], there)
 
 
 def _with_decoders(request: ErasureRequest, entries: Sequence[InputEntry]) -> ErasureRequest:

@@ -51,6 +51,12 @@ class Sources:
             for copy in copies
         )
 
+    def topics(self) -> set[str | None]:
+        """Return the topics that the metadata or the logs name."""
+        rows = [row for image in self.images for row in image.tables["topic"].values()]
+        logs = [copy.log for copies in self.copies.values() for copy in copies]
+        return {*(row["topic"] for row in rows), *(log.topic for log in logs)}
+
     @cached_property
     def best(self) -> MetadataCopy:
         """The copy of the metadata that counts."""
