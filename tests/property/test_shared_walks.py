@@ -60,7 +60,7 @@ def told(path: Path, *requests: Sequence[AskedView]) -> tuple[list[pa.Table], se
     views = LocalViews([str(path)], find_partitions([str(path)]), 1, {"mode": "PERMISSIVE"})
     handler, logger = Lines(), logging.getLogger("kafkalog.views.reading.segment_damage")
     logger.addHandler(handler)
-    passed = logging.getLogger("kafkalog.views.reading.passed_damage")
+    passed = logging.getLogger("kafkalog.views.reading.segment_damage")
     passed.addHandler(handler)
     try:
         rows = [found.table for request in requests for found in views.rows(*request)]
