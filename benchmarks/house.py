@@ -1,6 +1,7 @@
 """How the source is divided, and how far an answer's values travel: `python -m benchmarks.house`.
 
-It counts lines, files and imports of `kafkalog` and `jobs`. And it walks: it runs commands on
+It counts lines, files and imports of `kafkalog` and `jobs`, and lines by subject: by folder. And it
+walks: it runs commands on
 `examples/` with one process and follows all calls, from the command to the last byte that it reads.
 A call counts once for each pair of functions. `--root DIR` measures another checkout.
 
@@ -16,7 +17,8 @@ import ast
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -114,9 +116,29 @@ def main() -> None:
     print(f"{lines:,} lines in {len(texts)} files, {lines / len(texts):.0f} a file")
     print(f"imports: {imports:,} lines, {imports / code:.1%} of {code:,} lines of code")
     print(f"{small} files below 40 lines, without __init__.py")
+    print(*subjects(root, texts), sep="\n")
     print(f"{'walk':10} {'stays':>6} {'moves':>6} {'climbs':>7} {'functions':>10} {'files':>6}")
     for name, arguments in _WALKS.items():
         print(walked(root, name, arguments))
+
+
+def subjects(root: Path, texts: Mapping[Path, str]) -> Iterator[str]:
+    """The lines, the lines of code and the share of imports of each folder of a package, its
+    subject, the largest first."""
+    folders: dict[str, list[str]] = defaultdict(list)
+    for path, text in texts.items():
+        parts = path.relative_to(root).parts[:-1]
+        folders["/".join(parts[1:3]) if len(parts) > 1 else parts[0]].append(text)
+    counts = {
+        name: [sum(map(count, found)) for count in (_lines, code_lines, import_lines)]
+        for name, found in folders.items()
+    }
+    for name, (lines, code, imports) in sorted(counts.items(), key=lambda each: -each[1][0]):
+        yield f"{name:34} {lines:7,} lines {code:7,} of code {imports / max(code, 1):6.1%} imports"
+
+
+def _lines(text: str) -> int:
+    return len(text.splitlines())
 
 
 def walked(root: Path, name: str, arguments: list[str]) -> str:

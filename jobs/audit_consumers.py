@@ -32,9 +32,8 @@ def main(job: JobSettings, log_dirs: tuple[str, ...]) -> ExitCode:
     from kafkalog.inspection.zookeeper.consumer_audit_rows import CONSUMER_FINDINGS
     from kafkalog.questions.zookeeper.audit import AuditSettings, audit, compared_log_dirs
     from kafkalog.spark.jobs.inputs import announced_data_dirs
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import show_rows
 
     data_dirs = announced_data_dirs(job)
     compared = compared_log_dirs(log_dirs, job.output_dir)
@@ -42,13 +41,8 @@ def main(job: JobSettings, log_dirs: tuple[str, ...]) -> ExitCode:
     now_ms = time.time_ns() // 1_000_000
     found = audit(AuditSettings(data_dirs, compared, now_ms, Mode(job.mode)))
     with job_session("kafkalog audit-consumers", with_delta=job.is_delta) as spark:
-        for table, rows in found.tables.items():
-            replace_rows(job, table, inputs, rows)
-        if found.has_findings:
-            show_rows(spark, CONSUMER_FINDINGS, found.findings, _SHOWN, job.show)
-    tables = f"tables: {', '.join(found.tables)} in {job.output_dir}"
-    print(*found.words(), tables, sep="\n")
-    return job.exit_code(has_findings=found.has_findings)
+        paths = saved(spark, job, inputs, found.tables, {CONSUMER_FINDINGS: _SHOWN})
+    return ended(job, found.words(), paths, has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

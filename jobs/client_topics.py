@@ -36,9 +36,8 @@ def main(job: JobSettings) -> ExitCode:
     from kafkalog.questions.topics import ksql_statements, mirrors, streams_positions
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import show_rows
 
     inputs, logs = announced_logs(job)
     with job_session(
@@ -57,13 +56,9 @@ def main(job: JobSettings) -> ExitCode:
             **{mirrors.TABLES[kind]: each for kind, each in mirrored.rows.items()},
             ksql_statements.TABLE: statements.rows,
         }
-        paths = [replace_rows(job, table, inputs, each) for table, each in rows.items()]
-        for table, shown in _SHOWN.items():
-            if not rows[table].is_empty:
-                show_rows(spark, table, rows[table], shown, job.show)
+        paths = saved(spark, job, inputs, rows, _SHOWN)
     words = [*found.words(), *positions.words(), *mirrored.words(), *statements.words()]
-    print(*words, f"tables: {' '.join(paths)}", sep="\n")
-    return job.exit_code(has_findings=found.has_findings)
+    return ended(job, words, paths, has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -36,19 +36,16 @@ def main(
     from kafkalog.questions.positions.commit_history import TABLE, commit_history
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import show_rows
 
     inputs, logs = announced_logs(job)
     chosen = ChosenNames(frozenset(groups))
     question = LagQuestion(time.time_ns() // 1_000_000, as_of, read_committed, chosen=chosen)
     with job_session("kafkalog commit-history", with_delta=job.is_delta) as spark:
         history = commit_history(SparkViews(spark, inputs, logs, {"mode": job.mode}), question)
-        path = replace_rows(job, TABLE, inputs, history.rows)
-        show_rows(spark, TABLE, history.rows, _SHOWN, job.show)
-    print(*history.words(), f"tables: {path}", sep="\n")
-    return job.exit_code(has_findings=history.has_findings)
+        paths = saved(spark, job, inputs, {TABLE: history.rows}, {TABLE: _SHOWN})
+    return ended(job, history.words(), paths, has_findings=history.has_findings)
 
 
 if __name__ == "__main__":

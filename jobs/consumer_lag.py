@@ -42,6 +42,7 @@ def main(
     from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
+    from kafkalog.spark.jobs.tables.answers import ended
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import local_rows
@@ -63,10 +64,8 @@ def main(
             from kafkalog.questions.why import group_reasons
 
             written.append(replace_rows(job, REASONS, inputs, group_reasons(views, question)))
-    print(*lines, sep="\n")
-    print(f"findings: {', '.join(lag.findings) or 'none'}")
-    print("table:" if len(written) == 1 else "tables:", *written)
-    return job.exit_code(has_findings=bool(lag.findings))
+    lines.append(f"findings: {', '.join(lag.findings) or 'none'}")
+    return ended(job, lines, written, has_findings=bool(lag.findings))
 
 
 if __name__ == "__main__":

@@ -30,9 +30,8 @@ def main(job: JobSettings, before: str) -> ExitCode:
     from kafkalog.questions.disks.log_changes import TABLE
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import show_rows
 
     inputs, logs = announced_logs(job)
     earlier = find_logs([before], strict=job.mode == "FAILFAST")
@@ -43,10 +42,8 @@ def main(job: JobSettings, before: str) -> ExitCode:
             SparkViews(spark, inputs, logs, options),
             DiffRequest(),
         )
-        path = replace_rows(job, TABLE, inputs, changes.logs)
-        show_rows(spark, TABLE, changes.logs, _SHOWN, job.show)
-    print(*changes.words(), f"tables: {path}", sep="\n")
-    return job.exit_code(has_findings=changes.has_findings)
+        paths = saved(spark, job, inputs, {TABLE: changes.logs}, {TABLE: _SHOWN})
+    return ended(job, changes.words(), paths, has_findings=changes.has_findings)
 
 
 if __name__ == "__main__":

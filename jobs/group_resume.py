@@ -36,9 +36,8 @@ def main(
     from kafkalog.questions.positions.group_resume import TABLE, ResumeRequest, group_resume
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import show_rows
 
     inputs, logs = announced_logs(job)
     refuse_without_commits(job.paths, logs)
@@ -48,10 +47,8 @@ def main(
         views = SparkViews(spark, inputs, logs, {"mode": job.mode})
         commits = ConsumerLag(views, question).rows.commits_alone()
         found = group_resume(views, commits, ResumeRequest(reset, now_ms, read_committed))
-        path = replace_rows(job, TABLE, inputs, found.rows)
-        show_rows(spark, TABLE, found.rows, _SHOWN, job.show)
-    print(*found.words(), f"tables: {path}", sep="\n")
-    return job.exit_code(has_findings=found.has_findings)
+        paths = saved(spark, job, inputs, {TABLE: found.rows}, {TABLE: _SHOWN})
+    return ended(job, found.words(), paths, has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -22,19 +22,16 @@ def main(job: JobSettings) -> ExitCode:
     from kafkalog.questions.topics.key_usage import HEAVY, TABLE, KeyUsageRequest, key_usage
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import show_rows
 
     inputs, logs = announced_logs(job)
     with job_session("kafkalog key-usage", with_delta=job.is_delta, compiles_less=True) as spark:
         views = SparkViews(spark, inputs, logs, {"mode": job.mode})
         usage = key_usage(views, KeyUsageRequest())
-        replace_rows(job, HEAVY, inputs, usage.heavy)
-        path = replace_rows(job, TABLE, inputs, usage.partitions)
-        show_rows(spark, TABLE, usage.partitions, _SHOWN, job.show)
-    print(*usage.words(), f"tables: {path}", sep="\n")
-    return job.exit_code(has_findings=False)
+        tables = {TABLE: usage.partitions, HEAVY: usage.heavy}
+        paths = saved(spark, job, inputs, tables, {TABLE: _SHOWN})
+    return ended(job, usage.words(), paths, has_findings=False)
 
 
 if __name__ == "__main__":

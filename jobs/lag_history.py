@@ -41,6 +41,7 @@ def main(
     from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
+    from kafkalog.spark.jobs.tables.answers import ended
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
     from kafkalog.spark.readable import readable
     from kafkalog.spark.session import job_session
@@ -61,9 +62,7 @@ def main(
         if job.show and history.statuses:
             first = local_rows(spark, history.statuses[: job.show + 1], _STATUSES)
             readable(first.select(*_SHOWN)).show(job.show, truncate=False)
-    print(*lines, sep="\n")
-    print("tables:", *written)
-    return job.exit_code(has_findings=history.has_findings)
+    return ended(job, lines, written, has_findings=history.has_findings)
 
 
 if __name__ == "__main__":

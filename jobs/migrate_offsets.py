@@ -29,9 +29,8 @@ def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
     from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, zookeeper_input
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import show_rows
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
 
@@ -48,16 +47,11 @@ def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
     with job_session("kafkalog migrate-offsets", with_delta=job.is_delta) as spark:
         views = SparkViews(spark, inputs, logs, {"mode": job.mode})
         found = migration(views, zookeeper, MigrationSettings.of(request, now_ms))
-        paths = [
-            replace_rows(job, table, given.inputs, rows) for table, rows in found.tables.items()
-        ]
-        if not found.phases.is_empty:
-            show_rows(spark, PHASES, found.phases, _SHOWN, job.show)
-    print(*found.words(), *write_moves(output, found, logs, zookeeper, now_ms), sep="\n")
+        paths = saved(spark, job, given.inputs, found.tables, {PHASES: _SHOWN})
     findings = found.findings()
-    print(f"findings: {', '.join(findings) or 'none'}")
-    print("tables:", *paths)
-    return job.exit_code(has_findings=bool(findings))
+    moves = write_moves(output, found, logs, zookeeper, now_ms)
+    words = [*found.words(), *moves, f"findings: {', '.join(findings) or 'none'}"]
+    return ended(job, words, paths, has_findings=bool(findings))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def main(job: JobSettings, given: RecoveryOptions) -> ExitCode:
     from kafkalog.questions.recovery import PLAN, SEQUENCES, recovery
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import show_rows
 
@@ -42,19 +42,13 @@ def main(job: JobSettings, given: RecoveryOptions) -> ExitCode:
     ) as spark:
         views = SparkViews(spark, inputs, logs, {"mode": job.mode})
         found, sequences = recovery(views, settings)
-        paths = [
-            *(
-                replace_rows(job, table, inputs, found.table(table))
-                for table in (PLAN, NODES, DIRECTORIES)
-            ),
-            replace_rows(job, SEQUENCES, inputs, sequences),
-        ]
+        tables = {table: found.table(table) for table in (PLAN, NODES, DIRECTORIES)}
+        paths = saved(spark, job, inputs, {**tables, SEQUENCES: sequences})
         if found.totals.findings:
             show_rows(spark, PLAN, found.findings, _SHOWN, job.show)
     print_absent(inputs, logs)
-    print("\n".join((*found.nodes.lines(), found.words())))
-    print("tables:", *paths)
-    return job.exit_code(has_findings=found.has_findings)
+    words = (*found.nodes.lines(), found.words())
+    return ended(job, words, paths, has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def main(
     from kafkalog.questions.retention import TABLE, RetentionRequest, retention
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import local_rows
 
@@ -49,12 +49,11 @@ def main(
         "kafkalog plan-retention", with_delta=job.is_delta, compiles_less=True
     ) as spark:
         plan = retention(SparkViews(spark, inputs, logs, {"mode": job.mode}), request)
-        path = replace_rows(job, TABLE, inputs, plan.rows)
+        paths = saved(spark, job, inputs, {TABLE: plan.rows})
         if job.show:
             shown = ((*astuple(each)[:-1], each.missing) for each in plan.most_first())
             local_rows(spark, shown, _TOTALS).show(job.show, truncate=False)
-    print(*plan.words(), f"tables: {path}", sep="\n")
-    return job.exit_code(has_findings=plan.has_findings)
+    return ended(job, plan.words(), paths, has_findings=plan.has_findings)
 
 
 if __name__ == "__main__":

@@ -52,9 +52,8 @@ def main(
     )
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import show_rows
 
     keepers, log_dirs = divided_paths(job.paths)
     with keepers_suggested(log_dirs):
@@ -65,10 +64,8 @@ def main(
     with job_session("kafkalog positions", with_delta=job.is_delta, compiles_less=True) as spark:
         found = positions(SparkViews(spark, inputs, logs, {"mode": job.mode}), request)
         refuse_without_positions(found, [*keepers, *inputs])
-        path = replace_rows(job, TABLE, [*inputs, *keepers], found.rows)
-        show_rows(spark, TABLE, found.rows, _SHOWN, job.show)
-    print(*found.words(), f"tables: {path}", sep="\n")
-    return job.exit_code(has_findings=found.has_findings)
+        paths = saved(spark, job, [*inputs, *keepers], {TABLE: found.rows}, {TABLE: _SHOWN})
+    return ended(job, found.words(), paths, has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

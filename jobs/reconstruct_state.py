@@ -49,6 +49,7 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     from kafkalog.spark.jobs.inputs import announced_logs, is_small
     from kafkalog.spark.jobs.tables import state_by_tasks, state_table
     from kafkalog.spark.jobs.tables import state_frames as state
+    from kafkalog.spark.jobs.tables.answers import ended
     from kafkalog.spark.jobs.tables.source_frames import sources_frame
     from kafkalog.spark.jobs.tables.state_partitions_table import write_partitions
     from kafkalog.spark.session import job_session
@@ -92,9 +93,8 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
         if job.show:
             state.newest(table).show(job.show, truncate=60)
     doubts = state_doubts(sources)
-    print(state_words(totals, planned, keyless_records), *doubts, sep="\n")
-    print("tables:", *paths)
-    return job.exit_code(has_findings=bool(doubts))
+    words = [state_words(totals, planned, keyless_records), *doubts]
+    return ended(job, words, paths, has_findings=bool(doubts))
 
 
 def build(

@@ -33,7 +33,7 @@ def main(job: JobSettings, max_timeout_ms: int, as_of: int | None) -> ExitCode:
     )
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import show_rows
 
@@ -43,17 +43,14 @@ def main(job: JobSettings, max_timeout_ms: int, as_of: int | None) -> ExitCode:
         "kafkalog report-transactions", with_delta=job.is_delta, compiles_less=True
     ) as spark:
         found = transactions(SparkViews(spark, inputs, logs, {"mode": job.mode}), settings)
-        paths = [
-            replace_rows(job, REPORT, inputs, found.report),
-            replace_rows(job, STABLE_OFFSETS, inputs, found.stable_offsets),
-        ]
+        tables = {REPORT: found.report, STABLE_OFFSETS: found.stable_offsets}
+        paths = saved(spark, job, inputs, tables)
         if job.show and (still_open := found.open()):
             print("transactions that have not ended:")
             show_rows(spark, REPORT, still_open, _SHOWN, job.show)
     for note in found.notes:
         print(note, file=sys.stderr)
-    print(found.words(), f"tables: {' '.join(paths)}", sep="\n")
-    return job.exit_code(has_findings=found.has_findings)
+    return ended(job, [found.words()], paths, has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals, lost_rows
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.salvage import salvage_in_tasks
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.kept_rows import KeptRows
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import refuse_other_inputs, show_rows, spark_schema
+    from kafkalog.spark.tables import refuse_other_inputs, spark_schema
     from kafkalog.storage.files.output_files import refuse_existing_directory
     from kafkalog.storage.log_dir.read_directories import refuse_inside
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
@@ -47,16 +47,11 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
         salvaged = salvage_in_tasks(spark, logs, target, settings)
         totals = SalvageTotals.of(salvaged)
         lost = KeptRows.of(spark, lost_rows(salvaged), spark_schema("lost_ranges"))
-        paths = [
-            replace_rows(job, "salvage", inputs, salvaged),
-            replace_rows(job, "lost_ranges", inputs, lost),
-        ]
-        if totals.lost_ranges:
-            show_rows(spark, "lost_ranges", lost, _SHOWN, job.show)
+        tables = {"salvage": salvaged, "lost_ranges": lost}
+        paths = saved(spark, job, inputs, tables, {"lost_ranges": _SHOWN})
     print_absent(inputs, found)
-    print(*left_out_lines(found), totals.words(target), sep="\n")
-    print("tables:", *paths)
-    return job.exit_code(has_findings=totals.has_findings)
+    words = [*left_out_lines(found), totals.words(target)]
+    return ended(job, words, paths, has_findings=totals.has_findings)
 
 
 if __name__ == "__main__":

@@ -19,18 +19,15 @@ def main(job: JobSettings) -> ExitCode:
     from kafkalog.questions.topics.schema_ids import TABLE, SchemaIdsRequest, schema_ids
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import show_rows
 
     inputs, logs = announced_logs(job)
     with job_session("kafkalog schema-ids", with_delta=job.is_delta, compiles_less=True) as spark:
         views = SparkViews(spark, inputs, logs, {"mode": job.mode})
         found = schema_ids(views, SchemaIdsRequest())
-        path = replace_rows(job, TABLE, inputs, found.rows)
-        show_rows(spark, TABLE, found.rows, _SHOWN, job.show)
-    print(*found.words(), f"tables: {path}", sep="\n")
-    return job.exit_code(has_findings=found.has_findings)
+        paths = saved(spark, job, inputs, {TABLE: found.rows}, {TABLE: _SHOWN})
+    return ended(job, found.words(), paths, has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

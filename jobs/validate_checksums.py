@@ -21,9 +21,8 @@ def main(job: JobSettings) -> ExitCode:
     from kafkalog.questions.checks import FAULTS, REPORT, checks, refuse_without_segments
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import show_rows
     from kafkalog.views.options.options import Mode
 
     inputs, logs = announced_logs(job, Doubles.ALL)
@@ -37,15 +36,10 @@ def main(job: JobSettings) -> ExitCode:
         totals = checked.totals
         if job.mode == Mode.FAILFAST.value and totals.faults:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
-        paths = [
-            replace_rows(job, REPORT, inputs, checked.report),
-            replace_rows(job, FAULTS, inputs, checked.faults),
-        ]
-        if not checked.faults.is_empty:
-            show_rows(spark, FAULTS, checked.faults, _SHOWN, job.show)
-    print(checked.words())
-    print("tables:", *paths)
-    return job.exit_code(has_findings=bool(totals.faults or checked.others))
+        tables = {REPORT: checked.report, FAULTS: checked.faults}
+        paths = saved(spark, job, inputs, tables, {FAULTS: _SHOWN})
+    has_findings = bool(totals.faults or checked.others)
+    return ended(job, [checked.words()], paths, has_findings=has_findings)
 
 
 if __name__ == "__main__":

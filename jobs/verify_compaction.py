@@ -37,9 +37,8 @@ def main(
     from kafkalog.questions.compaction import FINDINGS, REPORT, CompactionRequest, compaction
     from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
-    from kafkalog.spark.tables import show_rows
 
     config = configs.options()
     inputs, logs = announced_logs(job)
@@ -51,16 +50,9 @@ def main(
         "kafkalog verify-compaction", with_delta=job.is_delta, compiles_less=True
     ) as spark:
         found = compaction(SparkViews(spark, inputs, logs, {"mode": job.mode}), settings)
-        paths = [
-            replace_rows(job, REPORT, inputs, found.report),
-            replace_rows(job, FINDINGS, inputs, found.findings),
-        ]
-        if not found.findings.is_empty:
-            show_rows(spark, FINDINGS, found.findings, _SHOWN, job.show)
-        if found.totals.partitions:
-            show_rows(spark, REPORT, found.report, _DUE, job.show)
-    print(found.words(), f"tables: {' '.join(paths)}", sep="\n")
-    return job.exit_code(has_findings=found.has_findings)
+        tables = {REPORT: found.report, FINDINGS: found.findings}
+        paths = saved(spark, job, inputs, tables, {FINDINGS: _SHOWN, REPORT: _DUE})
+    return ended(job, [found.words()], paths, has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
+
+from kafkalog.words import name_suggestions
+
+_Name = TypeVar("_Name", str, int)
 
 
 class KafkaLogError(Exception):
@@ -129,6 +134,23 @@ class OptionError(KafkaLogError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (OptionError, (self.name, self.value, self.allowed, self.mentioned))
+
+
+def refuse_unknown(
+    option: str,
+    named: Collection[_Name],
+    present: Collection[_Name | None],
+    held: str = "what the log directories hold",
+    hint: str = "",
+) -> None:
+    """Raise OptionError for names that are not present, with those that are like them: what is
+    misspelt would be looked for in vain, and nothing found of it. `held` says what is
+    present, and `hint` where else to look."""
+    unknown = [str(each) for each in dict.fromkeys(named) if each not in present]
+    if unknown:
+        known = [str(each) for each in present if each is not None]
+        shown = name_suggestions(unknown, known) if known else "nothing"
+        raise OptionError(option, ",".join(unknown), f"{held}: {shown}{hint}")
 
 
 class ConflictingOptionsError(OptionError):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkalog.command_line.terminal import progress_bar
-from kafkalog.errors import LogDirError, OptionError
+from kafkalog.errors import LogDirError, OptionError, refuse_unknown
 from kafkalog.storage.partition_log import PartitionLog, is_selected
-from kafkalog.words import first_names, name_suggestions
+from kafkalog.words import first_names
 
 if TYPE_CHECKING:
     from kafkalog.views.engine import LocalViews
@@ -113,11 +113,11 @@ def with_topics(
     a topic or partition without a log."""
     if topics:
         present = {log.topic for log in found}
-        refuse_missing("--topic", set(topics) - present, present)
+        refuse_unknown("--topic", topics, present)
         found = those_of(found, topics)
     if partitions:
         numbers = {log.partition for log in found}
-        refuse_missing("--partition", set(partitions) - numbers, numbers)
+        refuse_unknown("--partition", partitions, numbers)
         found = those_of(found, partitions=partitions)
     return list(found)
 
@@ -127,13 +127,3 @@ def those_of(
 ) -> list[PartitionLog]:
     """Return the logs of these topics and partitions, all if none are given."""
     return [log for log in found if is_selected(log.topic, log.partition, topics, partitions)]
-
-
-def refuse_missing(option: str, missing: set[Any], present: set[Any]) -> None:
-    """Raise OptionError for values that the input does not have; `present` are those it has."""
-    if missing:
-        names = [str(value) for value in sorted(present - {None})]
-        held = name_suggestions([str(value) for value in missing], names)
-        raise OptionError(
-            option, ",".join(map(str, sorted(missing))), f"what the log directories hold: {held}"
-        )

@@ -18,7 +18,7 @@ from kafkalog.format.batch_header import (
     wrapped_sequence,
 )
 from kafkalog.format.faults import Fault
-from kafkalog.wire.utf8 import decoded
+from kafkalog.wire.java_text import decoded
 from kafkalog.wire.varints import VarintError, read_varint, read_varlong, write_varint
 
 RecordHeader = tuple[str, bytes | None]

@@ -21,7 +21,7 @@ from kafkalog.messages.value_types import (
     UUID_BYTES,
     uuid_text,
 )
-from kafkalog.wire.utf8 import decoded
+from kafkalog.wire.java_text import decoded
 from kafkalog.wire.varints import VARINT_BYTES, VarintError, read_unsigned_varint
 
 MESSAGE_TRUNCATED = "truncated"

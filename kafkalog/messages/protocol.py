@@ -16,7 +16,7 @@ from kafkalog.messages.message_reader import MESSAGE_MALFORMED, MESSAGE_TRUNCATE
 from kafkalog.messages.message_writer import Part, message_parts
 from kafkalog.messages.schema import Message, Values, parse_message
 from kafkalog.resources import resource
-from kafkalog.wire.utf8 import decoded
+from kafkalog.wire.java_text import decoded
 
 _FOLDER = ("schemas", "protocol")
 _HEAD = Struct(">hhih")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from importlib.resources import files
 
@@ -18,6 +19,7 @@ from kafkalog.report.plot import time_label
 from kafkalog.report.retention_section import retention_section
 from kafkalog.report.start_section import start_section
 from kafkalog.report.storage_sections import compression_section, rate_section, storage_section
+from kafkalog.storage.files.output_files import write_file
 
 _NAVIGATION = (
     ("storage", "Storage"),
@@ -154,3 +156,15 @@ def _scripts(figures: dict[str, Figure], nonce: str) -> tuple[Markup, ...]:
 
 def _file(name_of: str) -> Markup:
     return Markup(files("kafkalog.report").joinpath("browser", name_of).read_text("utf-8"))
+
+
+FILE_NAME = "report.html"
+
+
+def write_report(report: Report, directory: str) -> str:
+    """Write the page into a directory, which is made if it is not there, in place of an older one;
+    its path. Who reads it meanwhile sees the one or the other. Raises OSError."""
+    os.makedirs(directory, exist_ok=True)
+    path = os.path.join(directory, FILE_NAME)
+    write_file(path, page(report).encode(), os.fsync)
+    return path

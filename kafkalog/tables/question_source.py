@@ -138,8 +138,8 @@ def _group_generations(asked: _Asked) -> _Answer:
 
 
 def _history(asked: _Asked) -> LagHistory:
-    from kafkalog.coordination.groups.commit_events import HistoryMoments
     from kafkalog.coordination.groups.lag_question import LagHistoryQuestion
+    from kafkalog.coordination.groups.lag_status import HistoryMoments
     from kafkalog.questions.groups.group_parts import refuse_without_commits
     from kafkalog.questions.groups.lag_history import LagHistory
 

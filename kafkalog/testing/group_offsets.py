@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
+from kafkalog.coordination.groups.commit_status import offsets_partition_of
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit, commit_record
 from kafkalog.storage.names import CONSUMER_OFFSETS

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafkalog.wire.utf8 import decoded
+from kafkalog.wire.java_text import decoded
 from kafkalog.zookeeper.faults import ZooKeeperFault, corrupt
 from kafkalog.zookeeper.znode import Acl
 

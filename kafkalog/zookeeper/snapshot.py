@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kafkalog.storage.files.files import InputFile
-from kafkalog.wire.utf8 import decoded
+from kafkalog.wire.java_text import decoded
 from kafkalog.zookeeper.faults import ZooKeeperFault, corrupt
 from kafkalog.zookeeper.jute import MOST_ITEMS
 from kafkalog.zookeeper.snapshot_input import SnapshotInput, snapshot_chunks

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kafkalog.storage.files.files import InputFile
-from kafkalog.wire.utf8 import decoded
+from kafkalog.wire.java_text import decoded
 from kafkalog.zookeeper.replay import TreeAt
 from kafkalog.zookeeper.snapshot import Snapshot
 from kafkalog.zookeeper.tree import STAT, TreeNode, parent_of

@@ -62,7 +62,7 @@ def browser() -> Iterator[Chromium]:
 @pytest.fixture(scope="module")
 def pages(unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The pages about what there is, and one in which every name is markup."""
-    from kafkalog.report.writing import write_report
+    from kafkalog.report.page import write_report
 
     found = {}
     for name in SOURCES:

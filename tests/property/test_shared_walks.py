@@ -67,7 +67,7 @@ def told(
     views = LocalViews([str(path)], logs, processes, {"mode": "PERMISSIVE"})
     handler, logger = Lines(), logging.getLogger("kafkalog.views.reading.segment_damage")
     logger.addHandler(handler)
-    passed = logging.getLogger("kafkalog.views.reading.passed_damage")
+    passed = logging.getLogger("kafkalog.views.reading.segment_damage")
     passed.addHandler(handler)
     try:
         rows = [found.table for request in requests for found in views.rows(*request)]

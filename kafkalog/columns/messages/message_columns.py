@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kafkalog.messages.schema import Message, SchemaField, Values
 from kafkalog.messages.value_types import FIXED_WIDTH, LONGEST_STRING, UUID_BYTES, uuid_text
-from kafkalog.wire.utf8 import decoded
+from kafkalog.wire.java_text import decoded
 
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -24,7 +24,7 @@ from kafkalog.columns.records.record_arrays import (
 )
 from kafkalog.columns.records.record_metadata import MESSAGE_CRC
 from kafkalog.format.records import MOST_HEADERS
-from kafkalog.wire.utf8 import decoded
+from kafkalog.wire.java_text import decoded
 
 _LEAST_HEADER_BYTES = 2
 _KEYS_AT_A_TIME = 16 * 1024

@@ -18,7 +18,7 @@ from kafkalog.command_line.terminal import (
     table_format_option,
     write_table,
 )
-from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError
+from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError, refuse_unknown
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.parallel import in_order, processes_for
@@ -125,7 +125,7 @@ def get_offsets(
         are_files = logs and not any(log.is_live for log in logs)
         advice = "; give log directories, not files" if are_files else ""
         raise LogDirError(f"{', '.join(paths)}: there is no such partition{advice}")
-    _refuse_unknown(topics, {key[0] for key, _ in present})
+    refuse_unknown("--topic", topics, {key[0] for key, _ in present})
     known = [*(key for key, _ in present), *(key for _, keys in absent for key in keys)]
     is_in_topics = _choice(topics, topic_pattern, (), None)
     _refuse_unknown_partitions(partitions, {key[1] for key in known if is_in_topics(key)})
@@ -149,13 +149,6 @@ def get_offsets(
         return
     for name, partition, offset in rows:
         print_text(f"{name}:{partition}:{offset}")
-
-
-def _refuse_unknown(topics: Sequence[str], present: set[str]) -> None:
-    missing = sorted(set(topics) - present)
-    if missing:
-        held = name_suggestions(missing, present)
-        raise OptionError("--topic", ",".join(missing), f"topics of the log directories: {held}")
 
 
 def _refuse_unknown_partitions(partitions: Sequence[int], present: set[int]) -> None:

@@ -13,14 +13,13 @@ from kafkalog.command_line.answer_output import AnswerOutput, answer_output_opti
 from kafkalog.command_line.findings_table import exit_code
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import print_note, printed_columns
-from kafkalog.coordination.groups.lag_question import ChosenNames, LagQuestion
-from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
+from kafkalog.coordination.groups.lag_question import LagQuestion
+from kafkalog.errors import ConflictingOptionsError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.lag_options import lag_options
 from kafkalog.views.options.offset_reset import OffsetReset, auto_offset_reset_option
-from kafkalog.words import name_suggestions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,9 +145,8 @@ def groups(
 ) -> ExitCode:
     """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
-    from kafkalog.questions.groups.group_parts import cluster_of_groups
+    from kafkalog.questions.groups.group_parts import cluster_of_groups, optional_zookeeper
     from kafkalog.questions.groups.lag import ConsumerLag
-    from kafkalog.questions.zookeeper.zookeeper_cluster import optional_zookeeper
     from kafkalog.storage.names import CONSUMER_OFFSETS
 
     given = {_WHY: why, _HISTORY: history}
@@ -180,8 +178,7 @@ def groups(
     group_notes.note_reach(lag, question.as_of_ms, question.now_ms)
     if not lag.groups:
         group_notes.note_nothing_known(lag, logs, question.as_of_ms)
-    option = f"--{_WHY}" if table == _WHY else "--group"
-    requested = _requested(lag, chosen, {log.topic for log in logs}, option)
+    requested = _requested(lag, table, {log.topic for log in logs})
     if not names and old is None:
         group_notes.note_zookeeper(logs)
     if table in (_LIST, _STATE, _MEMBERS):
@@ -226,12 +223,13 @@ def _write_lags(
     from kafkalog.command_line.groups import group_notes, group_tables
     from kafkalog.questions.groups.cluster_facts import cluster_facts
     from kafkalog.questions.groups.lag_row import lag_rows_of
-    from kafkalog.questions.why import why_rows
     from kafkalog.views.engine import RowsInMemory
 
     table, table_format, as_of, verbose = written
     rows = lag_rows_of(found)
     if table == _WHY:
+        from kafkalog.questions.why import why_rows
+
         reasons = RowsInMemory.of(_SAVED[_WHY], why_rows(views, lag, groups, rows))
         group_tables.write_why([*reasons], table_format)
         found = reasons.table
@@ -297,31 +295,20 @@ def _chosen_table(
     return table, groups
 
 
-def _requested(
-    lag: ConsumerLag, chosen: ChosenNames, topics: Collection[str | None], group_option: str
-) -> set[GroupKey]:
-    """Return the groups that are chosen, by the option of this name. Raises LogDirError for an
-    unknown one where records are missing that may be about it, and else OptionError; so for a topic
-    that no group reads and that none of the logs has, `topics`."""
-    from kafkalog.inspection.logs.missing_records import unknown_name
+def _requested(lag: ConsumerLag, table: str, topics: Collection[str | None]) -> set[GroupKey]:
+    """Return the groups that are chosen. Raises LogDirError for an unknown one where records are
+    missing that may be about it, and else OptionError; so for a topic that no group reads and that
+    none of the logs has, `topics`."""
+    from kafkalog.inspection.logs.missing_records import refuse_unknown_of_records
     from kafkalog.questions.groups.group_parts import IN_ZOOKEEPER
 
-    known = {key: group for key, group in lag.groups.items() if group.state != "Dead"}
-    unknown = {
-        group_option: chosen.groups - {key.group_id for key in known},
-        "--topic": chosen.topics - lag.rows.known.names.topics - {*topics},
-    }
-    named: dict[str, set[str | None]] = {
-        group_option: {key.group_id for key in known},
-        "--topic": {*topics} - {None},
-    }
-    nouns = {group_option: "group", "--topic": "topic"}
-    for option, missing in unknown.items():
-        if missing and lag.missing:
-            raise unknown_name(f"{nouns[option]} {', '.join(sorted(missing))}", lag.missing)
-        if missing:
-            shown = name_suggestions(missing, [str(each) for each in named[option]])
-            more = f" ({IN_ZOOKEEPER})" if option == group_option else ""
-            allowed = f"{nouns[option]}s of the log directories: {shown}{more}"
-            raise OptionError(option, ",".join(sorted(missing)), allowed)
+    chosen = lag.question.chosen
+    known = {key for key, group in lag.groups.items() if group.state != "Dead"}
+    names = {key.group_id for key in known}
+    refuse_unknown_of_records(
+        "--why" if table == _WHY else "--group",
+        *("group", chosen.groups - names, lambda: names, lag.missing, f" ({IN_ZOOKEEPER})"),
+    )
+    unread = chosen.topics - lag.rows.known.names.topics - {*topics}
+    refuse_unknown_of_records("--topic", "topic", unread, lambda: topics, lag.missing)
     return {key for key in known if chosen.is_group is None or chosen.is_group(key.group_id)}

@@ -80,9 +80,8 @@ def lag_history(
     processes: int | None,
 ) -> ExitCode:
     """Show the lag and the status of groups over time, and their generations."""
-    from kafkalog.questions.groups.group_parts import cluster_of_groups
+    from kafkalog.questions.groups.group_parts import cluster_of_groups, optional_zookeeper
     from kafkalog.questions.groups.lag_history import LagHistory
-    from kafkalog.questions.zookeeper.zookeeper_cluster import optional_zookeeper
 
     table_format = output.table_format
     columns = (

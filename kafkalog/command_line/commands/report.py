@@ -59,8 +59,8 @@ def report(
     )
     from kafkalog.report.contents import ReportMoment
     from kafkalog.report.findings import spoken
+    from kafkalog.report.page import write_report
     from kafkalog.report.reading.report_reading import ReportRequest, read_report
-    from kafkalog.report.writing import write_report
     from kafkalog.storage.files.output_files import refuse_unwritable
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.storage.log_dir.other_entries import absent_lines

@@ -12,12 +12,12 @@ from kafkalog.command_line.answer_output import AnswerOutput, answer_output_opti
 from kafkalog.command_line.findings_table import exit_code, write_words
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.terminal import print_note, printed_columns, write_table
-from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError
+from kafkalog.errors import ConflictingOptionsError, LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.parallel import processes_for
-from kafkalog.words import duration_text, name_suggestions, time_text
+from kafkalog.words import duration_text, time_text
 
 if TYPE_CHECKING:
     from kafkalog.inspection.logs.missing_records import MissingRecords
@@ -206,19 +206,13 @@ def _refuse_unknown(
 ) -> None:
     """Raise LogDirError for an unknown id where records are missing that may be about it, and else
     OptionError."""
-    from kafkalog.inspection.logs.missing_records import unknown_name
+    from kafkalog.inspection.logs.missing_records import refuse_unknown_of_records
 
     known = {state["transactional_id"] for state in states}
-    unknown = sorted(set(ids) - known)
-    if unknown and missing:
-        raise unknown_name(f"transactional id {', '.join(unknown)}", missing)
-    if unknown:
-        shown = name_suggestions(unknown, sorted(known))
-        raise OptionError(
-            "--transactional-id",
-            ",".join(unknown),
-            f"transactional ids of the log directories: {shown}",
-        )
+    unknown = {*ids} - known
+    refuse_unknown_of_records(
+        *("--transactional-id", "transactional id", unknown), lambda: known, missing
+    )
 
 
 def _rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkalog.command_line.terminal import has_chosen_columns, print_text, write_table
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
@@ -12,8 +12,10 @@ from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, RESUMES_AT
 from kafkalog.questions.groups.lag import ConsumerLag
 from kafkalog.questions.groups.lag_row import LagRow
-from kafkalog.questions.positions.group_resume import COLUMNS, GroupResume
 from kafkalog.words import age_text, counted, duration_text, first_names, time_text
+
+if TYPE_CHECKING:
+    from kafkalog.questions.positions.group_resume import GroupResume
 
 _OFFSETS = (
     *("group", "topic", "partition", "current_offset", "log_end_offset", "lag"),
@@ -75,6 +77,10 @@ _MOST_PARTITIONS = 5
 
 def group_columns(table: str, *, verbose: bool) -> tuple[str, ...]:
     """Return the columns of a table by its option, such as `lagging`."""
+    if table == "resume":
+        from kafkalog.questions.positions.group_resume import COLUMNS
+
+        return COLUMNS
     more = _VERBOSE if verbose else ()
     tables = {
         "list": _NAMES,
@@ -305,10 +311,11 @@ def write_resume(lag: ConsumerLag, found: GroupResume, table_format: str) -> Non
     """Write a row per group, partition and replica that could lead; as text those of other replicas
     only where consumers continue elsewhere, without columns that have no value."""
     rows = found.found if table_format != "text" else found.telling()
-    names: Sequence[str] = COLUMNS
+    columns = group_columns("resume", verbose=False)
+    names: Sequence[str] = columns
     if table_format == "text" and not has_chosen_columns():
-        has_value = {name for row in rows for name in COLUMNS if row[name] is not None}
-        names = [name for name in COLUMNS[:-1] if name in has_value]
+        has_value = {name for row in rows for name in columns if row[name] is not None}
+        names = [name for name in columns[:-1] if name in has_value]
     none = lag.by_what_is_here("no group has a commit or an assigned partition")
     values = [[row[name] for name in names] for row in rows]
     write_table(names, values, table_format, without_rows=none)

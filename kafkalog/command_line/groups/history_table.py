@@ -52,7 +52,7 @@ def write_history(given: HistoryInput, output: AnswerOutput, *, verbose: bool) -
     with views_with_progress(
         given.paths, logs, given.processes, reads=2, selected=selected
     ) as views:
-        history = commit_history(views, given.question)
+        history = commit_history(views, given.question, "--history")
     rows: Iterable[Mapping[str, Any]] = history.rows
     if is_text and not verbose:
         rows = [*_joined(history.rows)]

@@ -25,13 +25,13 @@ from kafkalog.coordination.metadata.cluster_rows import (
     cluster_rows,
 )
 from kafkalog.coordination.metadata.image import MetadataImage, Moment
-from kafkalog.errors import OptionError
+from kafkalog.errors import OptionError, refuse_unknown
 from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.metadata.change_causes import cause_row, with_causes
 from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, metadata_copies
 from kafkalog.inspection.metadata.record_usage import COLUMNS, record_usage
 from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
-from kafkalog.words import counted, name_suggestions, size_text, time_text
+from kafkalog.words import counted, size_text, time_text
 
 _USAGE_TIMES = ("hour_ms", "first_timestamp_ms", "last_timestamp_ms", "busiest_hour_ms")
 _USAGE_TEXTS: dict[str, Callable[[Any], str]] = {
@@ -128,7 +128,7 @@ class Request:
     def image(self, until: Moment) -> MetadataReplay:
         """Return the replay up to a moment. Raises OptionError for a topic that there is not."""
         replay = image_at(self._copy.log, until)
-        refuse_unknown(self.topics, replay.image)
+        refuse_unknown_topics(self.topics, replay.image)
         return replay
 
     def ended(self, replay: MetadataReplay) -> ExitCode:
@@ -155,16 +155,10 @@ def kind_of_rows(kind: str | None, topics: Collection[str]) -> str:
     return kind or "topic"
 
 
-def refuse_unknown(topics: Collection[str], image: MetadataImage) -> None:
+def refuse_unknown_topics(topics: Collection[str], image: MetadataImage) -> None:
     """Raise OptionError for a topic that an image does not have."""
-    names = sorted(row["topic"] for row in image.tables["topic"].values())
-    missing = sorted(set(topics) - set(names))
-    if missing:
-        raise OptionError(
-            "--topic",
-            ",".join(missing),
-            f"topics at that moment: {name_suggestions(missing, names)}",
-        )
+    names = [row["topic"] for row in image.tables["topic"].values()]
+    refuse_unknown("--topic", topics, names, "topics at that moment")
 
 
 def of_topics(

@@ -8,7 +8,7 @@ from kafkalog.command_line.metadata.cluster_tables import (
     image_words,
     kind_of_rows,
     of_topics,
-    refuse_unknown,
+    refuse_unknown_topics,
     write_changes,
     write_rows,
 )
@@ -98,7 +98,7 @@ class ZooKeeperRequest:
         """Return the image, and of what it is."""
         tree = newest_tree(self.paths, (), self.chroot, self.time_ms)
         found = ZnodeImage.of(tree.facts())
-        refuse_unknown(self.topics, found.image)
+        refuse_unknown_topics(self.topics, found.image)
         time = "" if self.time_ms is None else f", {time_text(self.time_ms)}"
         place = f"{tree.path}{tree.place.chroot}"
         words = image_words(found.image)

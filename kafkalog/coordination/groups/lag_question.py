@@ -13,9 +13,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kafkalog.coordination.groups.burrow import BurrowSettings
-from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
-from kafkalog.coordination.groups.lag_status import LagSettings
+from kafkalog.coordination.groups.lag_status import HistoryMoments, LagSettings
 from kafkalog.words import name_suggestions
 
 MS_PER_MINUTE = 60_000

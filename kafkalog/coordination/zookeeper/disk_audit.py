@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kafkalog.coordination.zookeeper.cluster_ids import is_own
 from kafkalog.coordination.zookeeper.consumer_audit import ConsumerFinding
+from kafkalog.coordination.zookeeper.ensemble_clusters import is_own
 from kafkalog.coordination.zookeeper.found_cluster import FoundCluster
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kafkalog.wire.java_strings import java_order, java_string_hash
+from kafkalog.wire.java_text import java_order, java_string_hash
 
 
 class BrokerPartition(NamedTuple):

@@ -22,6 +22,7 @@ from kafkalog.coordination.groups.commit_status import (
     KnownTopics,
     commit_status,
     expires_ms,
+    offsets_partition_of,
     subscribed_by_all,
 )
 from kafkalog.coordination.groups.group_records import (
@@ -36,7 +37,6 @@ from kafkalog.coordination.groups.group_records import (
     known_groups,
 )
 from kafkalog.coordination.groups.lag_question import LagQuestion
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.groups.share_states import ShareState
 from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, COMMIT_KEY, HAS_OPEN_COMMIT
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkalog.columns.jit.compiled import LongArray, kernel
-from kafkalog.coordination.groups.commit_events import EventKind
+from kafkalog.coordination.groups.lag_status import EventKind
 
 DELETION, SAMPLE, COMMIT_EVENT = (
     int(kind) for kind in (EventKind.DELETION, EventKind.SAMPLE, EventKind.COMMIT)

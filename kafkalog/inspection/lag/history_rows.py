@@ -11,8 +11,7 @@ from kafkalog.columns.arrays import chosen, fixed_width, integers
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.sentence_columns import chosen_sentences
 from kafkalog.coordination.groups.burrow import BurrowRule, BurrowSettings
-from kafkalog.coordination.groups.commit_events import EventKind
-from kafkalog.coordination.groups.lag_status import LagRule, LagSettings
+from kafkalog.coordination.groups.lag_status import EventKind, LagRule, LagSettings
 from kafkalog.inspection.lag.burrow_statuses import BurrowEvents, BurrowWindows
 from kafkalog.inspection.lag.commit_windows import NOTHING, Verdicts
 from kafkalog.inspection.lag.lag_statuses import LagEvents, LagWindows

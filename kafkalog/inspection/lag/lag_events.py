@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.coordination.groups.burrow import MS_PER_SECOND, BurrowSettings
-from kafkalog.coordination.groups.commit_events import EventKind, HistoryMoments
+from kafkalog.coordination.groups.lag_status import EventKind, HistoryMoments
 from kafkalog.inspection.lag.history_rows import EVENT_KEY
 
 # Columns of view `offset_commits`.

@@ -16,8 +16,8 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.sentence_columns import sentences
 from kafkalog.coordination.groups.burrow import MS_PER_SECOND, BurrowRule, BurrowStatus
-from kafkalog.coordination.groups.commit_events import EventKind
 from kafkalog.coordination.groups.lag_question import LagHistoryQuestion
+from kafkalog.coordination.groups.lag_status import EventKind
 from kafkalog.inspection.lag.history_commits import (
     COMMIT_MS,
     COMMITTED_OFFSET,

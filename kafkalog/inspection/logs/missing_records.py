@@ -6,11 +6,11 @@ Rule: docs/format.md F940.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from kafkalog.columns.batches.fault_details import missing_end
-from kafkalog.errors import LogDirError
+from kafkalog.errors import LogDirError, refuse_unknown
 from kafkalog.inspection.logs.log_offsets import log_end_offset
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.files.unreadable_input import note_missing
@@ -102,10 +102,22 @@ def missing_words(missing: Sequence[MissingRecords]) -> str:
     return f"{counted(offsets, 'offset')} {verb} missing: {first_names(places, _MOST_NAMED)}"
 
 
-def unknown_name(what: str, missing: Sequence[MissingRecords]) -> LogDirError:
-    """Return the error for what nothing is known of, such as `group billing`, while records that
-    may be about it are missing."""
-    return LogDirError(
-        f"the records that are here say nothing of {what}, and others may: "
-        f"{missing_words(missing)}; give the log directories of all brokers, or another copy"
-    )
+def refuse_unknown_of_records(
+    option: str,
+    kind: str,
+    named: Collection[str],
+    known: Callable[[], Collection[str | None]],
+    missing: Sequence[MissingRecords],
+    hint: str = "",
+) -> None:
+    """Raise for names that records do not have: LogDirError where records are missing that may be
+    about them, else OptionError. `kind` is a word such as `group`, `named` are names without rows,
+    and `known` is called for all names where there are such; `hint` says where else to look."""
+    names = sorted(named)
+    if names and missing:
+        raise LogDirError(
+            f"the records that are here say nothing of {kind} {', '.join(names)}, and others may: "
+            f"{missing_words(missing)}; give the log directories of all brokers, or another copy"
+        )
+    if names:
+        refuse_unknown(option, names, known(), f"{kind}s of the log directories", hint)

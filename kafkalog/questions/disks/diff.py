@@ -24,7 +24,7 @@ from kafkalog.questions.disks.log_changes import (
     log_change,
     log_pairs,
 )
-from kafkalog.questions.groups.committed_offsets import CommittedOffsets, committed_offsets
+from kafkalog.questions.groups.lag import CommittedOffsets, committed_offsets
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import Rows, RowsInMemory, Views

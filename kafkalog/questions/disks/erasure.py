@@ -12,13 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from kafkalog.errors import LogDirError
+from kafkalog.errors import LogDirError, refuse_unknown
 from kafkalog.inspection.erasure.erased_files import DELETE_OBJECTS, unwritable_objects
 from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file
 from kafkalog.inspection.erasure.input_files import InputEntry, Part, input_files
 from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
 from kafkalog.inspection.erasure.registered_values import RegisteredValues, registry_in
-from kafkalog.views.options.topics import unknown_topics
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted, first_names, time_text
 
@@ -305,11 +304,10 @@ def search_files(
 def _refuse_unknown_topics(request: ErasureRequest, logs: Sequence[InputEntry]) -> None:
     """A topic that is misspelt would be searched in vain, and called free of the person."""
     there = {entry.topic for entry in logs if entry.topic is not None}
-    if missing := [topic for topic in request.topics if topic not in there]:
-        raise unknown_topics("--topic", missing, sorted(there))
+    refuse_unknown("--topic", request.topics, there)
     pattern = request.topic_pattern
     if pattern is not None and not any(request.has_topic(topic) for topic in there):
-        raise unknown_topics("--topic-pattern", [pattern], sorted(there))
+        refuse_unknown("--topic-pattern", [pattern], there)
 
 
 def _with_decoders(request: ErasureRequest, entries: Sequence[InputEntry]) -> ErasureRequest:

@@ -18,7 +18,7 @@ from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.replica_facts import continuation
 from kafkalog.inspection.partitions.tier_check import IN_TIER, tier_rows
-from kafkalog.questions.groups.committed_offsets import CommittedOffsets, committed_offsets
+from kafkalog.questions.groups.lag import CommittedOffsets, committed_offsets
 from kafkalog.questions.retention import RetentionPlan, RetentionRequest, retention
 from kafkalog.storage.files.files import entries_left
 from kafkalog.storage.log_dir.topic_configs import DELETE_POLICY

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafkalog.coordination.groups.commit_status import KnownTopic
-from kafkalog.coordination.groups.offsets_partitions import partition_count
+from kafkalog.coordination.groups.commit_status import KnownTopic, partition_count
 from kafkalog.coordination.groups.share_states import SharePartition, ShareState, ShareStates
 from kafkalog.inspection.groups.placed_commits import PartitionFacts
 from kafkalog.inspection.logs.replica_facts import best_logs

@@ -14,21 +14,20 @@ import pyarrow.compute as pc
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
 from kafkalog.coordination.groups.lag_question import ChosenNames, FoundNames
-from kafkalog.errors import LogDirError, OptionError
+from kafkalog.errors import LogDirError
 from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.groups.placed_commits import PartitionFacts, PlacedShares, placed_commits
 from kafkalog.inspection.lag.chosen_rows import chosen_rows, found_names, group_digests
-from kafkalog.inspection.logs.missing_records import note_missing_records, unknown_name
+from kafkalog.inspection.logs.missing_records import note_missing_records, refuse_unknown_of_records
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
 from kafkalog.views.engine import Batches, Options, Views, rows_of_view
-from kafkalog.views.options.options import ReadOptions
+from kafkalog.views.options.options import Mode, ReadOptions
 from kafkalog.views.planning.planning import planned_groups
 from kafkalog.views.reading.commit_reading import CommitsRead
 from kafkalog.views.reading.group_reading import GroupsRead, read_groups
-from kafkalog.words import name_suggestions
 
 if TYPE_CHECKING:
     from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, ZookeeperInput
@@ -146,6 +145,16 @@ def refuse_without_commits(log_dirs: Sequence[str], logs: Sequence[PartitionLog]
         )
 
 
+def optional_zookeeper(patterns: Sequence[str], chroot: str | None) -> ZookeeperInput | None:
+    """Return ZooKeeper's files that paths and globs name, None without any path, for which nothing
+    about ZooKeeper is imported. Raises LogDirError for a path without files of ZooKeeper's."""
+    if not patterns:
+        return None
+    from kafkalog.questions.zookeeper.zookeeper_cluster import zookeeper_input
+
+    return zookeeper_input(patterns, Mode.PERMISSIVE.value, chroot)
+
+
 def cluster_of_groups(
     old: ZookeeperInput | None, log_dirs: Sequence[str], logs: Sequence[PartitionLog]
 ) -> ZookeeperCluster | None:
@@ -178,15 +187,13 @@ def known_names(views: Views, zookeeper: ZookeeperCluster | None) -> list[dict[s
 def refuse_unknown_groups(views: Views, option: str, unknown: Iterable[str]) -> None:
     """Raise OptionError if there are such groups, and LogDirError where records are missing that
     may be about them. `option` is the one that named them."""
-    names = sorted(unknown)
-    if not names:
-        return
-    missing = note_missing_records(views.logs, CONSUMER_OFFSETS)
-    if missing:
-        raise unknown_name(f"group {', '.join(names)}", missing)
-    known = {row["group_id"] for row in known_names(views, None) if row["group_id"] is not None}
-    shown = name_suggestions(names, known)
-    raise OptionError(option, ",".join(names), f"groups with commits: {shown}")
+    names = [*unknown]
+    missing = note_missing_records(views.logs, CONSUMER_OFFSETS) if names else []
+    refuse_unknown_of_records(
+        *(option, "group", names),
+        lambda: {row["group_id"] for row in known_names(views, None)},
+        *(missing, f" ({IN_ZOOKEEPER})"),
+    )
 
 
 def _of_cluster(log: PartitionLog, cluster_id: str | None) -> PartitionLog:

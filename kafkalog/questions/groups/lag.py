@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
+from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, group_key
 from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.inspection.groups.commit_reach import (
     CommitReach,
@@ -221,4 +221,25 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
         # Consumers that ZooKeeper coordinates have no other name.
         "client": row["client_id"] or row["member_id"],
         "client_host": row["client_host"],
+    }
+
+
+CommittedOffsets = dict[tuple[GroupKey, str, int], int]
+_COLUMNS = (
+    *(*GroupKey._fields, "topic", "partition", "committed_offset", "group_type", "group_state"),
+)
+
+
+def committed_offsets(views: Views) -> CommittedOffsets:
+    """Return the offsets by group, topic and partition, of groups that are not Dead; without
+    commits that wait for their transaction, and without share groups, which commit nothing."""
+    if not any(log.topic == CONSUMER_OFFSETS for log in views.logs):
+        return {}
+    rows = ConsumerLag(views, LagQuestion(0)).rows.commits_alone()
+    return {
+        (group_key(row), row["topic"], row["partition"]): row["committed_offset"]
+        for row in rows.select(_COLUMNS).to_pylist()
+        if row["committed_offset"] is not None
+        and row["group_state"] != "Dead"
+        and row["group_type"] != "share"
     }

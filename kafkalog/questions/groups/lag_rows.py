@@ -17,10 +17,9 @@ import pyarrow as pa
 
 from kafkalog.columns.arrays import no_rows, of_values
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.coordination.groups.commit_status import KnownTopics
+from kafkalog.coordination.groups.commit_status import KnownTopics, is_confirmed
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupPartition
 from kafkalog.coordination.groups.lag_question import FoundNames, LagQuestion, all_names
-from kafkalog.coordination.groups.offsets_partitions import is_confirmed
 from kafkalog.coordination.groups.share_states import SharePartition, ShareState
 from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.groups.placed_commits import (

@@ -94,15 +94,15 @@ class CommitHistory(NamedTuple):
         yield self.reach
 
 
-def commit_history(views: Views, question: LagQuestion) -> CommitHistory:
+def commit_history(views: Views, question: LagQuestion, option: str = "--group") -> CommitHistory:
     """Return the history of the commits of the groups, all if none are named, up to a past time or
-    to now. Raises OptionError for a group that has neither commits nor records, LogDirError where
-    records are missing that may be about it."""
+    to now; `option` has named them. Raises OptionError for a group that has neither commits nor
+    records, LogDirError where records are missing that may be about it."""
     commits, records = _read(views, question)
     reaches = _reaches(views)
     known = {key.group_id for key, _ in commits} | {record["group_id"] for record in records}
     unknown = question.chosen.groups - known
-    refuse_unknown_groups(views, "--history", unknown)
+    refuse_unknown_groups(views, option, unknown)
     members = _members(records)
     complete = {reach.internal_partition: reach.complete_from_ms for reach in reaches}
     by_log: dict[GroupPartition, list[tuple[_Place, list[_Step]]]] = defaultdict(list)

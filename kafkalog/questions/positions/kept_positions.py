@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from kafkalog.columns.arrays import of_values
-from kafkalog.errors import LogDirError
+from kafkalog.errors import LogDirError, refuse_unknown
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.log_offsets import log_end_offset
 from kafkalog.inspection.logs.replica_facts import best_logs
@@ -43,7 +43,6 @@ from kafkalog.questions.positions.commit_history import log_begin
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.views.engine import AskedView, Rows, RowsInMemory, Views
-from kafkalog.views.options.topics import unknown_topics
 from kafkalog.words import counted, first_names, time_text
 
 TABLE = "kept_positions"
@@ -258,8 +257,7 @@ def _take_topics(
 ) -> None:
     """Take what Connect and MirrorMaker keep in topics among the logs."""
     kinds = {topic: kind_of_topic(topic) for topic in {log.topic or "" for log in logs}}
-    if missing := [topic for topic in more if topic not in kinds]:
-        raise unknown_topics("--connect-topic", missing, sorted(kinds))
+    refuse_unknown("--connect-topic", more, kinds)
     kinds |= dict.fromkeys(more, TopicKind.CONNECT_OFFSETS)
     for topic, kind in sorted(kinds.items()):
         if kind is None:

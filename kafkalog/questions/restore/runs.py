@@ -11,7 +11,7 @@ from typing import Any
 
 from kafkalog.coordination.groups.lag_question import is_chosen
 from kafkalog.coordination.metadata.releases import is_at_least, started_release
-from kafkalog.errors import LogDirError, OptionError
+from kafkalog.errors import LogDirError, OptionError, refuse_unknown
 from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.inspection.metadata.new_directory import new_random_id
 from kafkalog.questions.restore.inexact import not_exact
@@ -77,7 +77,9 @@ def restore_request(wanted: Wanted, sources: Sources, now_ms: int) -> RestoreReq
     """Return the request to this input. Raises OptionError for topics that no copy has and for more
     replicas than nodes."""
     given, into = wanted.given, wanted.into
-    _refuse_unknown_topics(given, sources)
+    known = sources.topics()
+    refuse_unknown("--topic", given.topics, known)
+    refuse_unknown("--latest-topics", given.latest_topics, known)
     nodes = into.nodes if into else _nodes(given.nodes, given.replication, sources)
     return RestoreRequest(
         sources.covered_by_all_ms if given.as_of is None else given.as_of,
@@ -100,16 +102,6 @@ def restore_request(wanted: Wanted, sources: Sources, now_ms: int) -> RestoreReq
         is_uncut=given.as_of is None and len(sources.coverage) == 1,
         suppression=wanted.suppression,
     )
-
-
-def _refuse_unknown_topics(given: RestoreOptions, sources: Sources) -> None:
-    known = {topic for end in sources.ends for topic in end.topics.values()} | {
-        copy.log.topic or "" for copies in sources.copies.values() for copy in copies
-    }
-    for option, named in (("--topic", given.topics), ("--latest-topics", given.latest_topics)):
-        for topic in named:
-            if topic not in known:
-                raise OptionError(option, topic, f"one of: {', '.join(sorted(known))}")
 
 
 def _nodes(places: tuple[NodePlace, ...] | None, replication: int, sources: Sources) -> list[Node]:

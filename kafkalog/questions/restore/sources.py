@@ -71,6 +71,14 @@ class Sources:
             for copy in copies
         )
 
+    def topics(self) -> set[str | None]:
+        """Return the topics that the metadata or the logs name."""
+        logs = [copy.log for copies in self.copies.values() for copy in copies]
+        return {
+            *(topic for end in self.ends for topic in end.topics.values()),
+            *(log.topic for log in logs),
+        }
+
     @cached_property
     def best(self) -> MetadataCopy:
         """The copy of the metadata that counts."""

@@ -13,8 +13,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from kafkalog.coordination.zookeeper.cluster_ids import is_own
-from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, members_by_cluster
+from kafkalog.coordination.zookeeper.ensemble_clusters import (
+    EnsembleCluster,
+    is_own,
+    members_by_cluster,
+)
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs

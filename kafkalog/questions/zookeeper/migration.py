@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.coordination.groups.commit_status import offsets_partition_of
 from kafkalog.coordination.groups.group_records import (
     GROUP_RECORD_COLUMNS,
     LatestRecords,
     group_members,
 )
 from kafkalog.coordination.groups.lag_question import ALL_NAMES, ChosenNames
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas, counted_brokers
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster
 from kafkalog.coordination.zookeeper.offset_migration import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
+from kafkalog.coordination.groups.commit_status import offsets_partition_of
 from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
 from kafkalog.storage.names import INTERNAL_TOPICS
 from kafkalog.storage.partition_log import PartitionLog

@@ -61,13 +61,6 @@ def zookeeper_input(
     return ZookeeperInput(paths, data_dirs, mode, chroot)
 
 
-def optional_zookeeper(
-    patterns: Sequence[str], chroot: str | None, mode: str = Mode.PERMISSIVE.value
-) -> ZookeeperInput | None:
-    """Return the same, None without any path."""
-    return zookeeper_input(patterns, mode, chroot) if patterns else None
-
-
 def readable_zookeeper(
     patterns: Sequence[str], mode: str, chroot: str | None, *, output_dir: str
 ) -> ZookeeperInput | None:
@@ -76,9 +69,10 @@ def readable_zookeeper(
     Call it before a session is started. Raises LogDirError for a path without files of
     ZooKeeper's, and OptionError where `output_dir` lies in the input.
     """
-    given = optional_zookeeper(patterns, chroot, mode)
-    if given is not None:
-        refuse_tables(output_dir, given.paths)
+    if not patterns:
+        return None
+    given = zookeeper_input(patterns, mode, chroot)
+    refuse_tables(output_dir, given.paths)
     return given
 
 

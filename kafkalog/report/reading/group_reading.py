@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import of_values
-from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.group_records import Group, GroupMember
 from kafkalog.coordination.groups.group_statuses import GroupStatus, partition_rank
 from kafkalog.coordination.groups.lag_question import ChosenNames, LagHistoryQuestion, LagQuestion
-from kafkalog.coordination.groups.lag_status import LagStatus
+from kafkalog.coordination.groups.lag_status import HistoryMoments, LagStatus
 from kafkalog.inspection.groups.commit_reach import reach_words
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS
 from kafkalog.inspection.logs.missing_records import missing_words, note_missing_records

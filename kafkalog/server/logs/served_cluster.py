@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from kafkalog.columns.batches.fault_details import FaultyRange
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
+from kafkalog.coordination.groups.commit_status import offsets_partition_of
 from kafkalog.coordination.groups.transactional_ids import TransactionalIds
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.errors import LogDirError

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.lag_question import ChosenNames, LagHistoryQuestion, LagQuestion
+from kafkalog.coordination.groups.lag_status import HistoryMoments
 from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, find_log, with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.inspection.metadata.current_topics import find_logs

@@ -10,10 +10,9 @@ from typing import Any
 import click
 
 from kafkalog.coordination.groups.burrow import BurrowSettings
-from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.coordination.groups.lag_question import ChosenNames, LagHistoryQuestion, LagQuestion
-from kafkalog.coordination.groups.lag_status import LagSettings
+from kafkalog.coordination.groups.lag_status import HistoryMoments, LagSettings
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import Decorator
 from kafkalog.views.options.contradictions import refuse_inverted_times

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import OptionError, refuse_unknown
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.log_dir.former_topics import has_whole_name
 from kafkalog.storage.names import INTERNAL_TOPICS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.options.option_values import OptionValues
-from kafkalog.words import name_suggestions
 
 SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN = TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
 
@@ -43,16 +42,12 @@ class TopicChoice:
         if self.subscribe == (ALL_TOPICS,):
             return found
         if self.subscribe is not None:
-            present = {log.topic for log in found}
-            missing = [topic for topic in self.subscribe if topic not in present]
-            if missing:
-                raise unknown_topics(SUBSCRIBE, missing, [*filter(None, present)])
+            refuse_unknown(SUBSCRIBE, self.subscribe, {log.topic for log in found})
             return [log for log in found if log.topic in self.subscribe]
         if self.assign is not None:
             keys = {log.topic_partition for log in found}
-            absent = [f"{topic}-{partition}" for topic, partition in self.assign - keys]
-            if absent:
-                raise unknown_topics(ASSIGN, sorted(absent), [log.name for log in found])
+            absent = sorted(f"{topic}-{partition}" for topic, partition in self.assign - keys)
+            refuse_unknown(ASSIGN, absent, [log.name for log in found])
             return [log for log in found if log.topic_partition in self.assign]
         if self.pattern is None:
             return [log for log in found if log.is_named or not _is_extra(log)]
@@ -93,12 +88,6 @@ def internal_logs(
 
 def _is_extra(log: PartitionLog) -> bool:
     return log.topic in INTERNAL_TOPICS or log.is_former
-
-
-def unknown_topics(option: str, missing: Sequence[str], present: Sequence[str]) -> OptionError:
-    """Return the error about names that no log has, beside those that there are."""
-    held = name_suggestions(missing, present) if present else "nothing"
-    return OptionError(option, ",".join(missing), f"what the log directories hold: {held}")
 
 
 def topic_choice(options: OptionValues) -> TopicChoice:

@@ -12,7 +12,7 @@ from enum import Enum
 from itertools import islice
 from typing import NamedTuple
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import refuse_unknown
 from kafkalog.format.faults import Fault
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.time_lookup import FirstRecord, first_record
@@ -32,7 +32,7 @@ from kafkalog.views.planning.ingest_positions import (
 )
 from kafkalog.views.planning.state_sources import found_sources
 from kafkalog.views.planning.table_positions import ASKED, StateSource
-from kafkalog.words import counted, name_suggestions
+from kafkalog.words import counted
 
 _MOST_FAULTS = 3
 
@@ -126,10 +126,8 @@ def requested_statuses(
     in_table = {topic for topic, _ in recorded.next_offsets}
     present = {log.topic for log in found if log.topic is not None}
     chosen = {topic for topic in present | in_table if request.is_chosen(topic, in_table)}
-    unknown = {*request.topics} - present - in_table - {ALL_TOPICS}
-    if unknown:
-        held = name_suggestions(unknown, present | in_table)
-        raise OptionError("--topic", ",".join(sorted(unknown)), f"a topic that is there: {held}")
+    known, every = present | in_table, {ALL_TOPICS}
+    refuse_unknown("--topic", {*request.topics} - every, known, "a topic that is there")
     sources: list[StateSource] = []
     if chosen & present:
         choice = TopicChoice(subscribe=tuple(sorted(chosen & present)))

@@ -33,7 +33,7 @@ from kafkalog.storage.partition_log import PartitionLog, log_columns, with_own_c
 from kafkalog.storage.reading.relisted_logs import read_relisted
 from kafkalog.storage.recovery.recovery import RecoverySettings
 from kafkalog.views.options.options import METADATA_VIEWS, Mode, ReadOptions, Shutdown, View
-from kafkalog.views.reading.passed_damage import PassedDamage
+from kafkalog.views.reading.segment_damage import PassedDamage
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from kafkalog.format.offsets import OffsetSpan
 from kafkalog.log_lines import logger
 from kafkalog.storage.reading.log_bounds import RecordedEnd, with_files
 from kafkalog.views.options.options import Mode
-from kafkalog.views.reading.passed_damage import PassedDamage
 
 _logger = logger(__name__)
 
@@ -75,3 +74,28 @@ def report_missing_end(
     missing = missing_end(log_end, file_size, replace(end, offset=min(end.offset, requested_end)))
     if missing is not None and missing.severity == Severity.ERROR:
         damage.report(missing)
+
+
+_logger = logger(__name__)
+
+# Of so many damaged places in one log each has a line in the log; the rest is counted.
+_LOGGED = 20
+
+
+class PassedDamage:
+    """Counts damaged places. In mode PERMISSIVE the first of them are logged as well."""
+
+    def __init__(self, mode: Mode) -> None:
+        self._is_logged = mode is Mode.PERMISSIVE
+        self.count = 0
+
+    def add(self, line: str) -> None:
+        """Pass over a place, which `line` describes."""
+        self.count += 1
+        if self._is_logged and self.count <= _LOGGED:
+            _logger.warning(line)
+
+    def summarise(self, line: str) -> None:
+        """At the end: log how many there were, if not every place had its own line."""
+        if self._is_logged and self.count > _LOGGED:
+            _logger.warning(line)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from kafkalog.errors import DataLossError
 from kafkalog.log_lines import logger
 from kafkalog.views.options.options import Mode
-from kafkalog.views.reading.passed_damage import PassedDamage
+from kafkalog.views.reading.segment_damage import PassedDamage
 from kafkalog.zookeeper.data_dir import DataDir
 from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
 from kafkalog.zookeeper.log_reading import OnFinding

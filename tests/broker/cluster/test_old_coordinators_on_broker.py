@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
+from kafkalog.coordination.groups.commit_status import offsets_partition_of
 from kafkalog.inspection.groups.coordinator_loading import Consequence
 from kafkalog.questions.groups.coordinators import CoordinatorSettings, coordinators
 from kafkalog.storage.log_dir.log_dir import find_partitions

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
+from kafkalog.coordination.groups.commit_status import offsets_partition_of
 from kafkalog.inspection.groups.offset_segments import end_to_go_on_from, write_commits
 from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit
 from kafkalog.storage.log_dir.log_dir import find_partitions

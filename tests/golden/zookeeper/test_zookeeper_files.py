@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.storage.files.files import InputFile
-from kafkalog.wire.utf8 import decoded
+from kafkalog.wire.java_text import decoded
 from kafkalog.zookeeper.digest import DIGEST_MASK, node_digest
 from kafkalog.zookeeper.snapshot import Snapshot
 from kafkalog.zookeeper.transaction_log import LogEntry, read_transaction_log

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.migrate_offsets import main
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
+from kafkalog.coordination.groups.commit_status import offsets_partition_of
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.storage.log_dir.log_dir import find_partitions

@@ -8,8 +8,8 @@ import pytest
 from py4j.java_gateway import JVMView
 from pyspark.sql import SparkSession
 
+from kafkalog.coordination.groups.commit_status import offsets_partition_of, partition_count
 from kafkalog.coordination.groups.group_records import GroupKey
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of, partition_count
 from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.questions.groups.cluster_facts import cluster_facts
 from kafkalog.storage.log_dir.log_dir import find_partitions

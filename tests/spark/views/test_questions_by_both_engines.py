@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.lag_question import LagHistoryQuestion, LagQuestion
+from kafkalog.coordination.groups.lag_status import HistoryMoments
 from kafkalog.lake.state.state_plan import plan_state
 from kafkalog.questions.checks import checks
 from kafkalog.questions.compaction import CompactionRequest, compaction

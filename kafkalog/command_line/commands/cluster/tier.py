@@ -13,9 +13,8 @@ from kafkalog.command_line.findings_table import (
     write_findings,
     write_verdict,
 )
-from kafkalog.command_line.inputs import refuse_missing
 from kafkalog.command_line.terminal import print_note, printed_columns, table_format_option
-from kafkalog.errors import LogDirError
+from kafkalog.errors import LogDirError, refuse_unknown
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.words import counted, size_text, time_text
@@ -98,11 +97,11 @@ def tier(
     )
     if topics:
         known = {row.topic for row in rows}
-        refuse_missing("--topic", set(topics) - known, known)
+        refuse_unknown("--topic", topics, known)
         rows = [row for row in rows if row.topic in topics]
     if partitions:
         numbers = {row.partition for row in rows}
-        refuse_missing("--partition", set(partitions) - numbers, numbers)
+        refuse_unknown("--partition", partitions, numbers)
         rows = [row for row in rows if row.partition in partitions]
     found = [row for row in rows if row.finding is not None]
     shown = found if by == _FINDING else rows

@@ -3,7 +3,7 @@
 That the partition is that of Java's hash is in tests/spark/groups/test_offsets_topic.py.
 """
 
-from kafkalog.coordination.groups.offsets_partitions import (
+from kafkalog.coordination.groups.commit_status import (
     is_confirmed,
     offsets_partition_of,
     partition_count,

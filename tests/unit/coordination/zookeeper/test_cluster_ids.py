@@ -1,6 +1,6 @@
 """Cluster ids. Rule: F469."""
 
-from kafkalog.coordination.zookeeper.cluster_ids import is_own
+from kafkalog.coordination.zookeeper.ensemble_clusters import is_own
 
 REAL = "9HNcCqYpTZmkPoFfSKvi0A"  # of the fixture kafka010
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
+from kafkalog.coordination.groups.commit_status import offsets_partition_of
 from kafkalog.coordination.zookeeper.offset_migration import (
     REFUSALS,
     Members,

@@ -14,7 +14,7 @@ from kafkalog.coordination.zookeeper.partition_assignment import (
     sorted_partitions,
     sorted_threads,
 )
-from kafkalog.wire.java_strings import java_string_hash
+from kafkalog.wire.java_text import java_string_hash
 from tests.support.repository import Unpack
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.burrow import BurrowSettings
-from kafkalog.coordination.groups.commit_events import EventKind, HistoryMoments
+from kafkalog.coordination.groups.lag_status import EventKind, HistoryMoments
 from kafkalog.inspection.lag.history_commits import (
     COMMIT_MS,
     COMMITTED_OFFSET,

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from kafkalog.coordination.groups.burrow import BurrowRule, BurrowSettings
-from kafkalog.coordination.groups.commit_events import EventKind
-from kafkalog.coordination.groups.lag_status import LagRule, LagSettings
+from kafkalog.coordination.groups.lag_status import EventKind, LagRule, LagSettings
 from kafkalog.inspection.lag.burrow_statuses import BurrowEvents, BurrowWindows
 from kafkalog.inspection.lag.commit_windows import NOTHING
 from kafkalog.inspection.lag.lag_statuses import LagEvents, LagWindows

@@ -1,8 +1,9 @@
-"""Text as Java's decoder and so a consumer gives it. Rule: docs/format.md F23."""
+"""Text as Java decodes, orders and hashes it. Rule of decoding: docs/format.md F23."""
 
 from __future__ import annotations
 
 import codecs
+import struct
 
 _AS_JAVA = "kafkalog.replace_as_java"
 _REPLACEMENT = "\ufffd"
@@ -26,3 +27,21 @@ codecs.register_error(_AS_JAVA, _replaced)
 def decoded(data: bytes) -> str:
     """Return the text; what is not UTF-8 is replaced."""
     return data.decode("utf-8", errors=_AS_JAVA)
+
+
+_FACTOR = 31
+_BITS = 32
+
+
+def java_order(text: str) -> bytes:
+    """Return a key that sorts texts as Java's `compareTo` does: by their UTF-16 units."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def java_string_hash(text: str) -> int:
+    """Java's `hashCode` of a text, a signed number of 32 bits."""
+    units = java_order(text)
+    value = 0
+    for (unit,) in struct.iter_unpack(">H", units):
+        value = (value * _FACTOR + unit) & ((1 << _BITS) - 1)
+    return value - (1 << _BITS) if value >> (_BITS - 1) else value

@@ -5,7 +5,7 @@ What is expected was printed by a JVM 17: new String(bytes, UTF_8).
 
 import pytest
 
-from kafkalog.wire.utf8 import decoded
+from kafkalog.wire.java_text import decoded
 
 
 @pytest.mark.parametrize(
