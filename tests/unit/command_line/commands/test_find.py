@@ -85,6 +85,22 @@ def test_all_topics_that_are_named_are_searched(log_dir: Path) -> None:
     assert "--topic: 'order' is not valid" in absent.stderr
 
 
+def test_many_logs_have_a_line_for_each_topic(log_dir: Path) -> None:
+    # F588: with what is missing and damaged in each.
+    for number in range(10):
+        add_topic(log_dir, f"clicks.{number}", Record(7, 500, 0, b"a", b"clicked"))
+    (segment,) = (log_dir / "clicks.3-0").glob("*.log")
+    data = bytearray(segment.read_bytes())
+    data[-1] ^= 1
+    segment.write_bytes(data)
+    lines = find(log_dir, "--key", "a").stderr.splitlines()
+    searched = [line for line in lines if line.startswith("searched ")]
+    assert len(searched) == 11
+    assert any(line.startswith("searched orders: 2 logs, 6 records in ") for line in searched)
+    assert "  in no file here: offsets below the first of clicks.5-0 7" in lines
+    assert any(f"{segment}: position 0" in line and "may hide" in line for line in lines)
+
+
 def test_a_partitioner_chooses_a_partition_of_each_topic(log_dir: Path) -> None:
     # F588. Of Kafka's own test of murmur2: that of "21" is -973932308.
     number = (-973932308 & 0x7FFFFFFF) % 2
