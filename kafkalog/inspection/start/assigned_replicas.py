@@ -28,7 +28,10 @@ WITHOUT_ID = f"{PARTITION_METADATA} is missing, and without it the topic's id is
 
 
 # Rule: docs/format.md F1211.
-NEW_DIRECTORY = "its log directory is new: the node leads it with an empty log, at once or from its next start on"
+NEW_DIRECTORY = (
+    "its log directory is new: this node leads it with an empty log, at once or from the "
+    "next start on"
+)
 
 
 @dataclass(frozen=True, slots=True)
