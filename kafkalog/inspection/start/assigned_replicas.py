@@ -27,6 +27,13 @@ OFFLINE = "its log directory goes offline"
 WITHOUT_ID = f"{PARTITION_METADATA} is missing, and without it the topic's id is not known"
 
 
+# Rule: docs/format.md F1211.
+NEW_DIRECTORY = (
+    "its log directory is new: this node leads it with an empty log, at once or from the "
+    "next start on"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ReplicaFate:
     """Whether a partition's directory is set aside, and why; whether the partition has a leader
@@ -123,12 +130,14 @@ class Assignments:
             topic = self.image.topic_of("topic", (topic_id,))
             if topic is None or (topic, number) in present or self.node_id not in row["replicas"]:
                 continue
-            made = self.node.with_new_directory(row)
-            found = self.leadership(topic, made)
-            leads = self._standing(topic, made).leader == self.node_id
+            found = self.leadership(topic, row)
+            leads = self._standing(topic, row).leader == self.node_id
             fate = ReplicaFate(
                 has_leader=found.has_leader, begins_empty=leads, leader_reason=found.reason
             )
+            made = self.node.with_new_directory(row)
+            if not found.has_leader and self._standing(topic, made).leader == self.node_id:
+                fate = ReplicaFate(begins_empty=True, leader_reason=NEW_DIRECTORY)
             yield topic, number, fate
 
     def place(self, topic: str, number: int) -> str | None:

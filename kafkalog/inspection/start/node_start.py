@@ -18,6 +18,7 @@ from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.format.side_files.quorum_state import QUORUM_STATE
 from kafkalog.inspection.metadata.metadata_start import MISNAMED, MOVABLE, bootstrap_damage
 from kafkalog.inspection.start.assigned_replicas import (
+    NEW_DIRECTORY,
     OFFLINE,
     WAITS,
     Assignments,
@@ -219,7 +220,7 @@ def _leader_notices(start: NodeStart, told: Collection[str]) -> Iterator[Reason]
         if path not in told and not fate.is_set_aside
     }
     for name, fate in (*here.items(), *absent.items()):
-        if fate.leader_reason not in (None, OFFLINE):
+        if fate.leader_reason not in (None, OFFLINE, NEW_DIRECTORY):
             groups[str(fate.leader_reason), bool(fate.has_leader)].append(name)
     for (why, has_leader), names in groups.items():
         label = "unclean election" if has_leader else "no leader"

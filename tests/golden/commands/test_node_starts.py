@@ -1,6 +1,6 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
 start. Rules: docs/format.md F960 to F973, F1000 to F1018, F1180 to F1199, F1208
-to F1210, F1291."""
+to F1211, F1291."""
 
 import json
 import os
@@ -412,6 +412,23 @@ def test_the_line_keeps_a_log_that_ends_before_its_recorded_start(
     subprocess.run(["bash", "-c", line], check=True)
     assert "orders 0 0\n" in (folder / "d2/log-start-offset-checkpoint").read_text()
     assert recovered(folder).endswith("nothing is lost\n")
+
+
+@pytest.mark.parametrize("case", ["00-control"], indirect=True)
+def test_partitions_of_a_log_directory_that_was_formatted_again_begin_empty(
+    case: StartupCase, tmp_path: Path
+) -> None:
+    # F1211: a broker of 4.4.0 made them, and led them without a record.
+    folder = case.made_in(tmp_path)
+    meta = (folder / "d2/meta.properties").read_text()
+    shutil.rmtree(folder / "d2")
+    (folder / "d2").mkdir()
+    own = re.sub(r"directory\.id=\S+", f"directory.id={OTHER_ID}", meta)
+    (folder / "d2/meta.properties").write_text(own)
+    code, rows = answers(case, folder, "partition")
+    emptied = {name_of(row): row["has_leader"] for row in rows if row["begins_empty"]}
+    assert emptied == dict.fromkeys(("__consumer_offsets-0", "comp-0", "orders-0"))
+    assert code == 1
 
 
 @pytest.mark.parametrize("case", ["06i-torn-value"], indirect=True)
