@@ -35,6 +35,7 @@ from kafkalog.views.planning.planning import chosen_logs, logs_of_paths
 
 # What Spark runs without PYSPARK_PYTHON: the first on the PATH, whatever runs the program.
 _SPARKS_OWN_CHOICE = "python3"
+_DELTA_MERGES = "spark.databricks.delta.schema.autoMerge.enabled"
 # Spark warns of a source that it found by itself and that is registered, each time.
 _registered: WeakSet[SparkSession] = WeakSet()
 
@@ -113,8 +114,12 @@ def write(frame: DataFrame, path: str, **options: OptionValue) -> None:
     `offset` to sort by.
     """
     register_once(frame.sparkSession)
-    writer = in_log_order(frame).write.format("kafkalog").mode("append")
-    writer.options(**option_texts(options)).save(path)
+    given = option_texts(options)
+    # Delta adds the option to all writes of such a session, and Spark ends with an internal error
+    # where the writer does not have it too. F1342
+    if frame.sparkSession.conf.get(_DELTA_MERGES, "false") == "true":
+        given["mergeSchema"] = "true"
+    in_log_order(frame).write.format("kafkalog").mode("append").options(**given).save(path)
 
 
 def refuse_early(paths: Sequence[str], given: Mapping[str, str]) -> None:

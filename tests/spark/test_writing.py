@@ -19,6 +19,7 @@ from kafkalog.storage.names import LOG_STARTS, RECOVERY_POINTS, REPLICATION_OFFS
 from kafkalog.views.options.write_options import write_options
 from kafkalog.wire.compression import CompressionType
 from tests.support.golden.fixture_sets import CONSUMERS
+from tests.support.jobs.job_runs import needs_delta
 from tests.support.lake.exports import exported
 from tests.support.repository import SHOP, Unpack
 from tests.support.spark.kafka_logs import kafkalog_read, said_by_error
@@ -132,6 +133,19 @@ def test_the_topics_id_stands_in_each_partition(spark: SparkSession, tmp_path: P
     write(orders(spark, (0, 0)), tmp_path / "logs", topicIds='{"orders":"Yt1hSGvuQFW1XJcKgl0wfw"}')
     text = (tmp_path / "logs" / "orders-0" / "partition.metadata").read_text()
     assert read_topic_id(text) == "Yt1hSGvuQFW1XJcKgl0wfw"
+
+
+@needs_delta
+def test_a_session_that_merges_schemas_of_delta_writes_too(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # F1342: Spark's V2Writes asserts that the command and the table have the same options.
+    spark.conf.set("spark.databricks.delta.schema.autoMerge.enabled", "true")
+    try:
+        kafkalog.write(orders(spark, (0, 0), (0, 1)), str(tmp_path / "logs"))
+    finally:
+        spark.conf.unset("spark.databricks.delta.schema.autoMerge.enabled")
+    assert kafkalog_read(spark, tmp_path / "logs").count() == 2
 
 
 @pytest.mark.deep

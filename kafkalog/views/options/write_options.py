@@ -30,6 +30,8 @@ WRITE_OPTION_NAMES = (
     "segmentMs",
     "indexIntervalBytes",
     _TOPIC_IDS,
+    # Delta's, of a session that merges schemas: without effect here. F1342
+    "mergeSchema",
 )
 
 
