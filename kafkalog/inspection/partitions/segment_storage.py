@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow.compute as pc
-
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
@@ -83,6 +81,8 @@ def _codec(number: int) -> str:
 
 
 def _with_payloads(found: Storage, segment: SegmentFile, options: SegmentOptions) -> Storage:
+    import pyarrow.compute as pc  # costs as much as to read a small log by headers
+
     stored = uncompressed = 0
     with opened(segment.path) as file:
         for batch in SegmentBatchRows(FileWindow(file), options, _SIZES, {}).rows():
