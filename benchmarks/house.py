@@ -68,7 +68,8 @@ def follow(frame, event, _):
     if floor(own) > floor(origin) >= 0:
         calls["climbs"] += 1
 sys.argv = ["kafkalog", *arguments]
-with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+shown = io.TextIOWrapper(io.BytesIO())  # dump writes bytes
+with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(io.StringIO()):
     sys.setprofile(follow)
     try:
         main.kafkalog(arguments, standalone_mode=False)
