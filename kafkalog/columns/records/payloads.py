@@ -212,12 +212,12 @@ class ScratchFullError(Exception):
 
 
 class Scratch:
-    """Memory for decompressed payloads, used again and again; grows to `max_batch_bytes`."""
+    """Memory for decompressed payloads, used again and again; there is none before the first of
+    them, and it grows to `max_batch_bytes`."""
 
     def __init__(self, max_batch_bytes: int) -> None:
         self._limit = max_batch_bytes
-        self.data: ByteArray = np.empty(min(_FIRST_BYTES, max_batch_bytes), dtype=np.uint8)
-        self._room = self.data.data
+        self._renew(0)
         self.used = 0
 
     def decompress(self, stored: memoryview, compression_id: int, magic: int) -> Fault:
@@ -225,6 +225,8 @@ class Scratch:
 
         Raises ScratchFullError when the caller has to empty the buffer first.
         """
+        if not len(self.data):
+            self._renew(min(_FIRST_BYTES, self._limit))
         while True:
             try:
                 room = self._room[self.used :]
@@ -237,11 +239,13 @@ class Scratch:
                     raise ScratchFullError from None
                 if len(self.data) >= self._limit:
                     return Fault.TOO_LARGE
-                self.data = np.empty(min(4 * len(self.data), self._limit), dtype=np.uint8)
-                self._room = self.data.data
+                self._renew(min(4 * len(self.data), self._limit))
 
     def give_away(self) -> None:
         """Leave the memory to those who hold views of it, and begin with new memory of the same
         size, which the system provides only when it is used."""
-        self.data = np.empty(len(self.data), dtype=np.uint8)
+        self._renew(len(self.data))
+
+    def _renew(self, size: int) -> None:
+        self.data: ByteArray = np.empty(size, dtype=np.uint8)
         self._room = self.data.data

@@ -53,7 +53,11 @@ def deleted_soon(
     segments that the start itself deletes, `end` is the log end after it."""
     given, settings = settings, _assumed(log, settings)
     left = [each for each in log.segments if each.base_offset not in gone]
-    rows = [*retention_rows(replace(log, segments=tuple(left)), settings, now_ms + SOON_MS)]
+    if not left:
+        return None
+    end_of_log = batch_totals(left[-1])
+    here = replace(log, segments=tuple(left))
+    rows = [*retention_rows(here, settings, now_ms + SOON_MS, end_of_log)]
     going = [
         (segment, row)
         for segment, row in zip(left, rows, strict=True)
@@ -61,7 +65,7 @@ def deleted_soon(
     ]
     if not going:
         return None
-    totals = [batch_totals(segment) for segment, _ in going]
+    totals = [end_of_log if segment is left[-1] else batch_totals(segment) for segment, _ in going]
     limit_ms = settings.retention_ms.value or -1
     is_early = [
         row["reason"] == Reason.TIME.value and now_ms + SOON_MS - each.latest_ms <= limit_ms

@@ -33,12 +33,13 @@ from kafkalog.storage.reading.renamed_files import opened_segment
 
 
 def retention_rows(
-    log: PartitionLog, settings: RetentionSettings, now_ms: int
+    log: PartitionLog, settings: RetentionSettings, now_ms: int, last: BatchTotals | None = None
 ) -> Iterator[TableRow]:
-    """Yield a row for each segment of the log, in their order."""
+    """Yield a row for each segment of the log, in their order. `last` is what its last segment
+    comes to, if that is known."""
     if not log.segments:
         return
-    last = batch_totals(log.segments[-1])
+    last = last or batch_totals(log.segments[-1])
     log_end, times = last.next_offset, _largest_timestamps(log, last.latest_ms)
     start = log_bounds(log, EndRule.LOG_END).start_offset
     high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
