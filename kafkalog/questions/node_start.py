@@ -11,6 +11,7 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
@@ -253,8 +254,21 @@ def node_answers(
     which are completed in place, because there can be many, and `loads` what coordinators make of
     theirs. Raises OptionError for what is not a version."""
     forgotten = [*forgotten_epochs(logs)]
-    answers = [_answer(node, found.images, logs, request, plan, forgotten) for node in found.nodes]
-    behind = [*controllers_behind(logs)]
+
+    def judged(images: Mapping[str | None, MetadataImage]) -> list[NodeAnswer]:
+        return [_answer(node, images, logs, request, plan, forgotten) for node in found.nodes]
+
+    answers = judged(found.images)
+    ended = [
+        it.path
+        for each in answers
+        if not each.start.broker_starts
+        for it in each.start.files.directories
+    ]
+    if ended and len(answers) > 1:
+        # Who ends does not lead the controllers.
+        answers = judged(cluster_images(logs, partial(leading_copy, ended=ended)))
+    behind = [*controllers_behind(logs, ended)]
     for each in answers:
         each.start.decide(_starting_with(each, answers))
         paths = {it.path for it in each.start.files.directories}

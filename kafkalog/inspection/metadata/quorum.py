@@ -4,8 +4,9 @@ which copies agree. Rules: docs/format.md F767 to F769, F1208 and F1291.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -155,11 +156,17 @@ class Quorum:
                 "path": copy.path,
             }
 
-    def led_by_least(self) -> MetadataCopy:
+    def led_by_least(self, ended: Collection[str] = ()) -> MetadataCopy:
         """Return the copy of the controller with the least metadata that can lead once all nodes
-        have started: the best one of the worst majority of the voters that are here. Without a
-        majority here, the best of all. Rule: docs/format.md F1208."""
-        here = sorted(self.voters_here, key=lambda copy: copy.position)
+        have started: the best one of the worst majority of the voters that are here, but for those
+        that end (F1209), or whose log directory is one of `ended`. Without a majority here, the
+        best of all. Rule: docs/format.md F1208."""
+        running = [
+            copy
+            for copy in self.voters_here
+            if os.path.dirname(copy.path) not in ended and self.forgotten_epoch(copy) is None
+        ]
+        here = sorted(running, key=lambda copy: copy.position)
         return here[self.majority - 1] if len(here) >= self.majority else self.best
 
     def given_up(self, leading: MetadataCopy) -> Counter[str]:
@@ -176,6 +183,6 @@ class Quorum:
         return found
 
 
-def leading_copy(copies: Sequence[MetadataCopy]) -> MetadataCopy:
+def leading_copy(copies: Sequence[MetadataCopy], ended: Collection[str] = ()) -> MetadataCopy:
     """Return the copy that counts once the nodes have started, as `Quorum.led_by_least` does."""
-    return copies[0] if len(copies) == 1 else Quorum(copies).led_by_least()
+    return copies[0] if len(copies) == 1 else Quorum(copies).led_by_least(ended)

@@ -115,16 +115,14 @@ def _reason(
 def written_meta(node: NodeFiles, each: NodeDirectory, image: MetadataImage | None) -> str:
     """Return the line that writes the file as it has to be; the id of the directory is the one
     that the metadata assigns the partitions in it to."""
-    own = {other.node_id for other in node.directories if other.node_id is not None}
-    if node.server is not None and len(own) == 1 and own != {node.server.node_id}:
-        # All directories are of one other node: the setting is wrong, not they.
-        name = "node.id" if node.is_of_kraft else "broker.id"
-        is_voter = node.server.node_id in node.server.voters
-        also = ", and in controller.quorum.voters" if is_voter else ""
-        return (
-            f"set {name}={min(own)} in {node.server.path}{also}: all log directories are of this "
-            "node"
-        )
+    other_node = id_of_all(node)
+    if other_node is not None and node.server is not None:
+        name, wrong = "node.id" if node.is_of_kraft else "broker.id", node.server.node_id
+        edits = [r"/^\s*(node|broker)\.id\s*[=:]/d", f"$a {name}={other_node}"]
+        if wrong in node.server.voters:
+            edits.append(rf"/^\s*controller\.quorum\.voters/s/\b{wrong}@/{other_node}@/")
+        script = " ".join(f"-e {quote(each)}" for each in edits)
+        return f"sed -E -i {script} {quote(node.server.path)}  # all log directories are of it"
     if not node.is_of_kraft:
         lines = ["version=0", f"broker.id={node.node_id}", f"cluster.id={node.cluster_id}"]
         return _printed(lines, each)
@@ -134,6 +132,15 @@ def written_meta(node: NodeFiles, each: NodeDirectory, image: MetadataImage | No
         where = node.server.path if node.server is not None else "server.properties"
         return f"kafka-storage.sh format --ignore-formatted -t {node.cluster_id} -c {quote(where)}"
     return _printed([*lines, f"directory.id={directory_id}"], each)
+
+
+def id_of_all(node: NodeFiles) -> int | None:
+    """Return the other node that all log directories are of; None without one. Then the setting is
+    wrong, not they."""
+    own = {each.node_id for each in node.directories if each.node_id is not None}
+    if node.server is None or len(own) != 1 or own == {node.server.node_id}:
+        return None
+    return min(own)
 
 
 def _printed(lines: list[str], each: NodeDirectory) -> str:

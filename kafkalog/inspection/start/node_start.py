@@ -33,7 +33,12 @@ from kafkalog.inspection.start.directory_files import (
     topic_id_line,
 )
 from kafkalog.inspection.start.directory_names import files_in_the_way, refused_directories
-from kafkalog.inspection.start.meta_properties import assigned_id, meta_reasons, written_meta
+from kafkalog.inspection.start.meta_properties import (
+    assigned_id,
+    id_of_all,
+    meta_reasons,
+    written_meta,
+)
 from kafkalog.inspection.start.node_directories import NodeDirectory, NodeFiles
 from kafkalog.inspection.start.partition_fates import AbsentPartition, LoadedReplicas
 from kafkalog.inspection.start.permissions import (
@@ -407,7 +412,10 @@ def _other_ids(start: NodeStart, image: MetadataImage) -> Iterator[tuple[Reason,
 
 def _set_aside(start: NodeStart, image: MetadataImage, *, is_known: bool) -> Iterator[Reason]:
     """Yield the partitions that are set aside, those with the same reason together. Without the
-    metadata (`is_known`) the ids of topics are not known."""
+    metadata (`is_known`) the ids of topics are not known. Where server.properties names another
+    node it is the cause of all of them, and the reason why the node does not start."""
+    if id_of_all(start.files) is not None:
+        return
     groups: defaultdict[tuple[str, str | None], list[str]] = defaultdict(list)
     absent = {
         os.path.join(each.log_dir, f"{each.topic}-{each.partition}"): each.fate

@@ -4,7 +4,7 @@ the other nodes. Rules: docs/format.md F1208, F1209 and F1291."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from shlex import quote
 
@@ -39,13 +39,14 @@ def forgotten_epochs(logs: Iterable[PartitionLog]) -> Iterator[Reason]:
                 yield Reason(own, detail, line, os.path.dirname(copy.path))
 
 
-def controllers_behind(logs: Iterable[PartitionLog]) -> Iterator[Reason]:
+def controllers_behind(logs: Iterable[PartitionLog], ended: Collection[str]) -> Iterator[Reason]:
     """Yield for each cluster the copy of a controller that can lead, and lacks what another node
-    has. Rules: docs/format.md F1208 and F1291."""
+    has; those in the log directories `ended` do not start. Rules: docs/format.md F1208 and
+    F1291."""
     for copies in copies_by_cluster(logs).values():
         with suppress(CorruptDataError, LogDirError):
             quorum = Quorum(copies)
-            leading = quorum.led_by_least()
+            leading = quorum.led_by_least(ended)
             # Where a broker has as much as a controller, the controller can lead.
             best = max(quorum.copies, key=lambda copy: (copy.position, quorum.is_voter(copy)))
             lost = quorum.given_up(leading)

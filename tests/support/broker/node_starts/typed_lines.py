@@ -15,7 +15,7 @@ MENDED = (
     *("02g-directory-id-none", "03a-partition-metadata-missing", "03b-partition-metadata-empty"),
     *("04a-double", "09e-leader-epochs-garbage-in-d1", "17a-foo-checkpoint"),
     *("19a-recovery-point-version-7", "23-log-dirs-swapped", "43a-log-name"),
-    *("33a-log-start-beyond-end", "51a-newest-checkpoint-torn"),
+    *("25-node-id-config", "33a-log-start-beyond-end", "51a-newest-checkpoint-torn"),
 )
 _COMMANDS = ("mv ", "printf ", "echo ", "chmod ", "chown ", "sed ")
 
