@@ -64,8 +64,7 @@ def main(
             from kafkalog.questions.why import group_reasons
 
             written.append(replace_rows(job, REASONS, inputs, group_reasons(views, question)))
-    lines.append(f"findings: {', '.join(lag.findings) or 'none'}")
-    return ended(job, lines, written, has_findings=bool(lag.findings))
+    return ended(job, [*lines, lag.verdict], written, has_findings=bool(lag.findings))
 
 
 if __name__ == "__main__":

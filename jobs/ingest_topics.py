@@ -59,9 +59,10 @@ def main(
     from kafkalog.lake.export_plan import starting_offsets
     from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
     from kafkalog.lake.formats.dead_letters import refuse_dead_letters
+    from kafkalog.lake.formats.local_export import ExportSettings
     from kafkalog.lake.formats.targets import requested_place
     from kafkalog.spark.jobs.inputs import announced_logs, is_small
-    from kafkalog.spark.lake.spark_export import ExportSettings, export_tables
+    from kafkalog.spark.lake.spark_export import export_tables
     from kafkalog.spark.session import job_session
     from kafkalog.storage.files.output_files import given_file
     from kafkalog.views.planning.state_sources import found_sources

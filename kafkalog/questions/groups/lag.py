@@ -159,6 +159,17 @@ class ConsumerLag:
         """The findings, in words."""
         return lag_findings(self.totals, self.reaches, self.question.max_lag)
 
+    @property
+    def verdict(self) -> str:
+        """A line with the findings. Where there is none it says that lag was not judged, if groups
+        are behind and no --max-lag was given."""
+        max_lag, behind = self.question.max_lag, self.totals.behind
+        line = f"findings: {', '.join(self.findings) or 'none'}"
+        if self.findings or max_lag is not None or not behind:
+            return line
+        are = "partition is" if behind == 1 else "partitions are"
+        return f"{line}; {behind:,} {are} behind, which is a finding with --max-lag only"
+
 
 def lag_words(totals: LagTotals, groups: int) -> list[str]:
     """Return lines: how many groups lag, by how much, what is lost, and what is not known."""

@@ -11,18 +11,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 from pyspark.sql.utils import is_remote
 
 from kafkalog.errors import StatePositionError
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.decoded_columns import (
     DECODED_COLUMNS,
     NO_COLUMNS,
     DecodedColumns,
     merged_columns,
 )
+from kafkalog.lake.decoding.decoding_requests import COLUMNS
 from kafkalog.lake.delta.delta_commits import written_meanwhile
 from kafkalog.lake.delta.delta_layout import fitting_layout, records_schema, why_not_by_tasks
 from kafkalog.lake.layout import RECORDS, PartitionBy, TableLayout, TableOutput
@@ -55,6 +57,7 @@ _CLUSTERED_BY = ("topic", "partition", "offset")
 # Commits among which a run looks for its own.
 _LATEST = 20
 _COMMENT = "comment"
+_ERRORS = {column: f"{column}_error" for column in COLUMNS}
 # The property of tables whose columns can become wider.
 _TYPE_WIDENING = "delta.enableTypeWidening"
 _TIME_VALUES = {
@@ -159,7 +162,8 @@ class DeltaTarget:
             writer.mode("overwrite").option("replaceWhere", _replaced(run)).save(self._path())
         if not self._is_written(run.positions):
             raise written_meanwhile(self._place)
-        written = replace(run, positions=self._counted(run.positions))
+        counts = self._counts(run.positions)
+        written = run.with_rows(_rows_of(counts), _undecoded(counts))
         self._manifest.write(written.positions, self._name)
         return written
 
@@ -216,11 +220,16 @@ class DeltaTarget:
         table where its commit does not have it."""
         if all(each.rows is not None for each in positions.ranges):
             return positions
-        own = self._frame().where(F.col("ingest_run") == positions.run)
-        rows = own.groupBy("topic", "partition").agg(F.count("*").alias("rows")).collect()
-        counts = {(row.topic, row.partition): row.rows for row in rows}
+        counts = _rows_of(self._counts(positions))
         ranges = tuple(replace(each, rows=counts.get(each.key, 0)) for each in positions.ranges)
         return replace(positions, ranges=ranges)
+
+    def _counts(self, positions: IngestPositions) -> list[Row]:
+        """Return what a run has written of each topic and partition: its rows, and the errors."""
+        own = self._frame().where(F.col("ingest_run") == positions.run)
+        errors = [F.count(name).alias(name) for name in _ERRORS.values() if name in own.columns]
+        counted = own.groupBy("topic", "partition").agg(F.count("*").alias("rows"), *errors)
+        return counted.collect()
 
     def _is_written(self, positions: IngestPositions) -> bool:
         """Return whether the positions are in a commit: Delta skips what it takes for a
@@ -318,6 +327,17 @@ class DeltaTarget:
         rows = self._spark.createDataFrame([], self._schema(layout))
         writer = rows.write.format("delta").mode("append").option("mergeSchema", "true")
         writer.save(self._path())
+
+
+def _rows_of(counts: Sequence[Row]) -> dict[TopicPartition, int]:
+    return {(row.topic, row.partition): row.rows for row in counts}
+
+
+def _undecoded(counts: Sequence[Row]) -> Mapping[str, int]:
+    errors = {
+        name: sum(row.asDict().get(error, 0) for row in counts) for name, error in _ERRORS.items()
+    }
+    return {name: count for name, count in errors.items() if count}
 
 
 def _replaced(run: IngestRun) -> str:

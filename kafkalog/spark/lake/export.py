@@ -1,22 +1,19 @@
-"""`kafkalog.export`: topics into tables, from Python."""
+"""`kafkalog.export`: topics into tables, from Python, on Spark or by processes of this machine."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, decoding_requests
 from kafkalog.lake.export_report import TopicRow, topic_rows
 from kafkalog.lake.formats.dead_letters import refuse_dead_letters
+from kafkalog.lake.formats.local_export import ExportSettings, local_exports
 from kafkalog.lake.formats.targets import DELTA, FORMATS, requested_place
 from kafkalog.lake.table_options import TableRequest
-from kafkalog.spark.frames import register_once
-from kafkalog.spark.lake.spark_export import ExportSettings, export_tables
 from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.read_directories import refuse_tables
@@ -25,8 +22,15 @@ from kafkalog.views.options.call_options import Paths, milliseconds, path_texts
 from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.options.option_names import options_named_as
 from kafkalog.views.options.options import Isolation, Mode
+from kafkalog.views.parallel import processes_for
+from kafkalog.views.planning.ingest_positions import IngestRun
 from kafkalog.views.planning.state_sources import found_sources
 from kafkalog.words import name_suggestions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kafkalog.lake.decoding.decoding_requests import DecodingRequest
 
 _TIMES = {"from_time": "from_ms", "until_time": "until_ms"}
 # Options that are keywords of other names here, or that only the job has.
@@ -51,7 +55,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def export(
-    spark: SparkSession,
+    spark: SparkSession | None,
     log_dirs: Paths,
     output: str | None = None,
     *,
@@ -62,8 +66,9 @@ def export(
 ) -> list[TopicRow]:
     """Write the records of topics to tables below the directory `output`, or with format iceberg to
     those of a `catalog`, each exactly once, as job ingest-topics does (docs/ingest.md); a run adds
-    what is new. Return a row for each topic: the partitions, rows and offsets that the run wrote,
-    and its findings.
+    what is new. Where `spark` is None, processes of this machine do it, as `kafkalog export` does,
+    without pyspark and Java. Return a row for each topic: the partitions, rows and offsets that the
+    run wrote, and its findings.
 
     `format` is delta, iceberg or parquet. `log_dirs` is a path or several, `topics` a topic or
     several, all but internal ones by default. `options` are those of the job, as Python values:
@@ -91,17 +96,36 @@ def export(
         if output and not is_remote(output):
             output = absolute_path(output)
         place = requested_place(format, output or None, tables)
+        if spark is None:
+            place.refuse_delta_of_spark()
         inputs = [entry.path for path in path_texts(log_dirs) for entry in input_entries(path)]
         if place.output_dir is not None:
             refuse_tables(place.output_dir, inputs)
         now_ms = time.time_ns() // 1_000_000
         read_options = request.options(inputs, mode, place.output_dir, now_ms=now_ms)
-        register_once(spark)
         settings = ExportSettings(read_options, request, tables, place, decoding)
         requests = decoding_requests(decoding, inputs, mode)
         refuse_dead_letters(decoding.dead_letters, place, is_decoding=bool(requests))
-        runs, _ = export_tables(spark, settings, found_sources(read_options), requests)
+        runs = _exported(spark, settings, requests)
     return topic_rows(runs)
+
+
+def _exported(
+    spark: SparkSession | None, settings: ExportSettings, requests: Sequence[DecodingRequest]
+) -> Sequence[IngestRun]:
+    """Return the run of each table of records."""
+    sources = found_sources(settings.options)
+    if spark is None:
+        logs = (log for source in sources for log in source.logs)
+        size = sum(segment.size for log in logs for segment in log.segments)
+        processes = processes_for(size, None)
+        (_, runs), *_ = local_exports(settings, requests, processes, found=sources)
+        return runs
+    from kafkalog.spark.frames import register_once
+    from kafkalog.spark.lake.spark_export import export_tables
+
+    register_once(spark)
+    return export_tables(spark, settings, sources, requests)[0]
 
 
 def _requests(given: dict[str, Any]) -> tuple[IngestRequest, TableRequest, TableDecodingOptions]:

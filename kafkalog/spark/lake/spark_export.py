@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from kafkalog.lake.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
+from kafkalog.lake.decoding.decoding_requests import DecodingRequest
 from kafkalog.lake.export_plan import ExportPlan, ExportTable, no_columns, plan_export
 from kafkalog.lake.formats.dead_letters import dead_letters_line, other_tables
-from kafkalog.lake.formats.targets import DELTA, ICEBERG, TablePlace, table_target
+from kafkalog.lake.formats.local_export import ExportSettings
+from kafkalog.lake.formats.targets import DELTA, ICEBERG, table_target
 from kafkalog.lake.layout import RECORDS, TableLayout
 from kafkalog.lake.manifest_rows import TABLE as MANIFEST
-from kafkalog.lake.table_options import TableRequest
 from kafkalog.lake.target import Target
 from kafkalog.log_lines import logger
 from kafkalog.spark.lake.decoded_rows import DecodedRows
@@ -21,23 +20,10 @@ from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.lake.delta_table import DeltaTarget
 from kafkalog.spark.lake.task_files import rows_of_tasks, written_after_decoding, written_by_tasks
 from kafkalog.spark.session import parallelism
-from kafkalog.views.options.ingest_request import IngestRequest
-from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.planning.ingest_positions import IngestRun
 from kafkalog.views.planning.table_positions import StateSource
 
 _logger = logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ExportSettings:
-    """What an export reads, and where and how it writes tables; `decoding` as it was given."""
-
-    options: ReadOptions
-    request: IngestRequest
-    tables: TableRequest
-    place: TablePlace
-    decoding: TableDecodingOptions
 
 
 def export_tables(

@@ -15,7 +15,7 @@ from kafkalog.storage.reading.offset_ranges import OffsetRequest
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.option_values import chosen
 from kafkalog.views.options.options import Isolation, Mode, ReadOptions
-from kafkalog.views.options.topics import TopicChoice
+from kafkalog.views.options.topics import given_topics
 
 
 def source_option_group(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,7 +59,7 @@ class SourceRequest:
         damage = chosen("mode", Mode, mode)
         return ReadOptions(
             tuple(inputs),
-            topics=TopicChoice(self.topics or None, self.topic_pattern),
+            topics=given_topics(self.topics or None, self.topic_pattern),
             offsets=OffsetRequest(end_rule=chosen("stopAt", EndRule, self.stop_at)),
             mode=damage,
             fails_on_deleted=damage is Mode.FAILFAST,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from kafkalog.errors import OptionError, refuse_unknown
@@ -92,17 +92,29 @@ def _is_extra(log: PartitionLog) -> bool:
 
 def topic_choice(options: OptionValues) -> TopicChoice:
     """Parse the options. Raises OptionError if they contradict each other or cannot be read."""
-    given = [name for name in TOPIC_OPTIONS if options.text(name) is not None]
+    assign = options.text(ASSIGN)
+    return given_topics(
+        options.listed(SUBSCRIBE),
+        options.text(SUBSCRIBE_PATTERN),
+        None if assign is None else _assigned(assign),
+    )
+
+
+def given_topics(
+    subscribe: Sequence[str] | None,
+    pattern: str | None,
+    assign: frozenset[TopicPartition] | None = None,
+) -> TopicChoice:
+    """Return the choice. Raises OptionError for more than one way to choose, and for a pattern that
+    is not a regular expression."""
+    ways = {SUBSCRIBE: subscribe, SUBSCRIBE_PATTERN: pattern, ASSIGN: assign}
+    given = [name for name in TOPIC_OPTIONS if ways[name] is not None]
     if len(given) > 1:
         raise OptionError(tuple(given), "both", "one of them")
-    pattern = options.text(SUBSCRIBE_PATTERN)
     if pattern is not None:
         _check_pattern(pattern)
         pattern = pattern.strip()
-    assign = options.text(ASSIGN)
-    return TopicChoice(
-        options.listed(SUBSCRIBE), pattern, None if assign is None else _assigned(assign)
-    )
+    return TopicChoice(None if subscribe is None else tuple(subscribe), pattern, assign)
 
 
 def _check_pattern(pattern: str) -> None:

@@ -169,6 +169,7 @@ def test_now_ages_are_as_of_now_and_commits_expire(
     assert found["reader"].high_watermark_from == "log_end"
     said = capsys.readouterr().out
     assert "1 behind, 101 records to read" in said
+    assert "findings: none; 1 partition is behind, which is a finding with --max-lag only" in said
     assert "a running broker would have dropped 2 commits by now" in said
 
 

@@ -107,14 +107,20 @@ def test_decoded_values_are_columns_beside_their_bytes(
 
 
 @pytest.mark.deep
-def test_a_run_that_replaces_rows_decodes_them(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_run_that_replaces_rows_decodes_them(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F1341, with Spark's own writer in the second run
     logs, output = tmp_path / "logs", tmp_path / "lake"
     write_records(logs, "carts-0", CARTS)
     arguments = f"--isolation-level read_uncommitted {AS_JSON}"
     assert run_ingest(logs, output=output, arguments=arguments) == ExitCode.DONE
     before = _rows(_table(output, "delta", spark))
     again = f"{arguments} --full-refresh"
+    undecoded = "1 value could not be decoded: column value_error has the reason\n"
+    assert undecoded in capsys.readouterr().out
     assert run_ingest(logs, output=output, arguments=again) == ExitCode.DONE
+    assert undecoded in capsys.readouterr().out
     assert _rows(_table(output, "delta", spark)) == before
     assert len(before) == len(CARTS)
 

@@ -69,14 +69,14 @@ def export(
     topics_file: str | None,
 ) -> int:
     """Write the records of topics to Parquet, Iceberg or Delta tables, each exactly once."""
-    from kafkalog.command_line.export.run import ExportSettings, run_export
+    from kafkalog.command_line.export.run import ExportCommand, run_export
 
     if topics_file is not None:
         return _each_topic(topics_file)
 
     directory = absolute_path(output_dir) if output_dir else None
     place = requested_place(table_format, directory, tables)
-    settings = ExportSettings(paths, place, mode, processes, show, decoding)
+    settings = ExportCommand(paths, place, mode, processes, show, decoding)
     now_ms = time.time_ns() // 1_000_000
     has_findings = run_export(settings, request, tables, now_ms=now_ms)
     return exit_code(has_findings=has_findings, fails=fail_on_findings)

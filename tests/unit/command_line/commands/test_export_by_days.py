@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 from pyarrow import dataset
 
-from kafkalog.command_line.export.run import ExportSettings, run_export
+from kafkalog.command_line.export.run import ExportCommand, run_export
 from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions
 from kafkalog.lake.formats.targets import TablePlace
 from kafkalog.lake.table_options import TableRequest
@@ -39,7 +39,7 @@ class Lake:
         a line for the findings."""
         request = replace(EVERY_RECORD, **given)  # type: ignore[arg-type]
         place = TablePlace("parquet", str(self._folder / "tables"))
-        settings = ExportSettings(
+        settings = ExportCommand(
             (self._logs(times),), place, "FAILFAST", 1, 0, TableDecodingOptions()
         )
         has_findings = run_export(settings, request, TableRequest(), now_ms=now_ms)

@@ -1,8 +1,11 @@
 """`kafkalog.export` names its own parameters in errors, not options of jobs or of the source."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.dataset as pads
 import pytest
 
 from kafkalog.errors import OptionError, StatePositionError
@@ -10,15 +13,9 @@ from kafkalog.spark.lake import export as module
 from tests.support.repository import SHOP
 
 
-@pytest.fixture(autouse=True)
-def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "register_once", lambda spark: None)
-    monkeypatch.setattr(module, "export_tables", lambda *given: ((), []))
-
-
 def export(output: Path | None, **given: Any) -> list[Any]:
     place = None if output is None else str(output)
-    return module.export(None, str(SHOP), place, **given)  # type: ignore[arg-type]
+    return module.export(None, str(SHOP), place, **given)
 
 
 @pytest.mark.parametrize(
@@ -68,16 +65,50 @@ def test_without_a_place_the_parameters_are_named() -> None:
 
 
 def test_errors_of_planning_name_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*given: Any) -> Any:
+    def refused(*given: Any, **named: Any) -> Any:
         raise StatePositionError("written with --isolation-level x: give another --output-dir")
 
-    monkeypatch.setattr(module, "export_tables", refused)
+    monkeypatch.setattr(module, "local_exports", refused)
     with pytest.raises(StatePositionError, match="written with isolation_level x: give another ou"):
         export(tmp_path / "out")
 
 
 @pytest.mark.parametrize(
-    "given", [{"topics": "orders", "partition_by": "day"}, {"stop_at": "logEnd"}]
+    ("given", "topics"),
+    [
+        ({"topics": "orders", "partition_by": "day"}, {"orders"}),
+        ({"stop_at": "logEnd"}, {"orders", "customers"}),
+    ],
 )
-def test_a_text_is_one_value(given: dict[str, Any], tmp_path: Path) -> None:
-    assert export(tmp_path / "out", **given) == []
+def test_a_text_is_one_value(given: dict[str, Any], topics: set[str], tmp_path: Path) -> None:
+    assert {row.topic for row in export(tmp_path / "out", **given)} == topics
+
+
+# The one value that the directory's maker left incomplete.
+_BROKEN = b'{"order": 99999, "customer": "c-22", "am'
+_WITHOUT_SPARK = """
+import sys
+
+sys.modules["pyspark"] = sys.modules["py4j"] = None
+import kafkalog
+
+(row,) = kafkalog.export(
+    None, sys.argv[1], sys.argv[2], format="parquet", topics="orders", value_format="json",
+    value_schema="order BIGINT", drop_decoded_bytes=True, dead_letters="broken",
+)
+print(row.topic, row.rows == row.offsets > 0)
+"""
+
+
+def test_without_a_session_nothing_needs_pyspark(tmp_path: Path) -> None:
+    arguments = [sys.executable, "-c", _WITHOUT_SPARK, str(SHOP), str(tmp_path)]
+    found = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "orders True\n", "")
+    records, broken = (
+        pads.dataset(tmp_path / name, format="parquet").to_table().to_pylist()
+        for name in ("ingested_records", "broken")
+    )
+    assert [row["value"] for row in broken] == [_BROKEN]
+    assert {row["value"] for row in records} == {None, _BROKEN}
+    orders = [row["value_decoded"]["order"] for row in records if row["value"] is None]
+    assert len(orders) == len(records) - 1 > 0

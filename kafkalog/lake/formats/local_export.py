@@ -1,0 +1,124 @@
+"""An export by processes of this machine, for the command and for Python without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from kafkalog.exit_codes import stopped_by_exceptions
+from kafkalog.lake.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
+from kafkalog.lake.decoding.local_decoding import LocalDecoding
+from kafkalog.lake.export_plan import ExportPlan, no_columns, plan_export
+from kafkalog.lake.export_task import OnSuppressed
+from kafkalog.lake.formats.dead_letters import other_tables
+from kafkalog.lake.formats.targets import TablePlace, table_target
+from kafkalog.lake.table_options import TableRequest
+from kafkalog.lake.target import Target
+from kafkalog.lake.written_file import WrittenFile
+from kafkalog.storage.files.uris import is_remote
+from kafkalog.views.options.ingest_request import IngestRequest
+from kafkalog.views.options.options import ReadOptions
+from kafkalog.views.parallel import all_results
+from kafkalog.views.planning.ingest_positions import IngestRun
+from kafkalog.views.planning.table_positions import StateSource
+
+# Gives the files that the tasks of a plan have written.
+Writing = Callable[[ExportPlan, int, LocalDecoding | None], list[WrittenFile]]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSettings:
+    """What an export reads, and where and how it writes tables; `decoding` as it was given."""
+
+    options: ReadOptions
+    request: IngestRequest
+    tables: TableRequest
+    place: TablePlace
+    decoding: TableDecodingOptions
+
+
+def written_files(
+    plan: ExportPlan,
+    processes: int,
+    decoding: LocalDecoding | None,
+    *,
+    on_rows: Callable[[int, int], None] = lambda task, rows: None,
+    on_suppressed: OnSuppressed | None = None,
+    on_done: Callable[[int], None] = lambda task: None,
+    on_wait: Callable[[], None] = lambda: None,
+) -> list[WrittenFile]:
+    """Return the files that the tasks have written; after an error there are none.
+
+    Tasks call `on_rows` with their number and how many rows they have written, `on_suppressed` as
+    ExportTask does, and `on_done`, in the processes that run them.
+    """
+
+    def write(task: int) -> list[WrittenFile]:
+        # A process that is ended removes the files that it has not completed.
+        with stopped_by_exceptions():
+            reads, count = plan.groups[task], partial(on_rows, task)
+            if decoding is None:
+                files = plan.task.written_files(reads, count, on_suppressed)
+            else:
+                rows = decoding.rows(plan.task.rows(reads, on_suppressed))
+                files = plan.task.written_rows(rows, count)
+        on_done(task)
+        return files
+
+    def discard(written: Sequence[Sequence[WrittenFile]]) -> None:
+        plan.discard([file for files in written for file in files])
+
+    if any(is_remote(output.path) for output in plan.task.outputs.values()):
+        # A catalog can be connected with the store, and its connections must not be shared.
+        processes = 1
+    tasks = range(len(plan.groups))
+    written = all_results(write, tasks, processes=processes, on_wait=on_wait, on_failure=discard)
+    return [file for files in written for file in files]
+
+
+def local_exports(
+    settings: ExportSettings,
+    requests: Sequence[DecodingRequest],
+    processes: int,
+    writing: Writing = written_files,
+    found: Sequence[StateSource] | None = None,
+) -> Iterator[tuple[ExportPlan, tuple[IngestRun, ...]]]:
+    """Write what is new to the tables of records, and yield what was planned and the run of each
+    table; then the same of the dead letters, if they are wanted.
+
+    `found` is what `found_sources` gives where it has been called just now. Raises what planning,
+    reading, writing and committing raise: then the tables are as before, or PartlyCommittedError
+    names those that are not.
+    """
+    layout, name = settings.tables.layout(), settings.decoding.dead_letters
+    target_of = table_target(settings.place, layout)
+    # The processes are forks of this one, which so knows what they did not find: it is a gap.
+    options = replace(settings.options, fails_on_deleted=False)
+
+    def written(
+        target_of: Callable[[str], Target], decoding: LocalDecoding | None, *, per_topic: bool
+    ) -> tuple[ExportPlan, tuple[IngestRun, ...]]:
+        with stopped_by_exceptions():
+            plan = plan_export(
+                options,
+                settings.request,
+                target_of,
+                table_per_topic=per_topic,
+                target_file_bytes=layout.target_file_bytes,
+                processes=processes,
+                found=found,
+                decoded_columns=no_columns if decoding is None else decoding.columns,
+            )
+            return plan, plan.commit(writing(plan, processes, decoding))
+
+    def decoded(*, is_for_faults: bool) -> LocalDecoding | None:
+        if not requests:
+            return None
+        return LocalDecoding(requests, settings.decoding, processes, is_for_faults=is_for_faults)
+
+    per_topic = settings.tables.table_per_topic
+    records = decoded(is_for_faults=False)
+    yield written(other_tables(target_of, name), records, per_topic=per_topic)
+    if name is not None:
+        yield written(lambda _: target_of(name), decoded(is_for_faults=True), per_topic=False)
