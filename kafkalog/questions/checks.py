@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -195,17 +195,7 @@ def with_sound_files(logs: Sequence[PartitionLog], report: Rows) -> list[Partiti
         for row in report
         if row["verdict"] == _SOUND and row["batches"] and row["valid_bytes"] == row["bytes"]
     }
-    return [
-        replace(
-            log,
-            sound_files={
-                segment.path: sound[segment.path]
-                for segment in log.segments
-                if segment.path in sound
-            },
-        )
-        for log in logs
-    ]
+    return [log.knowing(sound) for log in logs]
 
 
 def check_totals(reports: Iterable[Mapping[str, Any]]) -> CheckTotals:

@@ -217,6 +217,11 @@ class PartitionLog:
         """The offset up to which the log was flushed, by the checkpoint, 0 without one."""
         return self._checkpoint(self.log_dir.recovery_points)
 
+    def knowing(self, sound: Mapping[str, SoundFile]) -> PartitionLog:
+        """Return the log with those of its files that are known to be sound, by path."""
+        paths = [segment.path for segment in self.segments if segment.path in sound]
+        return replace(self, sound_files={path: sound[path] for path in paths})
+
     def _checkpoint(self, offsets: Mapping[TopicPartition, int]) -> int:
         """Return the log's offset in a checkpoint; brokers do not look there for the cluster's
         metadata (docs/format.md F1180)."""

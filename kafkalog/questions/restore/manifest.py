@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 from kafkalog.coordination.metadata.image import KRAFT_VERSION
@@ -21,6 +22,7 @@ from kafkalog.errors import LogDirError
 from kafkalog.questions.restore.inexact import not_exact
 from kafkalog.questions.restore.nodes import SERVER_PROPERTIES, Node
 from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan
+from kafkalog.questions.restore.partitions.written_files import WrittenFile
 from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.restoring import MANIFEST, Restored
 from kafkalog.storage.files.files import InputFile
@@ -172,11 +174,14 @@ def bytes_below(target: str) -> int:
 
 
 def file_facts(
-    views: Views, target: str, on_done: Callable[[int], None] = lambda size: None
+    views: Views,
+    target: str,
+    on_done: Callable[[int], None] = lambda size: None,
+    known: Mapping[str, WrittenFile] = MappingProxyType({}),
 ) -> dict[str, FileFacts]:
     """Return size and CRC-32C of every file below a directory, the manifest apart, by its path
     there; null for what cannot be read, which is noted. `on_done` is called with the size of
-    each."""
+    each. A file of those that are `known` is not read."""
     paths = sorted(
         os.path.relpath(os.path.join(directory, name), target)
         for directory, _, names in os.walk(target, onerror=_note_unlisted)
@@ -187,8 +192,12 @@ def file_facts(
     def facts(path: str) -> Iterator[tuple[int | None, str | None]]:
         yield _facts(os.path.join(target, path))
 
+    unread = [path for path in paths if path not in known]
+    read = views.tasks(facts, unread)
     found: dict[str, FileFacts] = {}
-    for path, (size, checksum) in zip(paths, views.tasks(facts, paths), strict=True):
+    for path in paths:
+        written = known.get(path)
+        size, checksum = written.facts if written else next(read)
         found[path] = {"bytes": size, "crc32c": checksum}
         on_done(size or 0)
     return found

@@ -39,11 +39,12 @@ from kafkalog.questions.restore.partitions.partition_files import (
     WrittenPartition,
     write_partition,
 )
+from kafkalog.questions.restore.partitions.written_files import WrittenFile
 from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.transactions import state_values
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog
+from kafkalog.storage.partition_log import PARTITION_METADATA
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
 from kafkalog.views.engine import Views
@@ -55,7 +56,8 @@ _BATCH_BYTES = 256 * 1024
 @dataclass
 class Restored:
     """What was written, or would be: `groups` by partition of `__consumer_offsets`, with
-    `--hash-inputs` the `input_files` by input."""
+    `--hash-inputs` the `input_files` by input, and `files` that were read back, by their paths in
+    the directory."""
 
     plan: RestorePlan
     groups: dict[int, RestoredGroups] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class Restored:
     written: dict[int, list[WrittenPartition]] = field(default_factory=dict)
     suppressed: dict[str, Suppressed] = field(default_factory=dict)
     input_files: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, WrittenFile] = field(default_factory=dict)
 
     @property
     def left_out_persons(self) -> list[tuple[str, Suppressed]]:
@@ -80,6 +83,9 @@ class Restored:
 
     def add(self, node: Node, part: WrittenPartition) -> None:
         """Take note of what was written on a node."""
+        directory = os.path.join(node.log_directory, f"{part.topic}-{part.partition}")
+        for name, file in part.files.items():
+            self.files[os.path.join(directory, name)] = file
         if part.is_whole:
             self.written.setdefault(node.node_id, []).append(part)
         # Each node that a partition is on leaves out the same.
@@ -242,15 +248,16 @@ def _batches(entries: Sequence[Entry], start: int, epoch: int, now_ms: int) -> I
 
 def refuse_unsound(views: Views, found: Restored, target: str) -> None:
     """Raise LogDirError where a broker would not start with what was written, or would lose
-    anything by that."""
+    anything by that. Of log files that were sound when they were read back, only what a broker
+    recovers is read again."""
     paths = [os.path.join(target, node.log_directory) for node in found.plan.nodes]
     if found.plan.request.into is not None:
         # Nothing in them says whose they are: the broker's own directory does.
         for path in paths:
-            _recovery(views, found, [path], find_partitions([path]))
+            _recovery(views, found, target, [path])
         return
     # The nodes start together, and one leads what the others copy.
-    nodes = _recovery(views, found, paths, find_partitions(paths)).nodes
+    nodes = _recovery(views, found, target, paths).nodes
     if nodes.has_findings:
         raise LogDirError(
             "what was written does not start, and is not kept: "
@@ -258,11 +265,15 @@ def refuse_unsound(views: Views, found: Restored, target: str) -> None:
         )
 
 
-def _recovery(
-    views: Views, found: Restored, paths: Sequence[str], logs: Sequence[PartitionLog]
-) -> Recovery:
+def _recovery(views: Views, found: Restored, target: str, paths: Sequence[str]) -> Recovery:
     """Return what brokers would do with these log directories. Raises LogDirError for a loss."""
     request = RecoveryRequest("unclean", 4096, found.plan.request.now_ms)
+    sound = {
+        os.path.join(target, path): file.sound
+        for path, file in found.files.items()
+        if file.sound is not None
+    }
+    logs = [log.knowing(sound) for log in find_partitions(paths)]
     result = recovery_plan(views.over(paths, logs), request)
     # Where damage is left out, a hole in the offsets is what is meant to be.
     damaged = {each.key for each in found.plan.plans if each.lost or each.missing}

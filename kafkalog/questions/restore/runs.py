@@ -174,7 +174,7 @@ def written(views: Views, found: Restored, target: str, bar: Bar = no_bar) -> di
             write_restored(views, found, scratch, moved.update)
         refuse_unsound(views, found, scratch)
         with bar(size, "checksums") as moved:
-            facts = file_facts(views, scratch, moved.update)
+            facts = file_facts(views, scratch, moved.update, found.files)
         manifest = manifest_of(found, facts)
         write_manifest(manifest, scratch)
         # Thousands of small files: at once is faster than one after the other.

@@ -1,12 +1,16 @@
 """Clients that ran with a cluster go on with what `kafkalog restore` made of its disk: F1045 and
 F1049 of docs/restore.md. The cluster is itself a restored one; its disk is copied while it runs."""
 
+import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow.dataset as ds
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -14,11 +18,15 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from tests.support.broker.cluster.restored_node import RestoredNode, ports
+from tests.support.broker.continued_stream import continue_stream
+from tests.support.repository import ROOT
 
 pytestmark = pytest.mark.deep
 
 Unpacked = Callable[[str], Path]
 WAIT_SECONDS = 40
+SPARK_SECONDS = 100
+VALUES = ["one", "two", "three", "four", "five", "six", "seven"]
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +64,10 @@ class Lost:
         restore([str(self._home / "copy" / "data")], target, self._node, "--keep-cluster-id")
         with RestoredNode(target, self._home / "second-running") as node:
             yield node
+
+    @property
+    def data(self) -> Path:
+        return self._running.data
 
     def stop(self) -> None:
         self._running.stop()
@@ -139,5 +151,52 @@ def test_a_sink_that_keeps_offsets_itself_reads_each_new_record_once(lost: Lost)
         new = Producer({"bootstrap.servers": node.bootstrap, "enable.idempotence": True})
         written(new, "five", "six", "seven")
         rows += read_from(node.bootstrap, next_offset, "seven")
-    assert [value for _, value in rows] == ["one", "two", "three", "four", "five", "six", "seven"]
+    assert [value for _, value in rows] == VALUES
     assert len({offset for offset, _ in rows}) == 7
+
+
+def ingest(data: Path, table: Path) -> None:
+    """Have the job add what is new in a disk to a Delta table."""
+    command = [sys.executable, "-m", "kafkalog", "job", "ingest-topics", str(data)]
+    command += ["--topic", "events", "--output-dir", str(table)]
+    environment = {name: each for name, each in os.environ.items() if "SPARK" not in name}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, timeout=SPARK_SECONDS, check=False
+    )
+    assert done.returncode == ExitCode.DONE, done.stderr.decode()[-3000:]
+
+
+def rows_in(directory: Path, begin: int) -> list[tuple[int, str]]:
+    """Offsets and values of events-0 from an offset on, in files that were only added."""
+    columns = ds.dataset([*map(str, directory.rglob("*.parquet"))]).to_table(
+        ["partition", "offset", "value"]
+    )
+    return sorted(
+        (row["offset"], row["value"].decode())
+        for row in columns.to_pylist()
+        if row["partition"] == 0 and row["offset"] >= begin
+    )
+
+
+def test_a_checkpoint_of_spark_and_a_table_of_the_job_go_on(lost: Lost, tmp_path: Path) -> None:
+    """F1045: both have read beyond the copy. What is new comes once, and nothing of it is passed
+    over: neither by Spark's Kafka source, whose `failOnDataLoss` is as by default, nor by the job,
+    whose positions are in the table."""
+    stream, table = tmp_path / "stream", tmp_path / "table"
+    settings = {"bootstrap.servers": lost.bootstrap, "log_level": 0}
+    producer = Producer({**settings, "enable.idempotence": True})
+    begin = written(producer, *VALUES[:2])[0]
+    lost.copy()
+    written(producer, *VALUES[2:4])
+    continue_stream(lost.bootstrap, "events", stream, SPARK_SECONDS)
+    ingest(lost.data, table)
+    for found in (rows_in(stream / "rows", begin), rows_in(table / "ingested_records", begin)):
+        assert [value for _, value in found] == VALUES[:4]
+    with lost.replaced() as node:
+        new = Producer({"bootstrap.servers": node.bootstrap, "enable.idempotence": True})
+        offsets = written(new, *VALUES[4:])
+        continue_stream(node.bootstrap, "events", stream, SPARK_SECONDS)
+        ingest(node.data, table)
+    for found in (rows_in(stream / "rows", begin), rows_in(table / "ingested_records", begin)):
+        assert [value for _, value in found] == VALUES
+        assert [offset for offset, _ in found[4:]] == offsets

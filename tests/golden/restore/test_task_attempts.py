@@ -1,4 +1,4 @@
-"""Tasks that write partitions can run twice, and fail: docs/restore.md F1030 and F1033. Set
+"""Tasks that write partitions can run twice, and fail: docs/restore.md F1030, F1033 and F1279. Set
 restore44 of tests/golden/README.md."""
 
 import os
@@ -6,8 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from kafkalog.errors import LogDirError
+from kafkalog.questions.restore.partitions.copied_bytes import PieceCopies
 from kafkalog.questions.restore.restoring import Restored, write_restored
-from kafkalog.questions.restore.runs import Wanted, planned
+from kafkalog.questions.restore.runs import Wanted, planned, written
 from kafkalog.questions.restore.sources import sources_of
 from kafkalog.views.engine import LocalViews
 from kafkalog.views.options.restore_options import RestoreOptions
@@ -62,3 +66,29 @@ def test_a_task_that_runs_twice_writes_the_same(inputs: list[Path], tmp_path: Pa
     assert files(tmp_path / "once") == files(tmp_path / "twice") != {}
     names = [sorted(os.listdir(tmp_path / name / "data")) for name in ("once", "twice")]
     assert names[0] == names[1]
+
+
+def test_bytes_that_were_damaged_on_the_way_are_refused(
+    inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first segments too, which a broker would not verify when it starts."""
+    copy = PieceCopies.copy
+    damaged: list[str] = []
+
+    def damaging(copies: PieceCopies, pieces: Any, target: str, end: int | None = None) -> None:
+        copy(copies, pieces, target, end)
+        if end is None and not damaged:
+            damaged.append(target)
+            with Path(target).open("r+b") as file:
+                file.seek(-1, os.SEEK_END)
+                last = file.read(1)[0]
+                file.seek(-1, os.SEEK_END)
+                file.write(bytes([last ^ 1]))
+
+    monkeypatch.setattr(PieceCopies, "copy", damaging)
+    views = LocalViews([*map(str, inputs)], [], 1)
+    found = planned(views, sources_of(views.log_dirs), Wanted(OPTIONS), AS_OF_MS)
+    with pytest.raises(LogDirError, match="not sound, and is not kept"):
+        written(views, found, str(tmp_path / "restored"))
+    assert damaged
+    assert [*tmp_path.iterdir()] == []

@@ -26,7 +26,8 @@ def write_live_records(bootstrap: str, offsets_file: Path, output: Path, seconds
     assert done.returncode == 0, done.stderr.decode()[-3000:]
 
 
-def _session(scratch: Path) -> SparkSession:
+def spark_session(scratch: Path) -> SparkSession:
+    """A session with the jars of the Kafka source."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # A class path rather than jars alone: the session is of this process only.
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
@@ -55,7 +56,7 @@ def _loaded(reader: DataFrameReader | DataStreamReader, bootstrap: str, offsets:
 def main(bootstrap: str, offsets_file: str, output: str) -> None:
     """Read to the end twice, as a batch and as a stream."""
     place, offsets = Path(output), Path(offsets_file).read_text()
-    spark = _session(place / "scratch")
+    spark = spark_session(place / "scratch")
     _loaded(spark.read, bootstrap, offsets).write.parquet(str(place / "batch"))
     stream = _loaded(spark.readStream, bootstrap, offsets).writeStream.format("parquet")
     stream = stream.option("checkpointLocation", str(place / "checkpoint"))

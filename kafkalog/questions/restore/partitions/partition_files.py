@@ -6,7 +6,7 @@ F1049 and F1051.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
@@ -43,6 +43,7 @@ from kafkalog.questions.restore.partitions.copied_bytes import (
 )
 from kafkalog.questions.restore.partitions.log_walk import kept_rows
 from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan, SegmentPlan
+from kafkalog.questions.restore.partitions.written_files import WrittenFile, written_files
 from kafkalog.storage.files.files import read_bytes
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, SegmentFile
 from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame
@@ -69,19 +70,25 @@ class Ending:
 @dataclass(frozen=True, slots=True)
 class WriteTask:
     """Segments of a partition to write into its directory below the log directory `target`: those
-    that `plan` has. `is_last` says that the log ends with them. It goes on at
-    `next_offset` at the earliest. Records of `suppression` are left out. `highest_epoch` is
-    that of the cluster that gets the partition, which has other producers; None for a new one."""
+    that `plan` has. The next ones begin at `next_base_offset`; with None the log ends with these,
+    and goes on at `next_offset` at the earliest. Records of `suppression` are left out.
+    `highest_epoch` is that of the cluster that gets the partition, which has other producers; None
+    for a new one."""
 
     plan: PartitionPlan
     endings: Sequence[Ending]
     target: str
     as_of_ms: int
-    is_last: bool = True
+    next_base_offset: int | None = None
     links: bool = False
     next_offset: int = 0
     suppression: Suppression | None = None
     highest_epoch: int | None = None
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the log ends with these segments."""
+        return self.next_base_offset is None
 
     def parts(self) -> Iterator[WriteTask]:
         """Yield the task in parts of about a GiB, which can be written at the same time."""
@@ -89,7 +96,8 @@ class WriteTask:
         size = 0
         for segment in self.plan.segments:
             if part and size + segment.size > _PART_BYTES:
-                yield replace(self, plan=replace(self.plan, segments=part), is_last=False)
+                plan, end = replace(self.plan, segments=part), segment.base_offset
+                yield replace(self, plan=plan, next_base_offset=end)
                 part, size = [], 0
             part.append(segment)
             size += segment.size
@@ -100,7 +108,7 @@ class WriteTask:
 class WrittenPartition:
     """What the checkpoints and the manifest say of a partition. A broker verifies the log from
     `recovery_point` on when it starts. `is_whole` is False for a part of its segments, `bytes` are
-    those that were copied."""
+    those that were copied, and `files` its log files as they were read back, by name."""
 
     topic: str
     partition: int
@@ -111,6 +119,7 @@ class WrittenPartition:
     bytes: int
     suppressed: Suppressed = field(default_factory=Suppressed)
     is_whole: bool = True
+    files: Mapping[str, WrittenFile] = field(default_factory=dict)
 
 
 def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
@@ -130,6 +139,9 @@ def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
     size = sum(each.size for each in plan.segments)
     start = plan.segments[-1].base_offset if plan.segments else plan.start
     end = _write_end(directory, task) if task.is_last else start
+    cleaned = None if plan.cleaned_to is None or plan.is_united else min(plan.cleaned_to, plan.cut)
+    is_compacted = cleaned is not None
+    files = dict(written_files(directory, task.next_base_offset, is_compacted=is_compacted))
     for name in os.listdir(directory):
         whole = os.path.join(task.target, plan.name, name)
         os.replace(os.path.join(directory, name), whole)
@@ -140,10 +152,11 @@ def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
         plan.start,
         end,
         start,
-        None if plan.cleaned_to is None or plan.is_united else min(plan.cleaned_to, plan.cut),
+        cleaned,
         size,
         copies.found,
         task.is_last,
+        files,
     )
 
 
