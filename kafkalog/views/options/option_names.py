@@ -28,7 +28,6 @@ _TRIED = {
     "--after": "--from-time",
     "--at": "--as-of",
     "--before": "--until-time",
-    "--since": "--from-time",
 }
 # Where a parameter's name is not the option's with underscores.
 _PARAMETERS = {"--output-dir": "output", "--topic": "topics", "PATH": "log_dirs"}

@@ -36,7 +36,7 @@ def test_an_option_that_people_try_first_is_answered_with_the_one_that_there_is(
     def listed(from_time: str) -> None:
         raise AssertionError(from_time)
 
-    for tried, answer in (("--since", ": use --from-time"), ("--before", "")):
+    for tried, answer in (("--after", ": use --from-time"), ("--before", "")):
         with pytest.raises(click.UsageError) as raised:
             listed.main([tried, "-7d"], prog_name="list", standalone_mode=False)
         expected = f"No such option '{tried}'{answer} (see list --help)"
