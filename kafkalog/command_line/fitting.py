@@ -32,7 +32,8 @@ _ANSWERS = (
     *("total_size", "size", "saved", "salvageable_records", "padded_time_indexes"),
     *("missing_offsets", "consumers_stop_at"),
     *("under_replicated_partitions", "leaderless_partitions", "leader", "isr", "state"),
-    *("timestamp_ms", "position", "is_elected", "keep_stopped", "commit_status", "end_offset"),
+    *("timestamp_ms", "copies", "position"),
+    *("is_elected", "keep_stopped", "commit_status", "end_offset"),
     *("records", "last_timestamp_ms"),
 )
 _RANKS = {name: rank for rank, name in enumerate((*_SUBJECTS, *_ANSWERS))}

@@ -185,7 +185,10 @@ def jobs() -> Iterator[Asked]:
 
 # Short forms as kcat has them, and journalctl's and docker's name for the begin of a period.
 OTHER_NAMES = {
-    **{"--topic": ["-t"], "--partition": ["-p"], "--offsets": ["-o"], "--key": ["-k"]},
+    "--topic": ["-t"],
+    "--partition": ["-p"],
+    "--offsets": ["-o"],
+    "--key": ["-k"],
     "--from-time": ["--since"],
 }
 ALL = [*commands(), *jobs()]
