@@ -290,7 +290,7 @@ def _found_rows(
     matches: Sequence[_Match], ends: Mapping[str, int], processes: int, request: FindRequest
 ) -> list[FoundRow]:
     """Return a row per match, in their order, with what consumers see of it, and its size if the
-    largest are asked for. Copies of a record that are to be together have a row where consumers see
+    largest are wanted. Copies of a record that are to be together have a row where consumers see
     the same of them, with their number. `ends` are up to where replicas are of the best one's
     lineage, by their paths."""
     by_log: dict[str, tuple[PartitionLog, list[MatchedRecord]]] = {}

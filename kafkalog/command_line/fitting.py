@@ -38,8 +38,7 @@ _ANSWERS = (
 )
 _RANKS = {name: rank for rank, name in enumerate((*_SUBJECTS, *_ANSWERS))}
 # Columns that have other ranks beside one. Of a change, when it was counts for more than where it
-# is written, and what kind of thing changed is in its name. Who wrote last is no answer without the
-# time.
+# is written, and what kind of thing changed is in its name. Who wrote last needs the time.
 _RANKS_BESIDE = {
     "change": {**_RANKS, "timestamp_ms": -1, "offset": len(_RANKS) - 1, "kind": len(_RANKS)},
     "last_producer_id": {**_RANKS, "last_timestamp_ms": _RANKS["last_producer_id"]},

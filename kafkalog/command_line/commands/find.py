@@ -138,7 +138,7 @@ def find(
     from kafkalog.inspection.erasure.registered_values import registered_values
 
     is_text = table_format == "text"
-    names = _FOUND if largest is None else _LARGEST
+    names: tuple[str, ...] = _FOUND if largest is None else _LARGEST
     names = (*names[:-1], _COPIES, names[-1]) if is_text else names
     every = ("type", *names, *_SEARCHED, *_DAMAGED) if table_format == "json" else names
     printed_columns(tuple(dict.fromkeys(every)))
