@@ -11,6 +11,7 @@ from itertools import islice
 
 import pyarrow as pa
 
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.terminal import print_note, progress_bar
@@ -54,7 +55,8 @@ _Match = tuple[PartitionLog, MatchedRecord]
 class FindRequest:
     """The command's arguments: a key, bytes in the value, a header, a value at a path, times, or
     several of these. `decoders` are for values that are not JSON. With `largest` so many of the
-    largest records are found, not of the last ones."""
+    largest records are found, not of the last ones. `copies_together`: replicas that have a record
+    in the same batch have one row for it, and count as one of `limit` or `largest`."""
 
     topics: tuple[str, ...]
     partitions: tuple[int, ...] = ()
@@ -68,6 +70,7 @@ class FindRequest:
     partition_count: int | None = None
     limit: int = 1000
     largest: int | None = None
+    copies_together: bool = False
 
     @property
     def most(self) -> int:
@@ -115,9 +118,11 @@ class _Account:
 
 @dataclass
 class Found:
-    """The rows of the three tables, and how many records match."""
+    """The rows of the three tables, how many records match, those of each copy, and how many of
+    these the rows are about. With copies together the rows have their number before the file."""
 
     matches: int
+    shown: int
     found: list[FoundRow]
     searched: list[FoundRow]
     damages: list[FoundRow]
@@ -180,17 +185,15 @@ def search(logs: Sequence[PartitionLog], request: FindRequest, *, processes: int
         )
         for (log, segment), searched in zip(places, results, strict=True):
             accounts[log.path].segments.append((segment, searched))
-    matches = (
-        _newest(accounts.values(), request.limit)
-        if request.largest is None
-        else _largest(accounts.values(), request.largest)
-    )
+    ordered = _newest(accounts.values()) if request.largest is None else _largest(accounts.values())
+    matches = _first(ordered, request)
     # Only replicas of one that has a match need to be compared.
     names = {log.topic_partition for log, _ in matches}
     ends = _lineage_ends([log for log in logs if log.topic_partition in names])
     result = Found(
         matches=sum(account.total("matches") for account in accounts.values()),
-        found=_found_rows(matches, ends, processes, with_size=request.largest is not None),
+        shown=len(matches),
+        found=_found_rows(matches, ends, processes, request),
         searched=[_searched_row(account) for account in accounts.values()],
         damages=[row for account in accounts.values() for row in _damage_rows(account)],
     )
@@ -235,7 +238,7 @@ def _is_decoded(topic: str, request: FindRequest) -> bool:
     return is_wanted and (topic in request.topics or not topic.startswith("__"))
 
 
-def _newest(accounts: Iterable[_Account], most: int) -> list[_Match]:
+def _newest(accounts: Iterable[_Account]) -> Iterator[_Match]:
     """Return the last matches of all partitions, the last first. The order within a partition is
     that of its offsets, whatever the times say; between partitions the times of the records that
     are next count. Rule: docs/command-line.md F952."""
@@ -248,26 +251,48 @@ def _newest(accounts: Iterable[_Account], most: int) -> list[_Match]:
     for found in of_partition.values():
         found.sort(key=lambda match: (match[1].offset, match[1].timestamp_ms), reverse=True)
     # Takes the latest of the matches that come next in their partitions.
-    merged = merge(*of_partition.values(), key=lambda match: match[1].timestamp_ms, reverse=True)
-    return list(islice(merged, most))
+    return merge(*of_partition.values(), key=lambda match: match[1].timestamp_ms, reverse=True)
 
 
-def _largest(accounts: Iterable[_Account], most: int) -> list[_Match]:
-    """Return the largest matches of all partitions."""
+def _largest(accounts: Iterable[_Account]) -> Iterator[_Match]:
+    """Return the matches of all partitions, the largest first."""
     every = [
         (account.log, record)
         for account in accounts
         for _, searched in account.segments
         for record in searched.found
     ]
-    return sorted(every, key=lambda match: largest_first(match[1]))[:most]
+    return iter(sorted(every, key=lambda match: largest_first(match[1])))
+
+
+def _first(ordered: Iterator[_Match], request: FindRequest) -> list[_Match]:
+    """Return as many matches as are shown, with all copies of each if they are shown together."""
+    if not request.copies_together:
+        return list(islice(ordered, request.most))
+    kept: list[_Match] = []
+    records: set[tuple[object, ...]] = set()
+    for match in ordered:
+        record = _record_of(match)
+        if record in records or len(records) < request.most:
+            records.add(record)
+            kept.append(match)
+    return kept
+
+
+def _record_of(match: _Match) -> tuple[object, ...]:
+    """Return what the copies of a record have in common: a follower appends batches as the leader
+    sends them, and a checksum is of the whole batch but for its base offset and leader epoch."""
+    log, record = match
+    return log.topic_partition or log.path, record.offset, int(record.batch[column.CRC])
 
 
 def _found_rows(
-    matches: Sequence[_Match], ends: Mapping[str, int], processes: int, *, with_size: bool
+    matches: Sequence[_Match], ends: Mapping[str, int], processes: int, request: FindRequest
 ) -> list[FoundRow]:
-    """Return a row per match, in their order, with what consumers see of it, and its size if
-    `with_size`. `ends` are up to where replicas are of the best one's lineage, by their paths."""
+    """Return a row per match, in their order, with what consumers see of it, and its size if the
+    largest are wanted. Copies of a record that are to be together have a row where consumers see
+    the same of them, with their number. `ends` are up to where replicas are of the best one's
+    lineage, by their paths."""
     by_log: dict[str, tuple[PartitionLog, list[MatchedRecord]]] = {}
     for log, record in sorted(matches, key=lambda match: match[1].offset):
         by_log.setdefault(log.path, (log, []))[1].append(record)
@@ -278,7 +303,15 @@ def _found_rows(
         for (log, _), found in zip(logs, judged, strict=True)
         for record in found
     }
-    return [_found_row(log, seen[_place(record)], with_size=with_size) for log, record in matches]
+    judged_matches = [(log, seen[_place(record)]) for log, record in matches]
+    with_size = request.largest is not None
+    if not request.copies_together:
+        return [_found_row(*match, with_size=with_size) for match in judged_matches]
+    alike: dict[tuple[object, ...], list[_Match]] = {}
+    for match in judged_matches:
+        alike.setdefault((_record_of(match), match[1].visibility), []).append(match)
+    rows = ((_found_row(*copies[0], with_size=with_size), copies) for copies in alike.values())
+    return [(*row[:-1], len(copies), row[-1]) for row, copies in rows]
 
 
 def _place(record: MatchedRecord) -> tuple[str, int, int]:
@@ -340,9 +373,10 @@ def _tell(result: Found, accounts: Sequence[_Account], order: str) -> None:
                 f"which may hide records from offset {offset} on"
             )
     if result.matches:
-        is_shorter = len(result.found) < result.matches
-        shown = f": the {order} {len(result.found)} of them are shown" if is_shorter else ""
-        print_note(f"found {counted(result.matches, 'record')}{shown}")
+        is_shorter = result.shown < result.matches
+        shown = f": the {order} {result.shown:,} of them are shown" if is_shorter else ""
+        copies = ", each copy counted" if len(result.found) < result.shown else ""
+        print_note(f"found {counted(result.matches, 'record')}{copies}{shown}")
     elif result.damages:
         print_note("not found, and damage may hide it")
     elif any(account.total("undecoded") for account in accounts):

@@ -22,7 +22,7 @@ _ANSWERS = (
     *("stream_time_ms", "committed_offset", "at_ms", "status", "record_size"),
     *("lost_records", "lag", "to_read", "offset", "behind", "diverges_at", "what"),
     *("start_error", "waiting_offsets", "value_size", "next_offset", "records_behind"),
-    *("bytes", "peak_bytes_per_second", "last_producer_id"),
+    *("bytes", "last_producer_id", "peak_bytes_per_second"),
     *("distinct_keys", "heaviest_key_share", "repeated_records", "bytes_freed"),
     *("bytes_within_week", "share"),
     *("start_offset_after", "cause"),
@@ -32,14 +32,17 @@ _ANSWERS = (
     *("total_size", "size", "saved", "salvageable_records", "padded_time_indexes"),
     *("missing_offsets", "consumers_stop_at"),
     *("under_replicated_partitions", "leaderless_partitions", "leader", "isr", "state"),
-    *("timestamp_ms", "position", "is_elected", "keep_stopped", "commit_status", "end_offset"),
+    *("timestamp_ms", "copies", "position"),
+    *("is_elected", "keep_stopped", "commit_status", "end_offset"),
     *("records", "last_timestamp_ms"),
 )
 _RANKS = {name: rank for rank, name in enumerate((*_SUBJECTS, *_ANSWERS))}
-# Of a change, when it was counts for more than where it is written, and what kind of thing changed
-# is in its name.
-_CHANGE = "change"
-_CHANGE_RANKS = {**_RANKS, "timestamp_ms": -1, "offset": len(_RANKS) - 1, "kind": len(_RANKS)}
+# Columns that have other ranks beside one. Of a change, when it was counts for more than where it
+# is written, and what kind of thing changed is in its name. Who wrote last needs the time.
+_RANKS_BESIDE = {
+    "change": {**_RANKS, "timestamp_ms": -1, "offset": len(_RANKS) - 1, "kind": len(_RANKS)},
+    "last_producer_id": {**_RANKS, "last_timestamp_ms": _RANKS["last_producer_id"]},
+}
 _PATHS = frozenset(("file", "path", "directory", "source", "cut_file"))
 # The name of a file by its offset: its digits without the zeros before them say as much.
 _BY_OFFSET = re.compile(r"0{3,}(?=[0-9])")
@@ -74,8 +77,8 @@ def fitted(columns: Sequence[Column], terminal: int) -> dict[int, int]:
     its width: wide columns become narrower, and then the least important ones are left out, but
     never the first one; of changes, never their time."""
     kept = list(range(len(columns)))
-    is_change = any(column.name == _CHANGE for column in columns)
-    known = _CHANGE_RANKS if is_change else _RANKS
+    names = {column.name for column in columns}
+    known = next((ranks for name, ranks in _RANKS_BESIDE.items() if name in names), _RANKS)
     ranks = [known.get(column.name, len(_RANKS)) for column in columns]
     first = ranks.index(-1) if -1 in ranks else 0
     for is_last_resort in (False, True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import compress
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -42,10 +43,12 @@ class Filter:
 
     def logs(self, logs: Sequence[PartitionLog]) -> list[PartitionLog]:
         """Return the logs whose rows, with columns topic and partition, can pass."""
-        if not {"topic", "partition"} & set(self.columns):
-            return list(logs)
-        passing = self._passing([_of_log(log) for log in logs])
-        return [log for log, passes in zip(logs, passing, strict=True) if passes]
+        passing = self._passing_partitions([(log.topic, log.partition) for log in logs])
+        return list(compress(logs, passing))
+
+    def partitions(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """Return the partitions whose rows, with columns topic and partition, can pass."""
+        return list(compress(partitions, self._passing_partitions(partitions)))
 
     def offsets(
         self, column: str, logs: Sequence[PartitionLog]
@@ -66,7 +69,7 @@ class Filter:
         are_named = all(log.topic_partition for log in logs)
         if not (depends and are_named and len(logs) <= _MOST_LOGS):
             return dict.fromkeys((log.topic_partition for log in logs), span(pc.scalar(True)))
-        return {log.topic_partition: span(_of_log(log)) for log in logs}
+        return {log.topic_partition: span(_of_partition(log.topic, log.partition)) for log in logs}
 
     def times(self, column: str) -> TimestampRange | None:
         """Return the times, in a column of microseconds, of the rows that can pass, None for all
@@ -107,6 +110,13 @@ class Filter:
         stop = end - _last(0, end - start, lambda length: not passes(end - length, end))
         return OffsetSpan(start, stop)
 
+    def _passing_partitions(
+        self, partitions: Sequence[tuple[str | None, int | None]]
+    ) -> list[bool]:
+        if not {"topic", "partition"} & set(self.columns):
+            return [True] * len(partitions)
+        return self._passing([_of_partition(*each) for each in partitions])
+
     def _passing(self, guarantees: Sequence[_Guarantee]) -> list[bool]:
         fragments = [
             _FORMAT.make_fragment(str(number), _FILES, partition_expression=guarantee)
@@ -117,8 +127,8 @@ class Filter:
         return [number in passing for number in range(len(guarantees))]
 
 
-def _of_log(log: PartitionLog) -> _Guarantee:
-    return _equals("topic", log.topic) & _equals("partition", log.partition)
+def _of_partition(topic: str | None, partition: int | None) -> _Guarantee:
+    return _equals("topic", topic) & _equals("partition", partition)
 
 
 def _equals(column: str, value: Any) -> _Guarantee:

@@ -292,6 +292,7 @@ class QuestionSource:
         """Yield the rows that pass the filter. The question is answered now, as a whole."""
         use_file_access(self.options.file_access)
         found, chosen = self._logs()
+        warn_of_absent(self.options, found, chosen)
         views = LocalViews(
             self.options.paths,
             found,
@@ -309,5 +310,4 @@ class QuestionSource:
         choice = self.options.topics
         every = choice in (TopicChoice(), EVERY_TOPIC)
         chosen = without_former(found) if every else choice.chosen(found)
-        warn_of_absent(self.options, found, chosen)
         return found, chosen

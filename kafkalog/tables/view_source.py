@@ -16,7 +16,7 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.inspection.metadata.current_topics import without_former
 from kafkalog.log_lines import warn_once
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.storage.log_dir.other_entries import absent_lines
+from kafkalog.storage.log_dir.other_entries import absent_line, absent_partitions
 from kafkalog.storage.partition_log import PartitionLog, segment_sizes
 from kafkalog.storage.reading.offset_ranges import (
     SpecificOffsets,
@@ -66,7 +66,7 @@ class ViewSource:
         """Raise what options and names of files show: OptionError, LogDirError."""
         view_columns(self.options)
         use_file_access(self.options.file_access)
-        self._logs()
+        self._logs(logs_of_paths(self.options))
 
     @property
     def whole_schema(self) -> pa.Schema:
@@ -85,7 +85,11 @@ class ViewSource:
         values `decoded` if that is given. Processes start now, in the thread that calls."""
         use_file_access(self.options.file_access)
         options = self.options.by_time_rule(TimeRule(time.time_ns() // 1_000_000))
-        options, logs = _narrowed(options, self._logs(), given)
+        found = logs_of_paths(options)
+        # Of other views, a column topic is not of the log that they are read from.
+        of_logs = given if options.view in _OF_LOGS else None
+        warn_of_absent(options, found, chosen_logs(options, found), of_logs)
+        options, logs = _narrowed(options, self._logs(found), given)
         if not logs:
             return iter(())
         groups = planned_groups(options, logs)
@@ -103,11 +107,10 @@ class ViewSource:
 
     def topics(self) -> list[str]:
         """Return the names of the topics that are read."""
-        return sorted({log.topic for log in self._logs() if log.topic is not None})
+        logs = self._logs(logs_of_paths(self.options))
+        return sorted({log.topic for log in logs if log.topic is not None})
 
-    def _logs(self) -> list[PartitionLog]:
-        found = logs_of_paths(self.options)
-        warn_of_absent(self.options, found, chosen_logs(self.options, found))
+    def _logs(self, found: list[PartitionLog]) -> list[PartitionLog]:
         if self.options.topics == EVERY_TOPIC:
             found = without_former(found)
         if self.options.view in _OF_LOGS:
@@ -151,13 +154,22 @@ def table_schema(table: str, columns: tuple[str, ...] | None) -> pa.Schema:
 
 
 def warn_of_absent(
-    options: ReadOptions, found: Sequence[PartitionLog], chosen: Iterable[PartitionLog]
+    options: ReadOptions,
+    found: Sequence[PartitionLog],
+    chosen: Iterable[PartitionLog],
+    given: Filter | None = None,
 ) -> None:
-    """Warn of partitions of the chosen topics that only checkpoints name; `found` are all logs."""
+    """Warn of partitions of the chosen topics that only checkpoints name, of which rows could pass
+    the filter if one is given; `found` are all logs."""
     is_about_all = options.topics in (TopicChoice(), EVERY_TOPIC)
-    topics = () if is_about_all else [log.topic for log in chosen if log.topic is not None]
-    for line in absent_lines(options.paths, found, topics):
-        warn_once(__name__, line)
+    topics = {log.topic for log in chosen}
+    for path, absent in absent_partitions(options.paths, found):
+        passing = absent if given is None else given.partitions(absent)
+        names = [
+            f"{topic}-{number}" for topic, number in passing if is_about_all or topic in topics
+        ]
+        if names:
+            warn_once(__name__, absent_line(path, names))
 
 
 def bytes_of(logs: Sequence[PartitionLog]) -> int:

@@ -7,7 +7,12 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.terminal import printed_columns, table_format_option, write_table
+from kafkalog.command_line.terminal import (
+    has_chosen_columns,
+    printed_columns,
+    table_format_option,
+    write_table,
+)
 from kafkalog.errors import RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -27,6 +32,8 @@ _SEARCHED = (
     "undecoded",
 )
 _DAMAGED = ("topic", "partition", "file", "position", "size", "fault", "first_offset")
+# Of text: how many replicas have the record.
+_COPIES = "copies"
 _TEXTS: dict[str, Callable[[Any], str]] = {"timestamp_ms": time_text}
 
 _EPILOG = f"""\
@@ -35,9 +42,10 @@ _EPILOG = f"""\
 The last records come first: in a partition by offset, so the first row of a key
 that is in one partition has its value. VISIBILITY says whether consumers see a
 record: visible, aborted, open transaction, behind open transaction, above high
-watermark, below log start, not in the best replica, control or unknown. A summary
-of what was searched goes to stderr, with JSON also to stdout. Exit codes: 0 found,
-1 not found.
+watermark, below log start, not in the best replica, control or unknown. As text,
+replicas that have a record in the same batch have one row, and COPIES says how many;
+--format json and csv have a row for each. A summary of what was searched goes to
+stderr, with JSON also to stdout. Exit codes: 0 found, 1 not found.
 
 \b
 Examples:
@@ -129,7 +137,9 @@ def find(
     from kafkalog.inspection.erasure.identifiers import Kind, of_option
     from kafkalog.inspection.erasure.registered_values import registered_values
 
-    names = _FOUND if largest is None else _LARGEST
+    is_text = table_format == "text"
+    names: tuple[str, ...] = _FOUND if largest is None else _LARGEST
+    names = (*names[:-1], _COPIES, names[-1]) if is_text else names
     every = ("type", *names, *_SEARCHED, *_DAMAGED) if table_format == "json" else names
     printed_columns(tuple(dict.fromkeys(every)))
     refuse_inverted_times(from_ms, until_ms)
@@ -148,6 +158,7 @@ def find(
         partition_count=partition_count,
         limit=limit,
         largest=largest,
+        copies_together=is_text,
     )
     if not request.names_records and request.timestamps is None and largest is None:
         raise click.UsageError(
@@ -171,14 +182,19 @@ def find(
             typed = [(kind, *row) for row in rows]
             write_table(("type", *columns), typed, "json")
     elif result.found or table_format == "csv":
-        is_text = table_format != "csv"
-        rows = [_for_people(row) for row in result.found] if is_text else result.found
+        rows = result.found
+        if is_text:
+            is_single = len(rows) == result.shown and not has_chosen_columns()
+            names = tuple(name for name in names if not (is_single and name == _COPIES))
+            rows = [_for_people(row, has_copies=_COPIES in names) for row in rows]
         write_table(names, rows, table_format, texts=_TEXTS)
     return ExitCode.DONE if result.matches else ExitCode.FINDINGS
 
 
-def _for_people(row: Sequence[object]) -> tuple[object, ...]:
-    """Return a row that says of a tombstone what it is, and not that it has no size."""
+def _for_people(row: Sequence[object], *, has_copies: bool) -> tuple[object, ...]:
+    """Return a row that says of a tombstone what it is, and not that it has no size; without the
+    number of copies unless it `has_copies`."""
     place = _FOUND.index("value_size")
     size = "tombstone" if row[place] is None else row[place]
-    return *row[:place], size, *row[place + 1 :]
+    *others, copies, file = row[place + 1 :]
+    return *row[:place], size, *others, *([copies] if has_copies else []), file

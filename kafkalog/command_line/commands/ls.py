@@ -23,7 +23,7 @@ from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.parameter_types import Size
 from kafkalog.views.parallel import in_order, processes_for
-from kafkalog.words import counted, size_text
+from kafkalog.words import counted, first_names, size_text
 
 if TYPE_CHECKING:
     from kafkalog.storage.log_dir.disk_usage import DiskUsage
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _LEVELS = ("topic", "partition", "segment", "kind", "producer")
 _PRODUCER = "producer"
 _SORT_KEYS = ("name", "size", "records", "time")
-_MOST_OTHERS = 20
+_MOST_PLACES = 3
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -61,7 +61,7 @@ Examples:
   kafkalog ls '/backup/broker-*' --quick --format json
   kafkalog ls '/backup/broker-*' --unread --sort size
   kafkalog ls /var/lib/kafka/data --savings
-  kafkalog ls /var/lib/kafka/data --from-time -7d
+  kafkalog ls /var/lib/kafka/data --since -7d
   kafkalog ls /var/lib/kafka/data --by producer --topic orders
 """
 # How often `--savings` reads the headers.
@@ -260,16 +260,17 @@ def _copies_lines(logs: Sequence[PartitionLog]) -> Iterator[str]:
 
 
 def _other_lines(others: Iterable[OtherEntry]) -> Iterator[str]:
-    """Describe the other entries, those of one kind in a directory together."""
-    alike: dict[tuple[str, str], list[OtherEntry]] = defaultdict(list)
+    """Describe the other entries, those of one kind together, with the first of their places."""
+    alike: dict[str, dict[str, list[OtherEntry]]] = defaultdict(lambda: defaultdict(list))
     for other in others:
-        alike[os.path.dirname(other.path), other.what].append(other)
-    for number, ((directory, what), found) in enumerate(alike.items()):
-        if number == _MOST_OTHERS:
-            yield f"also there: entries in {len(alike) - number:,} more places"
-            return
-        place = found[0].path if len(found) == 1 else f"{directory}: {len(found):,} entries"
-        yield f"also there: {place}, {size_text(sum(each.size for each in found))}: {what}"
+        alike[other.what][os.path.dirname(other.path)].append(other)
+    for what, places in alike.items():
+        names = [
+            found[0].path if len(found) == 1 else f"{directory}: {len(found):,} entries"
+            for directory, found in places.items()
+        ]
+        size = size_text(sum(other.size for found in places.values() for other in found))
+        yield f"also there: {first_names(names, _MOST_PLACES)}, {size}: {what}"
 
 
 def _without_zookeeper(patterns: Sequence[str], *, is_read: bool) -> tuple[list[str], list[str]]:

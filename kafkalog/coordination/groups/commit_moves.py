@@ -132,7 +132,7 @@ def _judge(move: Move, begin: LogBegin) -> None:
         end = "come again" if jump < 0 else "were not read"
         move.words = (
             f"set {way} {end}: the group had no member, so a tool such as kafka-consumer-groups "
-            "--reset-offsets or a consumer that assigns itself the partition committed"
+            "--reset-offsets, MirrorMaker or a consumer that assigns itself the partition committed"
         )
     elif jump > 0 and move.deleted_between and move.joined_ms is not None:
         move.finding = Finding.PERHAPS_LOST

@@ -101,12 +101,12 @@ class Diff:
     def _is_deleted(self, topic: str | None) -> bool:
         return self.topics_after is not None and topic not in self.topics_after
 
-    def words(self) -> list[str]:
-        """Return lines: what changed in all, which logs do not continue, and what was not
-        compared."""
-        return [*self._lines()]
+    def words(self, hints: Sequence[str] = ()) -> list[str]:
+        """Return lines: what changed in all, which logs do not continue, and what was not compared.
+        `hints` are the levels of --by that show more than what is shown already."""
+        return [*self._lines(hints)]
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, hints: Sequence[str]) -> Iterator[str]:
         sizes = [sum(getattr(each, name) for each in self.topics) for name in _SIZES]
         added, removed = (
             sum(getattr(each, name) or 0 for each in self.topics)
@@ -129,14 +129,14 @@ class Diff:
         if self.metadata:
             kinds = sorted({row["kind"] for row in self.metadata})
             yield (
-                f"the metadata has {counted(len(self.metadata), 'change')} ({', '.join(kinds)}): "
-                "--by metadata"
+                f"the metadata has {counted(len(self.metadata), 'change')} ({', '.join(kinds)})"
+                f"{_hint('metadata', hints)}"
             )
         if self.groups:
             names = sorted({row["group_id"] for row in self.groups})
             yield (
                 f"commits of {counted(len(names), 'group')} moved, came or went "
-                f"({first_names(names, _MOST_NAMES)}): --by group"
+                f"({first_names(names, _MOST_NAMES)}){_hint('group', hints)}"
             )
         yield from self.not_compared
 
@@ -149,6 +149,10 @@ _WORDS = {
     LogChange.LOST_RECORDS: "records are missing in the middle of the log, which was not cleaned",
     LogChange.NEW: "not in the earlier copy",
 }
+
+
+def _hint(level: str, hints: Sequence[str]) -> str:
+    return f": --by {level}" if level in hints else ""
 
 
 def _named(words: str, change: LogChange, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

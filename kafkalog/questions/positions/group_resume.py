@@ -220,7 +220,8 @@ def _rows_of_replica(
         committed, offset = commit.committed_offset, resume.offset
         if offset is not None:
             row["to_read"] = readable(offset) - readable(state.log_end)
-        if offset is not None and committed is not None and resume.reason != Reason.DROPPED:
+        is_of_log = commit.status not in _GONE_TOPICS
+        if offset is not None and committed is not None and is_of_log:
             below = max(min(offset, state.log_start) - committed, 0)
             between = readable(min(offset, committed)) - readable(max(offset, committed))
             row["records_again"] = between if offset < committed else 0

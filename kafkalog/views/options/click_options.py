@@ -171,15 +171,16 @@ def group_pattern_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def time_option(name: str, parameter: str, meaning: str) -> Decorator:
-    """Add an option that is a time, received in milliseconds since 1970."""
+def time_option(*names_and_parameter: str, meaning: str) -> Decorator:
+    """Add an option that is a time, by its names, received as the parameter in milliseconds since
+    1970."""
     words = f"{meaning}. TIME: 2026-11-21T12:00:00Z for example, {TIMES_ALLOWED}."
-    return click.option(name, parameter, metavar="TIME", type=Time(), help=words)
+    return click.option(*names_and_parameter, metavar="TIME", type=Time(), help=words)
 
 
 def as_of_option(meaning: str) -> Decorator:
     """Add --as-of, received as `as_of` in milliseconds since 1970, None where it is not given."""
-    return time_option("--as-of", "as_of", meaning)
+    return time_option("--as-of", "as_of", meaning=meaning)
 
 
 def as_of_offset_option(meaning: str) -> Decorator:
@@ -195,13 +196,13 @@ def as_of_offset_option(meaning: str) -> Decorator:
 
 
 def from_time_option(meaning: str) -> Decorator:
-    """Add --from-time, received as `from_ms`."""
-    return time_option("--from-time", "from_ms", meaning)
+    """Add --from-time, which is --since too, received as `from_ms`."""
+    return time_option("--from-time", "--since", "from_ms", meaning=meaning)
 
 
 def until_time_option(meaning: str) -> Decorator:
     """Add --until-time, received as `until_ms`."""
-    return time_option("--until-time", "until_ms", meaning)
+    return time_option("--until-time", "until_ms", meaning=meaning)
 
 
 def max_future_option(meaning: str) -> Decorator:

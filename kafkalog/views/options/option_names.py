@@ -26,12 +26,7 @@ _OTHER_NAMES = {
     "untilTimestamp": ("--until-time",),
 }
 # What people try first.
-_TRIED = {
-    "--after": "--from-time",
-    "--at": "--as-of",
-    "--before": "--until-time",
-    "--since": "--from-time",
-}
+_TRIED = {"--after": "--from-time", "--at": "--as-of", "--before": "--until-time"}
 # Where a parameter's name is not the option's with underscores.
 _PARAMETERS = {"--output-dir": "output", "--topic": "topics", "PATH": "log_dirs"}
 # What stands around a name in a sentence.

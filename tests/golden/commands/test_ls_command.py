@@ -139,10 +139,10 @@ def test_text_says_whose_the_directories_are_and_what_else_is_there(tmp_path: Pa
     assert others == [
         f"also there: {deleted}, {size_text(size)}: the directory is marked for deletion: its "
         "topic or this replica was deleted",
-        f"also there: {copy}/lost+found, 0 B: not a file that brokers write",
+        f"also there: {copy}/lost+found, {copy}/orders-1/notes.txt, 5 B: not a file that brokers "
+        "write",
         f"also there: {copy}/orders-0: 2 entries, 10 B: removed by retention, the cleaner or a "
         "truncation",
-        f"also there: {copy}/orders-1/notes.txt, 5 B: not a file that brokers write",
     ]
     assert run(copy, "--format", "json")[2].splitlines() == [first, *others, total]
 

@@ -60,7 +60,7 @@ def test_a_producer_whose_transactions_have_epochs_of_their_own_is_one_row(
     assert after["producer_epoch"] == 6
 
 
-ALWAYS = ("--from-time", "1970-01-01T00:00:00Z")
+ALWAYS = ("--since", "1970-01-01T00:00:00Z")
 
 
 @pytest.fixture

@@ -83,7 +83,13 @@ def test_a_commit_that_expires_is_reset(log_dir: Path) -> None:
     found = resumes(log_dir, "--offsets-retention", "1", "--auto-offset-reset", "earliest")
     row = found["steady"]
     assert (row["resumes_at"], row["reason"]) == (LOG_START, "dropped")
+    assert (row["records_again"], row["records_skipped"]) == (600 - LOG_START, 0)
     assert "offsets.retention.minutes" in row["what_happens"]
+    # At the end, all are skipped that were left to read.
+    skipped = resumes(log_dir, "--offsets-retention", "1")
+    for group, offset in {"lost": 365, "reset": 550, "steady": 600, "two": 360}.items():
+        assert skipped[group]["reason"] == "dropped"
+        assert skipped[group]["records_skipped"] == LOG_END - offset
 
 
 def test_another_leader_can_have_less(unpacked: Unpack) -> None:

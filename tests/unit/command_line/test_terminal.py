@@ -144,7 +144,7 @@ ANSWERS = {
             "clock": "producer",
             "last_producer_id": 1007,
         },
-        {"topic", "bytes", "peak_bytes_per_second", "last_producer_id"},
+        {"topic", "bytes", "last_timestamp_ms", "last_producer_id"},
     ),
     "groups --history": (
         {

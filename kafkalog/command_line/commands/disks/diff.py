@@ -121,7 +121,7 @@ def diff(
         request = DiffRequest(chosen[0], chosen[1], with_cluster=is_whole or by not in _LOGS)
         changes = answer(earlier, later, request)
     write_answer(columns, _rows(changes, by, is_all=is_all), table_format, show=show, texts=_TEXTS)
-    write_words(changes.words(), table_format)
+    write_words(changes.words([each for each in _KINDS if each != by]), table_format)
     save_tables(place, {_TABLE: changes.logs})
     return exit_code(has_findings=changes.has_findings, fails=fail_on_findings)
 

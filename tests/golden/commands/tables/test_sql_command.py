@@ -19,7 +19,6 @@ import kafkalog
 from kafkalog.command_line.main import kafkalog as command
 from kafkalog.command_line.sql.answers import Answers
 from kafkalog.command_line.sql.prompt import run_prompt
-from kafkalog.log_lines import warn_once
 from kafkalog.tables.database import opened_database
 from tests.support.golden.described_groups import printed_lags
 from tests.support.repository import ROOT
@@ -246,9 +245,30 @@ def test_what_is_not_here_is_said_as_commands_say_it(
     assert said in result.output
     kafkalog.scan(str(copy), table, processes=1).to_table()
     assert any(said in record.getMessage() for record in caplog.records)
-    warn_once.cache_clear()
     caplog.clear()
     database = opened_database([str(copy)], {}, processes=1)
     lines = iter([f"select count(*) from {table};", "exit"])
     run_prompt(database, Answers("csv", None, [str(copy)]), lambda _: next(lines))
     assert any(said in record.getMessage() for record in caplog.records)
+
+
+def test_missing_partitions_are_said_once_for_each_query_about_their_topics(
+    unpacked: Unpacked, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # F1292
+    copy = tmp_path / "copy"
+    shutil.copytree(unpacked("kafka44.logs") / "log-dirs", copy)
+    shutil.rmtree(copy / "shop.raw-0")
+    database = opened_database([str(copy)], {}, processes=1)
+    answers = Answers("csv", None, [str(copy)])
+    said = f"missing: 1 partition that the checkpoints of {copy} name: shop.raw-0"
+
+    def told(query: str) -> int:
+        caplog.clear()
+        answers.write(database, query)
+        return [record.getMessage() for record in caplog.records].count(said)
+
+    assert told("select count(*) from records where topic = 'shop.tx'") == 0
+    for _ in range(2):
+        assert told("select count(*) from records where topic = 'shop.raw'") == 1
+        assert told("select (select count(*) from records), (select count(*) from faults)") == 1

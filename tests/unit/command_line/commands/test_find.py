@@ -1,6 +1,7 @@
 """`kafkalog find`: where a record is, and what was searched without finding it."""
 
 import json
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -373,3 +374,33 @@ def test_the_largest_of_a_key_can_be_found(log_dir: Path) -> None:
     asked = ("--topic", "orders", "--key", "a", "--largest", 1, "--format", "json")
     (row,) = rows(find(log_dir, *asked), "found")
     assert (row["offset"], row["record_size"]) == (0, 1 + len("value-4711"))
+
+
+def test_as_text_copies_of_a_record_in_replicas_are_a_row(unpacked: Unpack) -> None:
+    # F587: consumers read these offsets with each broker as the leader; what only one had comes
+    # from an unclean election.
+    logs = unpacked("diverged44.logs")
+    read = json.loads((unpacked("diverged44.golden") / "elections.json").read_text())["before"]
+    values: dict[int, Counter[str]] = defaultdict(Counter)
+    for _, partition, offset, value in read:
+        if partition == 0:
+            values[offset][value] += 1
+    given = [logs / f"node-{node}" / "data" for node in (11, 12, 13)]
+    asked = ("--topic", "orders", "--partition", 0, "--value-contains", "-0")
+    text = find(*given, *asked, "--columns", "offset,copies")
+    shown = [tuple(map(int, line.split())) for line in text.stdout.splitlines()[1:]]
+    expected = [
+        (offset, copies)
+        for offset, found in values.items()
+        for value, copies in found.items()
+        if "-0" in value
+    ]
+    assert sorted(shown) == sorted(expected)
+    assert {copies for _, copies in shown} == {1, 3}
+    assert "records, each copy counted" in text.stderr
+    assert len(rows(find(*given, *asked, "--format", "json"), "found")) == sum(
+        copies for _, copies in expected
+    )
+    # So many records, whatever the number of their copies.
+    limited = find(*given, *asked, "--limit", 25, "--columns", "offset,copies").stdout
+    assert len(limited.splitlines()) - 1 >= 25

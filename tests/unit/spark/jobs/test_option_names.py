@@ -42,8 +42,10 @@ def options() -> Iterator[tuple[str, str]]:
     for name in JOBS:
         job: click.Command = import_module(f"jobs.{name}").main
         for each in job.params:
-            if isinstance(each, click.Option) and not each.is_flag:
-                yield from ((name, option) for option in each.opts if option not in ANY_TEXT)
+            # The first of its names is the one that an error has.
+            option = each.opts[0]
+            if isinstance(each, click.Option) and not each.is_flag and option not in ANY_TEXT:
+                yield name, option
 
 
 def found_job(name: str) -> JobCommand:
