@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_fields, arrow_schema
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.inspection.erasure.suppression import Suppression
+from kafkalog.inspection.erasure.suppression import Suppression, undecoded_words
 from kafkalog.lake.decoded_columns import Field, with_columns_of
 from kafkalog.lake.file_rows import rows_of_each_partition
 from kafkalog.lake.layout import RECORDS, TableOutput
@@ -124,11 +124,7 @@ class ExportTask:
         if suppressed:
             on_suppressed(topic, suppressed)
         if undecoded:
-            _logger.warning(
-                "%s: %s not decoded, in which --suppress looks at a path: they are kept",
-                topic,
-                counted(undecoded, "value"),
-            )
+            _logger.warning("%s", undecoded_words(topic, undecoded))
 
 
 def _log_suppressed(topic: str, records: int) -> None:

@@ -12,7 +12,11 @@ from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.terminal import print_note, print_text, progress_bar, write_table
 from kafkalog.exit_codes import stopped_by_exceptions
 from kafkalog.inspection.metadata.current_topics import find_logs
-from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, decoding_requests
+from kafkalog.lake.decoding.decoding_requests import (
+    TableDecodingOptions,
+    decoding_requests,
+    suppression_of,
+)
 from kafkalog.lake.decoding.local_decoding import LocalDecoding
 from kafkalog.lake.export_plan import ExportPlan, no_columns, plan_export, starting_offsets
 from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
@@ -60,7 +64,11 @@ def run_export(
     options = request.options(inputs, settings.mode, settings.place.output_dir, now_ms=now_ms)
     # The processes are forks of this one, which so knows what they did not find: it is a gap.
     options = replace(options, fails_on_deleted=False)
-    requests = decoding_requests(settings.decoding, options.paths, settings.mode)
+    suppress = request.suppress
+    requests = decoding_requests(
+        settings.decoding, options.paths, settings.mode, has_suppression=suppress is not None
+    )
+    suppression = suppression_of(suppress, settings.decoding, options.paths)
     name = settings.decoding.dead_letters
     refuse_dead_letters(name, settings.place, is_decoding=bool(requests))
 
@@ -77,6 +85,7 @@ def run_export(
                 processes=processes,
                 decoded_columns=no_columns if decoding is None else decoding.columns,
             )
+            plan = plan.without(suppression)
             return plan, plan.commit(_written(plan, processes, decoding))
 
     decoding = LocalDecoding(requests, settings.decoding, processes) if requests else None

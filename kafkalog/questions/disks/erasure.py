@@ -17,7 +17,7 @@ from kafkalog.inspection.erasure.erased_files import DELETE_OBJECTS, unwritable_
 from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file
 from kafkalog.inspection.erasure.input_files import InputEntry, Part, input_files
 from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
-from kafkalog.inspection.erasure.registered_values import RegisteredValues, registry_in
+from kafkalog.inspection.erasure.registered_values import decoders_for
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted, first_names, time_text
 
@@ -315,10 +315,7 @@ def _with_decoders(request: ErasureRequest, entries: Sequence[InputEntry]) -> Er
     is given. Rule: F1262."""
     if request.wanted.decoders:
         return request
-    registry = registry_in(entries)
-    if registry is None:
-        return request
-    decoders = (RegisteredValues(registry),)
+    decoders = decoders_for(None, entries)
     return replace(request, wanted=replace(request.wanted, decoders=decoders))
 
 

@@ -100,7 +100,9 @@ def restore_request(wanted: Wanted, sources: Sources, now_ms: int) -> RestoreReq
         is_group_chosen=partial(is_chosen, names=frozenset(), pattern=given.group_pattern),
         latest_topics=given.latest_topics,
         is_uncut=given.as_of is None and len(sources.coverage) == 1,
-        suppression=wanted.suppression,
+        suppression=(
+            None if wanted.suppression is None else wanted.suppression.decoding(sources.paths)
+        ),
     )
 
 

@@ -10,7 +10,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from kafkalog.errors import OptionError, RefusedOptionError
-from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, decoding_requests
+from kafkalog.lake.decoding.decoding_requests import (
+    TableDecodingOptions,
+    decoding_requests,
+    suppression_of,
+)
 from kafkalog.lake.export_report import TopicRow, topic_rows
 from kafkalog.lake.formats.dead_letters import refuse_dead_letters
 from kafkalog.lake.formats.targets import DELTA, FORMATS, requested_place
@@ -97,8 +101,10 @@ def export(
         now_ms = time.time_ns() // 1_000_000
         read_options = request.options(inputs, mode, place.output_dir, now_ms=now_ms)
         register_once(spark)
-        settings = ExportSettings(read_options, request, tables, place, decoding)
-        requests = decoding_requests(decoding, inputs, mode)
+        suppress = request.suppress
+        requests = decoding_requests(decoding, inputs, mode, has_suppression=suppress is not None)
+        suppression = suppression_of(suppress, decoding, inputs)
+        settings = ExportSettings(read_options, request, tables, place, decoding, suppression)
         refuse_dead_letters(decoding.dead_letters, place, is_decoding=bool(requests))
         runs, _ = export_tables(spark, settings, found_sources(read_options), requests)
     return topic_rows(runs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.lake.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
 from kafkalog.lake.export_plan import ExportPlan, ExportTable, no_columns, plan_export
 from kafkalog.lake.formats.dead_letters import dead_letters_line, other_tables
@@ -31,13 +32,15 @@ _logger = logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ExportSettings:
-    """What an export reads, and where and how it writes tables; `decoding` as it was given."""
+    """What an export reads and leaves out, and where and how it writes tables; `decoding` as it was
+    given."""
 
     options: ReadOptions
     request: IngestRequest
     tables: TableRequest
     place: TablePlace
     decoding: TableDecodingOptions
+    suppression: Suppression | None = None
 
 
 def export_tables(
@@ -68,6 +71,7 @@ def export_tables(
             found=sources,
             decoded_columns=no_columns if decoding is None else decoding.columns,
         )
+        plan = plan.without(settings.suppression)
         return plan, _exported(spark, plan, decoding)
 
     decoding = DecodedRows(spark, decodings, settings.decoding) if decodings else None
