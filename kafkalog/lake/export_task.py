@@ -26,8 +26,9 @@ from kafkalog.words import counted
 
 # Called with the number of rows of each Arrow batch.
 OnRows = Callable[[int], None]
-# Called with a topic, and with how many records of it were left out of a segment.
-OnSuppressed = Callable[[str, int], None]
+# Called with a topic, and with how many records of it were left out of a segment, and how many
+# values were kept because nothing decodes them.
+OnSuppressed = Callable[[str, int, int], None]
 
 _logger = logger(__name__)
 
@@ -121,19 +122,22 @@ class ExportTask:
             suppressed += len(records) - len(kept)
             undecoded += unknown
             yield rows.of(kept)
-        if suppressed:
-            on_suppressed(topic, suppressed)
-        if undecoded:
-            _logger.warning("%s", undecoded_words(topic, undecoded))
+        if suppressed or undecoded:
+            on_suppressed(topic, suppressed, undecoded)
 
 
-def _log_suppressed(topic: str, records: int) -> None:
-    _logger.warning("%s", suppressed_words(topic, records))
+def _log_suppressed(topic: str, records: int, undecoded: int) -> None:
+    for line in suppressed_lines(topic, records, undecoded):
+        _logger.warning("%s", line)
 
 
-def suppressed_words(topic: str, records: int) -> str:
-    """Return how many records of a topic are left out as those of erased persons."""
-    return f"{topic}: {counted(records, 'record')} suppressed"
+def suppressed_lines(topic: str, records: int, undecoded: int) -> Iterator[str]:
+    """Yield how many records of a topic are left out as those of erased persons, and how many
+    values are kept because nothing decodes them."""
+    if records:
+        yield f"{topic}: {counted(records, 'record')} suppressed"
+    if undecoded:
+        yield undecoded_words(topic, undecoded)
 
 
 def _return_unused_memory() -> None:
