@@ -89,7 +89,7 @@ class PieceCopies:
             search = self._searches[piece.path] = _searched(piece.path, suppression)
             self.found.undecoded += search.undecoded
         self.found.unsearched += sum(
-            max(min(each.position + each.size, piece.end) - max(each.position, piece.start), 0)
+            max(min(each.end, piece.end) - max(each.position, piece.start), 0)
             for each in search.unsearched
         )
         return search.hits.by_batch()
