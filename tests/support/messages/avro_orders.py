@@ -22,7 +22,7 @@ def order(customer: str, schema_id: int = 1) -> bytes:
     return b"\0" + schema_id.to_bytes(4, "big") + bytes([2 * len(name)]) + name
 
 
-# By customer, and one whose schema nobody has.
+# By customer, and one whose schema is not known.
 ORDERS = (order("cust-17"), order("cust-18"), order("cust-17", schema_id=9))
 
 

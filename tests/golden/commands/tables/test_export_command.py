@@ -128,7 +128,7 @@ def test_records_of_erased_persons_are_left_out_and_counted(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("place", ["in the input", "--schemas-topic", "--schema-registry"])
 def test_values_are_decoded_by_a_registry_s_schemas(place: str, tmp_path: Path) -> None:
-    # F1124, F1262: the order whose schema nobody has is kept, and counted.
+    # F1124, F1262: the order whose schema is not known is kept, and counted.
     logs, person, schemas = tmp_path / "logs", tmp_path / "person", tmp_path / "schemas"
     write_records(logs, "orders-0", [(b"k", value) for value in ORDERS])
     person.write_text(PERSON)
