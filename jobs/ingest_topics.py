@@ -14,6 +14,7 @@ from kafkalog.lake.decoding.decoding_requests import (
     TableDecodingOptions,
     decoding_requests,
     need_avro,
+    suppression_of,
     table_decoding_options,
 )
 from kafkalog.lake.table_options import TableRequest, table_options
@@ -55,7 +56,6 @@ def main(
     """Write the records of topics to a table, each exactly once; a run adds what is new.
     Findings are records that were deleted before they were read, logs other than those that were
     read before, and records with a time in the future."""
-    from kafkalog.inspection.erasure.suppression import Suppression
     from kafkalog.lake.export_plan import starting_offsets
     from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
     from kafkalog.lake.formats.dead_letters import refuse_dead_letters
@@ -69,14 +69,16 @@ def main(
 
     if topics_file is not None:
         return _each_topic(topics_file)
-    if request.suppress is not None:
-        Suppression.of_file("--suppress", request.suppress)
     place = requested_place(job.table_format, job.output_dir or None, tables)
     inputs, logs = announced_logs(job)
     now_ms = time.time_ns() // 1_000_000
     options = request.options(inputs, job.mode, place.output_dir, now_ms=now_ms)
-    settings = ExportSettings(options, request, tables, place, decoding)
-    requests = decoding_requests(decoding, options.paths, job.mode)
+    suppress = request.suppress
+    requests = decoding_requests(
+        decoding, options.paths, job.mode, has_suppression=suppress is not None
+    )
+    suppression = suppression_of(suppress, decoding, options.paths)
+    settings = ExportSettings(options, request, tables, place, decoding, suppression)
     refuse_dead_letters(decoding.dead_letters, place, is_decoding=bool(requests))
     sources = found_sources(options)
     with job_session(

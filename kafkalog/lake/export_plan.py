@@ -90,6 +90,10 @@ class ExportPlan:
     groups: tuple[Sequence[SegmentRead], ...]
     tables: tuple[ExportTable, ...]
 
+    def without(self, suppression: Suppression | None) -> ExportPlan:
+        """Return a plan that leaves the records of erased persons out."""
+        return replace(self, task=replace(self.task, suppression=suppression))
+
     def commit(self, files: Iterable[WrittenFile]) -> tuple[IngestRun, ...]:
         """Commit the files of each table; return the runs, with the number of rows of each range.
 
@@ -195,10 +199,7 @@ def plan_export(
         for each in table.run.written
         if table.output is not None
     }
-    suppression = None
-    if request.suppress is not None:
-        suppression = Suppression.of_file("--suppress", request.suppress)
-    task = ExportTask(task_options, outputs, decoded.fields, suppression)
+    task = ExportTask(task_options, outputs, decoded.fields)
     return ExportPlan(task, groups, planned)
 
 

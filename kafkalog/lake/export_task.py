@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kafkalog.columns.arrow_types import arrow_fields, arrow_schema
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.inspection.erasure.suppression import Suppression
+from kafkalog.inspection.erasure.suppression import Suppression, undecoded_words
 from kafkalog.lake.decoded_columns import Field, with_columns_of
 from kafkalog.lake.file_rows import rows_of_each_partition
 from kafkalog.lake.layout import RECORDS, TableOutput
@@ -26,8 +26,9 @@ from kafkalog.words import counted
 
 # Called with the number of rows of each Arrow batch.
 OnRows = Callable[[int], None]
-# Called with a topic, and with how many records of it were left out of a segment.
-OnSuppressed = Callable[[str, int], None]
+# Called with a topic, and with how many records of it were left out of a segment, and how many
+# values were kept because nothing decodes them.
+OnSuppressed = Callable[[str, int, int], None]
 
 _logger = logger(__name__)
 
@@ -121,23 +122,22 @@ class ExportTask:
             suppressed += len(records) - len(kept)
             undecoded += unknown
             yield rows.of(kept)
-        if suppressed:
-            on_suppressed(topic, suppressed)
-        if undecoded:
-            _logger.warning(
-                "%s: %s not decoded, in which --suppress looks at a path: they are kept",
-                topic,
-                counted(undecoded, "value"),
-            )
+        if suppressed or undecoded:
+            on_suppressed(topic, suppressed, undecoded)
 
 
-def _log_suppressed(topic: str, records: int) -> None:
-    _logger.warning("%s", suppressed_words(topic, records))
+def _log_suppressed(topic: str, records: int, undecoded: int) -> None:
+    for line in suppressed_lines(topic, records, undecoded):
+        _logger.warning("%s", line)
 
 
-def suppressed_words(topic: str, records: int) -> str:
-    """Return how many records of a topic are left out as those of erased persons."""
-    return f"{topic}: {counted(records, 'record')} suppressed"
+def suppressed_lines(topic: str, records: int, undecoded: int) -> Iterator[str]:
+    """Yield how many records of a topic are left out as those of erased persons, and how many
+    values are kept because nothing decodes them."""
+    if records:
+        yield f"{topic}: {counted(records, 'record')} suppressed"
+    if undecoded:
+        yield undecoded_words(topic, undecoded)
 
 
 def _return_unused_memory() -> None:

@@ -69,11 +69,12 @@ def undecoded_counts(files: Iterable[WrittenFile]) -> dict[str, int]:
 
 class Report(NamedTuple):
     """What a task reports that has ended well: the bytes of segments that it read, its files, and
-    how many records of topics it has left out as those of erased persons."""
+    for each segment the topic, how many records it has left out as those of erased persons, and
+    how many values it has kept because nothing decodes them."""
 
     read_bytes: int
     files: tuple[WrittenFile, ...]
-    suppressed: tuple[tuple[str, int], ...] = ()
+    suppressed: tuple[tuple[str, int, int], ...] = ()
 
 
 OnReport = Callable[[Report], None]

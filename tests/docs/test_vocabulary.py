@@ -90,7 +90,8 @@ OWN = {
     "restore": {
         *("--check", "--create-missing", "--hash-inputs", "--into", "--keep-cluster-id"),
         *("--keep-retention", "--latest-topics", "--link", "--manifest", "--nodes"),
-        *("--offset-gap", "--replication", "--reuse-offsets", "--strict", "--verify"),
+        *("--offset-gap", "--replication", "--reuse-offsets", "--schema-registry", "--strict"),
+        "--verify",
     },
     "retention": {"--set"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},

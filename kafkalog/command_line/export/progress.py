@@ -9,7 +9,7 @@ from multiprocessing import Array
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
-from kafkalog.lake.export_task import suppressed_words
+from kafkalog.lake.export_task import suppressed_lines
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.words import size_text
 
@@ -58,22 +58,24 @@ class ExportProgress:
 
 
 class SuppressedCounts:
-    """Counts the records of each topic that were left out, in shared memory likewise."""
+    """Counts the records of each topic that were left out, and the values that nothing decodes, in
+    shared memory likewise."""
 
     def __init__(self, topics: Iterable[str]) -> None:
         self._topics = sorted(topics)
-        self._counts = Array("q", max(len(self._topics), 1))
+        self._counts = Array("q", max(2 * len(self._topics), 1))
 
-    def add(self, topic: str, records: int) -> None:
-        """Count records of a topic."""
+    def add(self, topic: str, records: int, undecoded: int) -> None:
+        """Count records and values of a topic."""
+        place = 2 * self._topics.index(topic)
         with self._counts.get_lock():
-            self._counts[self._topics.index(topic)] += records
+            self._counts[place] += records
+            self._counts[place + 1] += undecoded
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each topic with such records."""
+        """Yield lines for each topic with such records or values."""
         for number, topic in enumerate(self._topics):
-            if self._counts[number]:
-                yield suppressed_words(topic, self._counts[number])
+            yield from suppressed_lines(topic, *self._counts[2 * number : 2 * number + 2])
 
 
 def _offsets(read: SegmentRead) -> int:

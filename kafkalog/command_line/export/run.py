@@ -10,7 +10,11 @@ from kafkalog.command_line.export.progress import ExportProgress, SuppressedCoun
 from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.terminal import print_note, print_text, progress_bar, write_table
 from kafkalog.inspection.metadata.current_topics import find_logs
-from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, decoding_requests
+from kafkalog.lake.decoding.decoding_requests import (
+    TableDecodingOptions,
+    decoding_requests,
+    suppression_of,
+)
 from kafkalog.lake.decoding.local_decoding import LocalDecoding
 from kafkalog.lake.export_plan import ExportPlan, starting_offsets
 from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
@@ -52,10 +56,16 @@ def run_export(
     inputs, size = _inputs(settings)
     processes = processes_for(size, settings.processes)
     options = request.options(inputs, settings.mode, settings.place.output_dir, now_ms=now_ms)
-    requests = decoding_requests(settings.decoding, options.paths, settings.mode)
+    suppress = request.suppress
+    requests = decoding_requests(
+        settings.decoding, options.paths, settings.mode, has_suppression=suppress is not None
+    )
+    suppression = suppression_of(suppress, settings.decoding, options.paths)
     name = settings.decoding.dead_letters
     refuse_dead_letters(name, settings.place, is_decoding=bool(requests))
-    export = ExportSettings(options, request, tables, settings.place, settings.decoding)
+    export = ExportSettings(
+        options, request, tables, settings.place, settings.decoding, suppression
+    )
     exports = local_exports(export, requests, processes, _written)
     plan, runs = next(exports)
     _write_starting_offsets(request, runs)

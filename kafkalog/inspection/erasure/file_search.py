@@ -32,6 +32,7 @@ from kafkalog.inspection.erasure.sealed_identifiers import SealedIdentifiers, Se
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import REMOTE_LOG_METADATA
+from kafkalog.words import counted
 
 _PLACES = ("offset", "timestampMs", "position", "key", "value")
 # So many names of groups are kept of a file.
@@ -113,12 +114,36 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Unsearched:
-    """Bytes of a file that were not searched, and why."""
+    """Bytes of a file that were not searched, and why; `trace` is the position where the plain
+    bytes of an identifier first are in them. Of several `ranges` it is the first one's reason."""
 
     position: int
     size: int
-    why: str
+    reason: str
     first_offset: int | None = None
+    trace: int | None = None
+    ranges: int = 1
+
+    def joined(self, following: Unsearched) -> Unsearched:
+        """Return these bytes with those that follow them."""
+        trace = following.trace if self.trace is None else self.trace
+        size, ranges = self.size + following.size, self.ranges + following.ranges
+        return replace(self, size=size, trace=trace, ranges=ranges)
+
+    def words(self) -> str:
+        """Return a line about them."""
+        ranges = "" if self.ranges == 1 else f" in {self.ranges} ranges, the first"
+        return f"position {self.position}, {counted(self.size, 'byte')}{ranges}: {self.why}"
+
+    @property
+    def end(self) -> int:
+        """The position after the last byte."""
+        return self.position + self.size
+
+    @property
+    def why(self) -> str:
+        """The reason, and where an identifier's bytes are."""
+        return self.reason if self.trace is None else f"{self.reason}; {trace_words(self.trace)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +165,16 @@ class FileSearch:
     unsearched: tuple[Unsearched, ...] = ()
     elsewhere: int = 0
 
+    def unsearched_runs(self) -> list[Unsearched]:
+        """Return the ranges that were not searched, adjacent ones as one."""
+        runs: list[Unsearched] = []
+        for each in sorted(self.unsearched, key=lambda each: each.position):
+            if runs and runs[-1].end == each.position:
+                runs[-1] = runs[-1].joined(each)
+            else:
+                runs.append(each)
+        return runs
+
     @property
     def searched_bytes(self) -> int:
         return self.size - sum(each.size for each in self.unsearched)
@@ -153,7 +188,7 @@ def search_file(entry: InputEntry, wanted: Wanted) -> FileSearch:
     except (CorruptDataError, UnsupportedFormatError) as error:
         whole = Unsearched(0, entry.size, str(error))
         found = first_position(entry.path, plain_needles(wanted.identifiers))
-        return FileSearch(entry, entry.size, unsearched=(_with_trace(whole, found),))
+        return FileSearch(entry, entry.size, unsearched=(replace(whole, trace=found),))
 
 
 def search_source(entry: InputEntry, file: Source, wanted: Wanted) -> FileSearch:
@@ -251,19 +286,16 @@ def _unsearched(search: SegmentSearch) -> Iterator[Unsearched]:
 
 
 def _with_traces(path: str, places: Sequence[Unsearched], wanted: Wanted) -> Iterator[Unsearched]:
-    """Yield places that were not searched; their reasons say where the plain bytes of an identifier
-    are in them."""
+    """Yield places that were not searched, with where the plain bytes of an identifier are."""
     needles = plain_needles(wanted.identifiers) if places else []
     for each in places:
-        span = each.position, each.position + each.size
-        yield _with_trace(each, first_position(path, needles, [span]))
+        trace = first_position(path, needles, [(each.position, each.end)])
+        yield replace(each, trace=trace)
 
 
-def _with_trace(place: Unsearched, found: int | None) -> Unsearched:
-    if found is None:
-        return place
-    why = f"{place.why}; the bytes of an identifier are at position {found}"
-    return replace(place, why=why)
+def trace_words(position: int) -> str:
+    """Return that an identifier's bytes are in what is not searched record by record."""
+    return f"the bytes of an identifier are at position {position}"
 
 
 def _unread_payloads(table: LongArray) -> Iterator[Unsearched]:

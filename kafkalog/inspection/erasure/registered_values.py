@@ -51,6 +51,10 @@ class RegisteredValues:
         self._of_id = cache(self._decoder)
         self._is_plain = cache(self._has_no_symbols)
 
+    def __reduce__(self) -> tuple[type[RegisteredValues], tuple[SchemaRegistry]]:
+        # A task gets the schemas, and makes its own decoders.
+        return RegisteredValues, (self._registry,)
+
     def __call__(self, data: bytes) -> Any:
         """Return a payload's value. Raises ValueError for one that cannot be decoded."""
         try:
@@ -110,6 +114,15 @@ class _Avro:
 def _message(messages: ProtobufValues, data: bytes) -> Any:
     prefix = read_schema_prefix(data, with_message_indexes=True)
     return messages.decoded(data, prefix.size, prefix.message_indexes or (0,))
+
+
+def decoders_for(place: str | None, entries: Iterable[InputEntry]) -> tuple[RegisteredValues, ...]:
+    """Return what decodes by the registry that `--schema-registry` names, else by that of
+    `_schemas` among the files of inputs; nothing without one. Raises RefusedOptionError."""
+    if place is not None:
+        return (registered_values(place),)
+    registry = registry_in(entries)
+    return () if registry is None else (RegisteredValues(registry),)
 
 
 def registered_values(place: str) -> RegisteredValues:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from kafkalog.messages.avro_schemas import read_avro_schema
 from kafkalog.messages.schema_registry import SCHEMAS_TOPIC
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.option_values import chosen
+
+if TYPE_CHECKING:
+    from kafkalog.inspection.erasure.suppression import Suppression
 
 COLUMNS = ("key", "value")
 
@@ -191,9 +194,10 @@ def _column_options(column: str) -> list[Callable[..., Any]]:
 
 
 def decoding_requests(
-    options: DecodingOptions, paths: Sequence[str], mode: str
+    options: DecodingOptions, paths: Sequence[str], mode: str, *, has_suppression: bool = False
 ) -> list[DecodingRequest]:
-    """Return the columns to decode of the records below `paths`, which are read in `mode`.
+    """Return the columns to decode of the records below `paths`, which are read in `mode`. With
+    `has_suppression` schemas are of use without a column, too (see `suppression_of`).
 
     Raises OptionError where options contradict each other, are missing, or name a file that is not
     a schema; LogDirError for a `--schemas-topic` that cannot be read.
@@ -205,11 +209,26 @@ def decoding_requests(
     if all(given.values()):
         raise ConflictingOptionsError(*given)
     for name, place in given.items():
-        if place and not any(request.kind.is_confluent for request in requests):
+        if place and not (has_suppression or any(each.kind.is_confluent for each in requests)):
             raise OptionError(name, place, "nothing, unless a format is one of Confluent's")
     for request in requests:
         _refuse_schema(request)
     return requests
+
+
+def suppression_of(
+    file: str | None, options: DecodingOptions, paths: Sequence[str]
+) -> Suppression | None:
+    """Return what `--suppress` leaves out of the records below `paths`, None without it. Schemas
+    are those that decode columns. Raises OptionError, RefusedOptionError for a file or a registry
+    that cannot be read."""
+    from kafkalog.inspection.erasure.suppression import Suppression
+
+    if file is None:
+        return None
+    if options.schemas_topic:
+        paths = _schemas_topic(options, paths)
+    return Suppression.of_file("--suppress", file).decoding(paths, options.schema_registry)
 
 
 def need_avro(requests: Sequence[DecodingRequest]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from kafkalog.exit_codes import stopped_by_exceptions
+from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.lake.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
 from kafkalog.lake.decoding.local_decoding import LocalDecoding
 from kafkalog.lake.export_plan import ExportPlan, no_columns, plan_export
@@ -29,13 +30,15 @@ Writing = Callable[[ExportPlan, int, LocalDecoding | None], list[WrittenFile]]
 
 @dataclass(frozen=True, slots=True)
 class ExportSettings:
-    """What an export reads, and where and how it writes tables; `decoding` as it was given."""
+    """What an export reads and leaves out, and where and how it writes tables; `decoding` as it was
+    given."""
 
     options: ReadOptions
     request: IngestRequest
     tables: TableRequest
     place: TablePlace
     decoding: TableDecodingOptions
+    suppression: Suppression | None = None
 
 
 def written_files(
@@ -109,7 +112,7 @@ def local_exports(
                 processes=processes,
                 found=found,
                 decoded_columns=no_columns if decoding is None else decoding.columns,
-            )
+            ).without(settings.suppression)
             return plan, plan.commit(writing(plan, processes, decoding))
 
     def decoded(*, is_for_faults: bool) -> LocalDecoding | None:

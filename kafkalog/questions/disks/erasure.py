@@ -14,14 +14,16 @@ from typing import Any
 
 from kafkalog.errors import LogDirError, refuse_unknown
 from kafkalog.inspection.erasure.erased_files import DELETE_OBJECTS, unwritable_objects
-from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file
+from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file, trace_words
 from kafkalog.inspection.erasure.input_files import InputEntry, Part, input_files
 from kafkalog.inspection.erasure.plain_bytes import first_position, plain_needles
-from kafkalog.inspection.erasure.registered_values import RegisteredValues, registry_in
+from kafkalog.inspection.erasure.registered_values import decoders_for
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted, first_names, time_text
 
 _MOST_NAMED = 5
+# So many lines are shown about what was not searched of one kind.
+_MOST_LINES = 20
 # Topics that programs write from others: Kafka Streams, dead letters, Connect, MirrorMaker.
 _DERIVED = (
     (re.compile(r".+-changelog"), "a changelog of Kafka Streams"),
@@ -91,7 +93,7 @@ class Erasure:
 
     def trace_words(self, entry: InputEntry) -> str:
         """Return where an identifier's bytes are in a file that is not searched as a log."""
-        return f"the bytes of an identifier are at position {self.traces[entry.path]}"
+        return trace_words(self.traces[entry.path])
 
     def topic_rows(self) -> list[Row]:
         """Return a row per topic."""
@@ -141,22 +143,24 @@ class Erasure:
         if self.skipped:
             topics = sorted({each.topic or "?" for each in self.skipped})
             yield f"not searched, as not asked for: {first_names(topics, _MOST_NAMED)}"
-        for each in self.left_out:
-            yield f"not searched: {each.path}: {self.why_not(each)}"
+        left_out = sorted(self.left_out, key=lambda each: each.path not in self.traces)
+        yield from _first_of(
+            [f"not searched: {each.path}: {self.why_not(each)}" for each in left_out]
+        )
         for each in self.beside:
             if each.path in self.traces:
                 yield f"{each.path}: stays as it is, {self.trace_words(each)}"
-        for search in self.searches:
-            for place in search.unsearched:
-                yield (
-                    f"not searched: {search.entry.path}: position {place.position}, "
-                    f"{counted(place.size, 'byte')}: {place.why}"
-                )
-            if search.undecoded:
-                yield (
-                    f"not searched at a path: {search.entry.path}: "
-                    f"{counted(search.undecoded, 'value')} that nothing here decodes"
-                )
+        runs = [(each.entry, run) for each in self.searches for run in each.unsearched_runs()]
+        runs.sort(key=lambda pair: pair[1].trace is None)
+        yield from _first_of([f"not searched: {entry.path}: {run.words()}" for entry, run in runs])
+        yield from _first_of(
+            [
+                f"not searched at a path: {each.entry.path}: "
+                f"{counted(each.undecoded, 'value')} that nothing here decodes"
+                for each in self.searches
+                if each.undecoded
+            ]
+        )
 
 
 @dataclass
@@ -315,10 +319,7 @@ def _with_decoders(request: ErasureRequest, entries: Sequence[InputEntry]) -> Er
     is given. Rule: F1262."""
     if request.wanted.decoders:
         return request
-    registry = registry_in(entries)
-    if registry is None:
-        return request
-    decoders = (RegisteredValues(registry),)
+    decoders = decoders_for(None, entries)
     return replace(request, wanted=replace(request.wanted, decoders=decoders))
 
 
@@ -343,6 +344,16 @@ def _traces(
 def derived_words(topic: str) -> str | None:
     """Return what a topic is that a program writes from others, by its name."""
     return next((words for pattern, words in _DERIVED if pattern.fullmatch(topic)), None)
+
+
+def _first_of(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the first lines about what was not searched, and where all are."""
+    yield from lines[:_MOST_LINES]
+    if len(lines) > _MOST_LINES:
+        yield (
+            f"not searched: {len(lines) - _MOST_LINES} more lines like the last one: the proof "
+            "lists all places (--to DIR --proof FILE), and --by file counts them for each log file"
+        )
 
 
 def _topic_row(topic: str, searches: Sequence[FileSearch]) -> Row:

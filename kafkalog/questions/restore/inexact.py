@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafkalog.inspection.erasure.suppression import undecoded_words
 from kafkalog.questions.restore.groups import RestoredCommit
 from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan
 from kafkalog.questions.restore.planning import RestorePlan
@@ -42,10 +43,7 @@ def not_exact(found: Restored) -> Iterator[str]:
 def _of_suppression(found: Restored) -> Iterator[str]:
     for topic, suppressed in found.left_out_persons:
         if suppressed.undecoded:
-            yield (
-                f"{topic}: {suppressed.undecoded} values are not JSON, and --suppress looks for "
-                "values at a path: they were kept"
-            )
+            yield undecoded_words(topic, suppressed.undecoded)
         if suppressed.unsearched:
             yield (
                 f"{topic}: {suppressed.unsearched} bytes could not be searched for --suppress, and "

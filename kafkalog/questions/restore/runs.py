@@ -76,7 +76,7 @@ class Wanted:
 def restore_request(wanted: Wanted, sources: Sources, now_ms: int) -> RestoreRequest:
     """Return the request to this input. Raises OptionError for topics that no copy has and for more
     replicas than nodes."""
-    given, into = wanted.given, wanted.into
+    given, into, suppression = wanted.given, wanted.into, wanted.suppression
     known = sources.topics()
     refuse_unknown("--topic", given.topics, known)
     refuse_unknown("--latest-topics", given.latest_topics, known)
@@ -100,7 +100,7 @@ def restore_request(wanted: Wanted, sources: Sources, now_ms: int) -> RestoreReq
         is_group_chosen=partial(is_chosen, names=frozenset(), pattern=given.group_pattern),
         latest_topics=given.latest_topics,
         is_uncut=given.as_of is None and len(sources.coverage) == 1,
-        suppression=wanted.suppression,
+        suppression=suppression and suppression.decoding(sources.paths, given.schema_registry),
     )
 
 

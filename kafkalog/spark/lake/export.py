@@ -8,7 +8,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from kafkalog.errors import OptionError, RefusedOptionError
-from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, decoding_requests
+from kafkalog.lake.decoding.decoding_requests import (
+    TableDecodingOptions,
+    decoding_requests,
+    suppression_of,
+)
 from kafkalog.lake.export_report import TopicRow, topic_rows
 from kafkalog.lake.formats.dead_letters import refuse_dead_letters
 from kafkalog.lake.formats.local_export import ExportSettings, local_exports
@@ -103,8 +107,10 @@ def export(
             refuse_tables(place.output_dir, inputs)
         now_ms = time.time_ns() // 1_000_000
         read_options = request.options(inputs, mode, place.output_dir, now_ms=now_ms)
-        settings = ExportSettings(read_options, request, tables, place, decoding)
-        requests = decoding_requests(decoding, inputs, mode)
+        suppress = request.suppress
+        requests = decoding_requests(decoding, inputs, mode, has_suppression=suppress is not None)
+        suppression = suppression_of(suppress, decoding, inputs)
+        settings = ExportSettings(read_options, request, tables, place, decoding, suppression)
         refuse_dead_letters(decoding.dead_letters, place, is_decoding=bool(requests))
         runs = _exported(spark, settings, requests)
     return topic_rows(runs)

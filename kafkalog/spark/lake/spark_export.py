@@ -54,6 +54,7 @@ def export_tables(
             found=sources,
             decoded_columns=no_columns if decoding is None else decoding.columns,
         )
+        plan = plan.without(settings.suppression)
         return plan, _exported(spark, plan, decoding)
 
     decoding = DecodedRows(spark, decodings, settings.decoding) if decodings else None

@@ -18,7 +18,7 @@ from pyspark.sql.utils import is_remote
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.lake.decoding.decoding_requests import COLUMNS
 from kafkalog.lake.export_plan import ExportPlan
-from kafkalog.lake.export_task import ExportTask, OnSuppressed, suppressed_words
+from kafkalog.lake.export_task import ExportTask, OnSuppressed, suppressed_lines
 from kafkalog.lake.layout import RECORDS
 from kafkalog.lake.written_file import OnReport, Report, WrittenFile, no_report
 from kafkalog.messages.payload_formats import ID_PREFIX_BYTES
@@ -44,11 +44,11 @@ def written_by_tasks(spark: SparkSession, plan: ExportPlan) -> list[WrittenFile]
     with _reported(spark, plan) as report:
 
         def written(reads: Sequence[SegmentRead]) -> Iterator[pa.RecordBatch]:
-            left_out: Counter[str] = Counter()
+            left_out: list[tuple[str, int, int]] = []
             with reported_work(READ, {"reads": str(len(reads))}):
                 files = task.written_files(reads, on_suppressed=_counting(left_out, report))
             size = sum(read.size for read in reads)
-            report(Report(size, tuple(files), tuple(left_out.items())))
+            report(Report(size, tuple(files), tuple(left_out)))
             yield pickled(files)
 
         return list(chain.from_iterable(results(in_tasks(spark, plan.groups, written))))
@@ -88,20 +88,20 @@ def rows_of_tasks(
     def rows(reads: Sequence[SegmentRead]) -> Iterator[pa.RecordBatch]:
         # Spark takes no dictionaries.
         types = arrow_schema(RECORDS)
-        left_out: Counter[str] = Counter()
+        left_out: list[tuple[str, int, int]] = []
         for batch in task.rows(reads, _counting(left_out, report)):
             yield batch.cast(types)
-        report(Report(sum(read.size for read in reads), (), tuple(left_out.items())))
+        report(Report(sum(read.size for read in reads), (), tuple(left_out)))
 
     return in_tasks(spark, groups, rows, spark_schema(RECORDS))
 
 
-def _counting(left_out: Counter[str], report: OnReport) -> OnSuppressed | None:
-    """Return what counts the records that are left out, for a report. Where nothing takes reports,
-    tasks log them."""
+def _counting(left_out: list[tuple[str, int, int]], report: OnReport) -> OnSuppressed | None:
+    """Return what keeps what is left out of each segment, for a report. Where nothing takes
+    reports, tasks log it."""
     if report is no_report:
         return None
-    return lambda topic, records: left_out.update({topic: records})
+    return lambda *counts: left_out.append(counts)
 
 
 def id_prefixes_of_tasks(
@@ -141,6 +141,7 @@ def _progress(total_bytes: int) -> Iterator[OnReport]:
     the yielded function takes what they report."""
     started_s, records, read_bytes = time.monotonic(), 0, 0
     left_out: Counter[str] = Counter()
+    undecoded: Counter[str] = Counter()
 
     def text(_: object) -> str:
         rate = read_bytes / max(time.monotonic() - started_s, 0.001)
@@ -159,9 +160,12 @@ def _progress(total_bytes: int) -> Iterator[OnReport]:
             nonlocal records, read_bytes
             records += sum(file.rows for file in report.files)
             read_bytes += report.read_bytes
-            left_out.update(dict(report.suppressed))
+            for topic, records_of, values_of in report.suppressed:
+                left_out[topic] += records_of
+                undecoded[topic] += values_of
             bar.update(report.read_bytes)
 
         yield on_report
     for topic, count in sorted(left_out.items()):
-        click.echo(suppressed_words(topic, count), err=True)
+        for line in suppressed_lines(topic, count, undecoded[topic]):
+            click.echo(line, err=True)

@@ -145,6 +145,8 @@ def ingest_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "continues there with the live cluster.",
         ),
         shared.suppress_option(
-            "Leave out the records of erased persons: FILE is that of kafkalog erase --identifiers."
+            "Leave out the records of erased persons: FILE is that of kafkalog erase "
+            "--identifiers. Keys and values are decoded by --schema-registry, --schemas-topic or "
+            "_schemas in PATHs."
         ),
     )(function)

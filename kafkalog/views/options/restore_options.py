@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from kafkalog.errors import ConflictingOptionsError
+from kafkalog.errors import ConflictingOptionsError, RefusedOptionError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.parameter_types import NODE_ADDRESS, GivenPath, Topic, found_node
 
@@ -47,9 +47,13 @@ class RestoreOptions:
     links: bool
     hash_inputs: bool
     suppress: str | None
+    schema_registry: str | None = None
 
     def refuse_contradictions(self) -> None:
-        """Raise ConflictingOptionsError for what a cluster that exists decides itself."""
+        """Raise ConflictingOptionsError for what a cluster that exists decides itself, and
+        RefusedOptionError for a registry that nothing is decoded by."""
+        if self.schema_registry is not None and self.suppress is None:
+            raise RefusedOptionError("--schema-registry", "only with --suppress")
         given = {
             "--nodes": self.nodes is not None,
             "--replication": self.replication > 1,
@@ -186,5 +190,12 @@ def restore_options(function: Callable[..., Any]) -> Callable[..., Any]:
         shared.suppress_option(
             "Leave out the records of the identifiers in this file, one a line, as `kafkalog erase "
             "--identifiers` has it."
+        ),
+        click.option(
+            "--schema-registry",
+            metavar="URL|DIR",
+            help="Of --suppress: decode keys and values by the schemas of the registry at this "
+            "URL, or of files named by their ids, such as DIR/7.avsc; without it by those in "
+            "_schemas, if PATHs have it.",
         ),
     )(function)

@@ -14,7 +14,8 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.reading.log_reader import LogReader
-from tests.support.golden.restored_copies import AS_OF
+from tests.support.golden.restored_copies import AS_OF, disk_with_orders, orders_in
+from tests.support.messages.avro_orders import ORDERS, PERSON, SCHEMA
 
 CHUNK = 1024 * 1024
 # Keys of topics with LogAppendTime and zstd, of transactions, and of a compacted topic; a path.
@@ -108,3 +109,28 @@ def test_a_file_that_cannot_be_read_is_refused(inputs: list[Path], tmp_path: Pat
     result = restore(inputs, "--to", str(tmp_path / "to"), "--suppress", absent)
     assert result.exit_code == ExitCode.WRONG_ARGUMENTS
     assert "--suppress" in result.output
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_values_are_decoded_by_the_schemas_in_the_copies_or_in_a_directory(
+    is_given: bool, inputs: list[Path], tmp_path: Path
+) -> None:
+    # F1124, F1262: the order whose schema is not known is kept, and named.
+    disk, person = disk_with_orders(inputs, tmp_path), tmp_path / "person"
+    person.write_text(PERSON)
+    given = ["--topic", "plain", "--to", str(tmp_path / "to"), "--suppress", str(person)]
+    if is_given:
+        # Another id than in `_schemas` of the copies: the registry that is given counts alone.
+        (tmp_path / "9.avsc").write_text(SCHEMA)
+        given += ["--schema-registry", str(tmp_path)]
+    result = CliRunner().invoke(kafkalog, ["restore", str(disk), *given])
+    assert "suppressed: 1 record of topic plain" in result.output
+    undecoded = "2 values" if is_given else "1 value"
+    assert f"plain: {undecoded} not decoded" in result.output
+    assert orders_in(tmp_path / "to") == [*(ORDERS[:2] if is_given else ORDERS[1:])]
+
+
+def test_a_registry_is_given_only_with_persons(inputs: list[Path], tmp_path: Path) -> None:
+    result = restore(inputs, "--to", str(tmp_path / "to"), "--schema-registry", str(tmp_path))
+    assert result.exit_code == ExitCode.WRONG_ARGUMENTS
+    assert "--schema-registry" in result.output

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from jobs.restore import main
 from kafkalog.command_line.main import kafkalog
 from kafkalog.spark.jobs.job import ExitCode
-from tests.support.golden.restored_copies import AS_OF, Unpacked
+from tests.support.golden.restored_copies import AS_OF, Unpacked, disk_with_orders, orders_in
+from tests.support.messages.avro_orders import ORDERS, PERSON
 
 # They have the time of the restore, or ids that are new each time.
 _OF_THE_RUN = ("restored_at_ms", "cluster_id", "nodes", "files")
@@ -50,6 +51,22 @@ def test_the_job_writes_what_the_command_writes(
     )
     verified = CliRunner().invoke(kafkalog, ["restore", "--verify", str(job)])
     assert verified.exit_code == ExitCode.DONE, verified.output
+
+
+@pytest.mark.usefixtures("spark")
+def test_tasks_decode_values_by_the_schemas_in_the_copies(
+    unpacked: Unpacked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F1124, F1262.
+    inputs = sorted((unpacked("restore44.logs") / "snapshots").glob("*/data"))
+    person = tmp_path / "person"
+    person.write_text(PERSON)
+    given = "--topic", "plain", "--to", str(tmp_path / "to"), "--suppress", str(person)
+    assert main([str(disk_with_orders(inputs, tmp_path)), *given]) == ExitCode.DONE
+    said = capsys.readouterr().out
+    assert "suppressed: 1 record of topic plain" in said
+    assert "plain: 1 value not decoded" in said
+    assert orders_in(tmp_path / "to") == [*ORDERS[1:]]
 
 
 def test_an_existing_directory_is_refused(

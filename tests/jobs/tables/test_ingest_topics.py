@@ -34,7 +34,9 @@ from tests.support.jobs.job_runs import needs_delta, written_schema
 from tests.support.lake.ingest_requests import EVERY_RECORD
 from tests.support.logs.growing_logs import GrowingLog, write_logs
 from tests.support.logs.streamed_logs import StreamedLog
+from tests.support.messages.avro_orders import ORDERS, PERSON, write_schemas
 from tests.support.repository import ROOT, Unpack
+from tests.support.spark.kafka_logs import write_records
 
 pytestmark = needs_delta
 
@@ -74,6 +76,22 @@ def test_records_of_erased_persons_are_left_out_and_counted_once(
     left = spark.read.format("delta").load(str(tmp_path / "left" / "ingested_records"))
     assert (len(of_topic), left.filter(is_persons).count()) == (2, 0)
     assert left.count() == rows.count() - sum(row["count"] for row in of_topic)
+
+
+def test_tasks_decode_values_by_the_schemas_in_the_input(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F1124, F1262.
+    logs, person, output = tmp_path / "logs", tmp_path / "person", tmp_path / "tables"
+    write_records(logs, "orders-0", [(b"k", value) for value in ORDERS])
+    write_schemas(logs)
+    person.write_text(PERSON)
+    given = f"--topic orders --isolation-level read_uncommitted --suppress {person}"
+    assert run_ingest(logs, output=output, arguments=given) == 0
+    assert [row["value"] for row in ingested(spark, output)] == [*ORDERS[1:]]
+    said = capsys.readouterr().err
+    assert "orders: 1 record suppressed" in said
+    assert "orders: 1 value not decoded" in said
 
 
 def test_run_after_run_the_table_is_what_a_consumer_received(

@@ -3,7 +3,7 @@
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 from kafkalog.command_line.main import kafkalog
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.format.batch_header import BatchHeader, read_header
+from kafkalog.format.record_batch import BatchFields, write_batch
+from kafkalog.format.records import Record
 from kafkalog.inspection.metadata.copies import metadata_copies
 from kafkalog.inspection.metadata.replay import image_at
 from kafkalog.messages.internal_records import read_internal_record
@@ -19,6 +21,7 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.log_reader import LogReader
+from tests.support.messages.avro_orders import ORDERS, write_schemas
 
 Unpacked = Callable[[str], Path]
 Row = Mapping[str, Any]
@@ -122,3 +125,24 @@ def copied(inputs: list[Path], directory: Path) -> list[Path]:
     for path, copy in zip(inputs, copies, strict=True):
         shutil.copytree(path, copy)
     return copies
+
+
+def disk_with_orders(inputs: Sequence[Path], directory: Path) -> Path:
+    """A copy of one disk with `_schemas`, and with orders in Avro at the end of topic `plain`."""
+    disk = directory / "disk"
+    shutil.copytree(inputs[0], disk)
+    write_schemas(disk)
+    (log,) = (log for log in find_partitions([str(disk)], strict=False) if log.name == "plain-0")
+    *_, (header, last) = batches(log)
+    end, time_ms = header.last_offset + 1, last[-1].timestamp_ms
+    records = [Record(end + n, time_ms, 0, b"k", each) for n, each in enumerate(ORDERS)]
+    batch = write_batch(records, BatchFields(leader_epoch=header.leader_epoch))
+    with open(log.segments[-1].path, "ab") as file:
+        file.write(batch)
+    return disk
+
+
+def orders_in(directory: Path) -> list[bytes | None]:
+    """The orders in topic `plain` of a directory that was restored."""
+    log = logs_of([directory / "data"])["plain", 0]
+    return [value for _, _, value in records(log) if value in ORDERS]

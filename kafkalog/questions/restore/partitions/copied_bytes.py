@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafkalog.inspection.erasure.erased_files import batch_at, left_of_batch
-from kafkalog.inspection.erasure.file_search import FileSearch, Wanted, search_file
+from kafkalog.inspection.erasure.file_search import FileSearch, search_file
 from kafkalog.inspection.erasure.input_files import InputEntry, Part
 from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.questions.restore.partitions.partition_plans import Piece
@@ -55,7 +55,7 @@ class PieceCopies:
         try:
             for piece in pieces:
                 if self.suppression is not None:
-                    self._copy_searched(piece, written, end_offset)
+                    self._copy_searched(piece, written, end_offset, self.suppression)
                 elif is_stored_as_read(piece.path):
                     written.append_range(piece.path, piece.start, piece.end)
                 else:
@@ -66,8 +66,10 @@ class PieceCopies:
         if pieces:
             _keep_time(pieces[0].path, target)
 
-    def _copy_searched(self, piece: Piece, written: OutputFile, end_offset: int | None) -> None:
-        hits = self._hits(piece)
+    def _copy_searched(
+        self, piece: Piece, written: OutputFile, end_offset: int | None, suppression: Suppression
+    ) -> None:
+        hits = self._hits(piece, suppression)
         with InputFile(piece.path) as source:
             done = piece.start
             for position, offsets in hits.items():
@@ -80,21 +82,20 @@ class PieceCopies:
                 done = position + len(batch)
             _copy_read(source, done, piece.end, written)
 
-    def _hits(self, piece: Piece) -> Mapping[int, frozenset[int]]:
+    def _hits(self, piece: Piece, suppression: Suppression) -> Mapping[int, frozenset[int]]:
         """Return the offsets of the suppressed records by the positions of their batches."""
         search = self._searches.get(piece.path)
         if search is None:
-            search = self._searches[piece.path] = _searched(piece.path, self.suppression)
+            search = self._searches[piece.path] = _searched(piece.path, suppression)
             self.found.undecoded += search.undecoded
         self.found.unsearched += sum(
-            max(min(each.position + each.size, piece.end) - max(each.position, piece.start), 0)
+            max(min(each.end, piece.end) - max(each.position, piece.start), 0)
             for each in search.unsearched
         )
         return search.hits.by_batch()
 
 
-def _searched(path: str, suppression: Suppression | None) -> FileSearch:
-    identifiers = () if suppression is None else suppression.identifiers
+def _searched(path: str, suppression: Suppression) -> FileSearch:
     with InputFile(path) as file:
         size = file.size
     entry = InputEntry(
@@ -102,7 +103,7 @@ def _searched(path: str, suppression: Suppression | None) -> FileSearch:
         base_offset=any_base_offset(os.path.basename(path)),
         is_tiered=tiered_manifest_path(path) is not None,
     )
-    return search_file(entry, Wanted(identifiers))
+    return search_file(entry, suppression.wanted)
 
 
 def is_stored_as_read(path: str) -> bool:

@@ -15,7 +15,9 @@ from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import planned_groups
 from kafkalog.views.reading.reading import read_segment
 from tests.support.golden.fixture_sets import consumed, topics
+from tests.support.messages.avro_orders import ORDERS, PERSON, SCHEMA, write_schemas
 from tests.support.repository import ROOT
+from tests.support.spark.kafka_logs import write_records
 
 COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "timestamp_type", "key", "value",
            "headers", "leader_epoch")  # fmt: skip
@@ -122,3 +124,22 @@ def test_records_of_erased_persons_are_left_out_and_counted(tmp_path: Path) -> N
         count = sum(row["topic"] == topic and is_persons(row) for row in every)
         assert count
         assert f"{topic}: {count} records suppressed" in result.stderr
+
+
+@pytest.mark.parametrize("place", ["in the input", "--schemas-topic", "--schema-registry"])
+def test_values_are_decoded_by_a_registry_s_schemas(place: str, tmp_path: Path) -> None:
+    # F1124, F1262: the order whose schema is not known is kept, and counted.
+    logs, person, schemas = tmp_path / "logs", tmp_path / "person", tmp_path / "schemas"
+    write_records(logs, "orders-0", [(b"k", value) for value in ORDERS])
+    person.write_text(PERSON)
+    schemas.mkdir()
+    (schemas / "1.avsc").write_text(SCHEMA)
+    write_schemas(logs if place == "in the input" else schemas)
+    given = [] if place == "in the input" else [place, schemas]
+    given += ["--topic", "orders", "--isolation-level", "read_uncommitted", "--suppress", person]
+    rows = exported(tmp_path / "tables", logs, *given)
+    assert [row["value"] for row in rows] == [*ORDERS[1:]]
+    arguments = ["export", str(logs), "--output-dir", str(tmp_path / "more"), *map(str, given)]
+    result = CliRunner().invoke(kafkalog, arguments)
+    assert "orders: 1 record suppressed" in result.stderr
+    assert "orders: 1 value not decoded" in result.stderr

@@ -165,3 +165,23 @@ def test_numbers_are_found_in_each_form() -> None:
     assert matcher.matches(records).tolist() == [True, True, True, True, False, False]
     half = RecordMatcher([Identifier(Kind.VALUE_PATH, b"0.50", "$[0]")])
     assert half.matches(_records(b"[0.5]", b"[5e-1]", b"[0.500]")).tolist() == [True] * 3
+
+
+def test_adjacent_ranges_are_one_line_and_few_lines_are_shown(tmp_path: Path) -> None:
+    # F1108, F1260: what has an identifier's bytes comes first, wherever it is.
+    def damaged(offset: int, key: bytes) -> bytes:
+        return _batch(offset, [_record(0, key)])[:-1] + b"\2"
+
+    sound = _batch(2, [_record(0, b"k")])
+    _partition(tmp_path / "0", damaged(0, b"a") + damaged(1, b"b") + sound)
+    for number in range(1, 30):
+        _partition(tmp_path / str(number), damaged(0, PERSON if number == 29 else b"a"))
+    erasure = _searched(tmp_path)
+    assert sum(len(each.unsearched) for each in erasure.searches) == 31
+    lines = [line for line in erasure.notes() if line.startswith("not searched: ")]
+    assert len(lines) == 21
+    assert f"{tmp_path}/29/" in lines[0]
+    assert "the bytes of an identifier are at position" in lines[0]
+    size = len(damaged(0, b"a") + damaged(1, b"b"))
+    assert f"/0/orders-0/{_LOG}: position 0, {size} bytes in 2 ranges, the first: " in lines[1]
+    assert lines[-1].startswith("not searched: 10 more lines")
