@@ -68,7 +68,9 @@ class Fold(Protocol):
 class AskedView:
     """A view that a question asks for: `columns` of its rows, all without; or what `reduce` makes
     of the rows of a task, or a `fold` does that a task makes for itself: batches of `schema`.
-    `options` are the source's. `logs` are those to read, where these are not all."""
+    `options` are the source's. `logs` are those to read, where these are not all. Without
+    `has_value_bytes` values of records may be empty: nothing but whether they are null is wanted.
+    """
 
     name: str
     columns: tuple[str, ...] | None = None
@@ -77,6 +79,7 @@ class AskedView:
     options: Options = field(default_factory=dict)
     logs: Sequence[PartitionLog] | None = None
     fold: Callable[[], Fold] | None = None
+    has_value_bytes: bool = True
 
     def reduced(self, batches: Batches) -> Batches:
         """Yield what is wanted of the rows of a task."""
@@ -260,7 +263,10 @@ class LocalViews:
     def _batches(self, asked: Sequence[AskedView]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield the rows of some views, each batch with the number of its view."""
         options = [
-            view_options(self.log_dirs, each.name, **{**self.options, **each.options})
+            replace(
+                view_options(self.log_dirs, each.name, **{**self.options, **each.options}),
+                has_value_bytes=each.has_value_bytes,
+            )
             for each in asked
         ]
         wanted = [
