@@ -61,7 +61,7 @@ def deleted_soon(
     ]
     if not going:
         return None
-    totals = [batch_totals(segment) for segment, _ in going]
+    totals = [batch_totals(log, segment) for segment, _ in going]
     limit_ms = settings.retention_ms.value or -1
     is_early = [
         row["reason"] == Reason.TIME.value and now_ms + SOON_MS - each.latest_ms <= limit_ms

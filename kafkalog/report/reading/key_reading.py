@@ -44,9 +44,7 @@ def asked_keys(topics: Sequence[str | None], *, are_shown: bool) -> AskedView:
     secret = secrets.token_bytes(SECRET_BYTES)
     fold = partial(KeyCounting, topics, secret, has_samples=are_shown)
     options = {"subscribe": None}
-    return AskedView(
-        "records", _COLUMNS, None, _SCHEMA, options, fold=fold, has_value_bytes=False
-    )
+    return AskedView("records", _COLUMNS, None, _SCHEMA, options, fold=fold, has_value_bytes=False)
 
 
 def keys_section(counted: Rows, *, are_shown: bool) -> KeysSection:
