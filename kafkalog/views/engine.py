@@ -19,8 +19,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, cast
 
+import numpy as np
 import pyarrow as pa
 
+from kafkalog.columns.arrays import present
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.records.segment_reader import load_kernels
 from kafkalog.columns.table_rows import table_batch
@@ -225,8 +227,15 @@ class RowsInMemory:
 
     def of_table(self, name: str) -> RowsInMemory:
         """Return the structs of a column that are not null, as rows."""
-        structs = self.table.column(name).drop_null()
-        batches = [pa.RecordBatch.from_struct_array(chunk) for chunk in structs.chunks]
+        structs = self.table.column(name)
+        # `drop_null` would import pyarrow.compute.
+        batches = [
+            pa.RecordBatch.from_struct_array(chunk.slice(start, end - start))
+            for chunk in structs.chunks
+            for start, end in np.flatnonzero(
+                np.diff(present(chunk), prepend=False, append=False)
+            ).reshape(-1, 2)
+        ]
         return RowsInMemory(pa.Table.from_batches(batches, pa.schema(list(structs.type))))
 
 
