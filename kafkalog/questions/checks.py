@@ -252,8 +252,10 @@ def _column(table: str, rows: list[tuple[str, TableRow]]) -> pa.Array:
     """Return the rows of the table, null where a row is of another."""
     columns = table_batch(table, [row if name == table else {} for name, row in rows], {})
     nulls = np.array([name != table for name, _ in rows], dtype=np.bool_)
-    return pa.StructArray.from_arrays(
-        columns.columns, fields=list(columns.schema), mask=fixed_width(nulls, pa.bool_())
+    # Not from a mask, for which each process would import pyarrow.compute.
+    valid = fixed_width(nulls, pa.bool_(), nulls).buffers()[0]
+    return pa.Array.from_buffers(
+        pa.struct(list(columns.schema)), len(rows), [valid], children=columns.columns
     )
 
 

@@ -42,6 +42,7 @@ class SoundFile(NamedTuple):
     records: int
     base_offset: int
     last_offset: int
+    max_timestamp_ms: int | None
 
 
 class MadeOnRequest(Sequence[_Item]):
@@ -179,6 +180,12 @@ class PartitionLog:
     tiered_topic_id: str | None = None
     is_former: bool = False
     sound_files: Mapping[str, SoundFile] = field(default_factory=dict, compare=False)
+
+    def known_sound(self, segment: SegmentFile, size: int) -> SoundFile | None:
+        """Return what was found in a segment's file if it need not be read again: it has the same
+        size now."""
+        known = self.sound_files.get(segment.path)
+        return known if known is not None and known.size == size else None
 
     @property
     def name(self) -> str:

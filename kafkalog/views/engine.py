@@ -19,8 +19,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, cast
 
+import numpy as np
 import pyarrow as pa
 
+from kafkalog.columns.arrays import present
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.records.segment_reader import load_kernels
 from kafkalog.columns.table_rows import table_batch
@@ -68,7 +70,9 @@ class Fold(Protocol):
 class AskedView:
     """A view that a question asks for: `columns` of its rows, all without; or what `reduce` makes
     of the rows of a task, or a `fold` does that a task makes for itself: batches of `schema`.
-    `options` are the source's. `logs` are those to read, where these are not all."""
+    `options` are the source's. `logs` are those to read, where these are not all. Without
+    `has_value_bytes` values of records may be empty: nothing but whether they are null is wanted.
+    """
 
     name: str
     columns: tuple[str, ...] | None = None
@@ -77,6 +81,7 @@ class AskedView:
     options: Options = field(default_factory=dict)
     logs: Sequence[PartitionLog] | None = None
     fold: Callable[[], Fold] | None = None
+    has_value_bytes: bool = True
 
     def reduced(self, batches: Batches) -> Batches:
         """Yield what is wanted of the rows of a task."""
@@ -222,8 +227,15 @@ class RowsInMemory:
 
     def of_table(self, name: str) -> RowsInMemory:
         """Return the structs of a column that are not null, as rows."""
-        structs = self.table.column(name).drop_null()
-        batches = [pa.RecordBatch.from_struct_array(chunk) for chunk in structs.chunks]
+        structs = self.table.column(name)
+        # `drop_null` would import pyarrow.compute.
+        batches = [
+            pa.RecordBatch.from_struct_array(chunk.slice(start, end - start))
+            for chunk in structs.chunks
+            for start, end in np.flatnonzero(
+                np.diff(present(chunk), prepend=False, append=False)
+            ).reshape(-1, 2)
+        ]
         return RowsInMemory(pa.Table.from_batches(batches, pa.schema(list(structs.type))))
 
 
@@ -260,7 +272,10 @@ class LocalViews:
     def _batches(self, asked: Sequence[AskedView]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield the rows of some views, each batch with the number of its view."""
         options = [
-            view_options(self.log_dirs, each.name, **{**self.options, **each.options})
+            replace(
+                view_options(self.log_dirs, each.name, **{**self.options, **each.options}),
+                has_value_bytes=each.has_value_bytes,
+            )
             for each in asked
         ]
         wanted = [

@@ -19,7 +19,8 @@ class SegmentOptions:
     where unknown. Batches wholly below `first_offset` are checked and not decoded: a length that is
     wrong there would swallow what is requested. Reading ends where offsets reach `end_offset`.
 
-    Of the records of requested batches, those with `timestamps` are read, if any are given.
+    Of the records of requested batches, those with `timestamps` are read, if any are given. Without
+    `has_value_bytes` their values may be empty: who reads wants to know which are null.
 
     A walk begins at `start_position` if `may_begin_at` says so, else at the start of the file.
     Where this is one part of a read that was split, `requested_offset` is where the whole read
@@ -36,6 +37,7 @@ class SegmentOptions:
     requested_offset: int | None = None
     next_position: int | None = None
     timestamps: TimestampRange | None = None
+    has_value_bytes: bool = True
 
     @classmethod
     def of(
@@ -57,6 +59,7 @@ class SegmentOptions:
         timestamps: TimestampRange | None = None,
         check_crcs: bool = True,
         max_batch_bytes: int = MAX_BATCH_BYTES,
+        has_value_bytes: bool = True,
     ) -> SegmentOptions:
         """Return how to read what a plan has of a segment."""
         return cls(
@@ -70,6 +73,7 @@ class SegmentOptions:
             requested_offset=read.requested_offset,
             next_position=read.next_position,
             timestamps=timestamps,
+            has_value_bytes=has_value_bytes,
         )
 
     def is_first_to_tell(self, expected_offset: int) -> bool:

@@ -14,7 +14,7 @@ from kafkalog.columns.jit.compiled import ByteArray, IntArray, LongArray, copy_b
 
 
 class Wanted(NamedTuple):
-    """Which columns to fill."""
+    """Which columns to fill; without `value_bytes` each value is empty or null."""
 
     timestamp: bool
     timestamp_ms: bool
@@ -22,6 +22,7 @@ class Wanted(NamedTuple):
     message_crc: bool
     key: bool
     value: bool
+    value_bytes: bool
     headers: bool
 
 
@@ -173,7 +174,7 @@ def put_record(source: ByteArray, record: FoundRecord, headers_before: int, outp
     if wanted.value:
         end = arrays.value_ends[index]
         size = record.fields.value_size
-        if size > 0:
+        if size > 0 and wanted.value_bytes:
             copy_bytes(arrays.value, end, source, record.fields.value_start, size)
             end += size
         elif size < 0:

@@ -81,7 +81,7 @@ class RecordBuffers:
     what stays unused can go back.
     """
 
-    def __init__(self, columns: frozenset[str]) -> None:
+    def __init__(self, columns: frozenset[str], *, has_value_bytes: bool = True) -> None:
         self.wanted = Wanted(
             timestamp="timestamp" in columns,
             timestamp_ms="timestampMs" in columns,
@@ -89,6 +89,7 @@ class RecordBuffers:
             message_crc=MESSAGE_CRC in columns,
             key="key" in columns,
             value="value" in columns,
+            value_bytes=has_value_bytes,
             headers="headers" in columns,
         )
         self._needed = [

@@ -106,7 +106,7 @@ class RecordColumns:
         }
         self._with_control_records = with_control_records
         self._outcomes = outcomes
-        self._buffers = RecordBuffers(frozenset(columns))
+        self._buffers = RecordBuffers(frozenset(columns), has_value_bytes=options.has_value_bytes)
         self._lean_buffers = RecordBuffers(frozenset(columns) - {"key", "value"})
         self._scratch = Scratch(options.max_batch_bytes)
         self._payloads = np.zeros((TABLE_ROWS, PAYLOAD_WIDTH), dtype=np.int64)

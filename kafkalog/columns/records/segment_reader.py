@@ -35,7 +35,9 @@ def load_kernels() -> None:
     """Load the machine code that nearly every read of a segment calls, so that forks have it."""
     batch = write_batch([Record(0, 0, 0, None, b"")])
     window = MemoryWindow(np.frombuffer(bytearray(batch), dtype=np.uint8))
-    for _ in SegmentBatchRows(window, SegmentOptions(0), ("fault",), {}).rows():
+    for _ in SegmentBatchRows(
+        window, SegmentOptions(0), ("uncompressed_size", "computed_crc"), {}
+    ).rows():
         pass
 
 

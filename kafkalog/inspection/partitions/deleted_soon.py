@@ -55,7 +55,7 @@ def deleted_soon(
     left = [each for each in log.segments if each.base_offset not in gone]
     if not left:
         return None
-    end_of_log = batch_totals(left[-1])
+    end_of_log = batch_totals(log, left[-1])
     here = replace(log, segments=tuple(left))
     rows = [*retention_rows(here, settings, now_ms + SOON_MS, end_of_log)]
     going = [
@@ -65,7 +65,9 @@ def deleted_soon(
     ]
     if not going:
         return None
-    totals = [end_of_log if segment is left[-1] else batch_totals(segment) for segment, _ in going]
+    totals = [
+        end_of_log if segment is left[-1] else batch_totals(log, segment) for segment, _ in going
+    ]
     limit_ms = settings.retention_ms.value or -1
     is_early = [
         row["reason"] == Reason.TIME.value and now_ms + SOON_MS - each.latest_ms <= limit_ms

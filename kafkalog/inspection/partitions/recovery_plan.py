@@ -177,9 +177,10 @@ def _is_kept(row: ByteRange, plan: RecoveryPlan) -> bool:
 
 
 def _byte_ranges(log: PartitionLog, segment: SegmentFile) -> Iterator[ByteRange]:
-    options, known = SegmentOptions.of(segment), log.sound_files.get(segment.path)
+    options = SegmentOptions.of(segment)
     with opened_segment(segment) as file:
-        if known is not None and known.size == file.size:
+        known = log.known_sound(segment, file.size)
+        if known is not None:
             yield {"position": 0, "length": file.size, "verdict": VALID, **known._asdict()}
             return
         ranges = SegmentByteRanges(FileWindow(file), options, is_compacted=log.is_compacted)

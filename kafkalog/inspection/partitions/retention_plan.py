@@ -39,7 +39,7 @@ def retention_rows(
     comes to, if that is known."""
     if not log.segments:
         return
-    last = last or batch_totals(log.segments[-1])
+    last = last or batch_totals(log, log.segments[-1])
     log_end, times = last.next_offset, _largest_timestamps(log, last.latest_ms)
     start = log_bounds(log, EndRule.LOG_END).start_offset
     high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
@@ -83,12 +83,13 @@ def _largest_timestamps(log: PartitionLog, latest_ms: int) -> list[LargestTimest
     for number in rebuilt_segments(log):
         # An unclean stop leaves the last one's index without its last entry.
         if number == last or times[number].source is not TimestampFrom.TIME_INDEX:
-            found = latest_ms if number == last else batch_totals(log.segments[number]).latest_ms
+            segment = log.segments[number]
+            found = latest_ms if number == last else batch_totals(log, segment).latest_ms
             if found != NO_VALUE:
                 times[number] = LargestTimestamp(found, TimestampFrom.BATCHES)
             elif times[number].source is TimestampFrom.ZEROS:
                 # The index that a broker recreates of no batch has no entry.
-                written_ms = modified_ms(log.segments[number].path)
+                written_ms = modified_ms(segment.path)
                 times[number] = LargestTimestamp(written_ms, TimestampFrom.FILE)
     return times
 
@@ -116,11 +117,16 @@ class BatchTotals:
     records: int
 
 
-def batch_totals(segment: SegmentFile) -> BatchTotals:
-    """Return what the headers of a segment's batches say."""
+def batch_totals(log: PartitionLog, segment: SegmentFile) -> BatchTotals:
+    """Return what the headers of a segment's batches say, or what was found in it before."""
     options = SegmentOptions.of(segment, check_crcs=False)
     latest_ms, records = NO_VALUE, 0
     with opened_segment(segment) as file:
+        known = log.known_sound(segment, file.size)
+        if known is not None:
+            latest = known.max_timestamp_ms
+            latest_ms = NO_VALUE if latest is None else latest
+            return BatchTotals(known.last_offset + 1, latest_ms, known.records)
         headers = SegmentHeaders(FileWindow(file), options)
         for chunk in headers.chunks():
             sound = chunk.table[chunk.table[:, column.FAULT] == 0]

@@ -43,7 +43,8 @@ def asked_keys(topics: Sequence[str | None], *, are_shown: bool) -> AskedView:
     one; hashed with a secret that is forgotten, and with samples if they `are_shown`."""
     secret = secrets.token_bytes(SECRET_BYTES)
     fold = partial(KeyCounting, topics, secret, has_samples=are_shown)
-    return AskedView("records", _COLUMNS, None, _SCHEMA, {"subscribe": None}, fold=fold)
+    options = {"subscribe": None}
+    return AskedView("records", _COLUMNS, None, _SCHEMA, options, fold=fold, has_value_bytes=False)
 
 
 def keys_section(counted: Rows, *, are_shown: bool) -> KeysSection:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kafkalog import __version__
 from kafkalog.errors import OptionError
-from kafkalog.questions.checks import asked_checks, checked
+from kafkalog.questions.checks import Checks, asked_checks, checked, with_sound_files
 from kafkalog.report.contents import Report, ReportMoment, as_rows
 from kafkalog.report.reading.batch_reading import (
     BatchSums,
@@ -34,6 +34,8 @@ RANGES = 5
 HOLDERS = 20
 # A phone's strip has two pixels for each.
 CELLS = 160
+# What is known of so many files goes to tasks.
+_MOST_KNOWN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def read_report(views: Views, request: ReportRequest) -> Report:
     found = views.rows(asked_checks(), asked_sums(sums), asked_keys(topics, are_shown=are_shown))
     of_checks, of_batches, of_keys = found
     batches, checks = batches_section(spread, of_batches), checked(views, of_checks, None)
+    known = _known_logs(views.logs, checks)
     return Report(
         __version__,
         at,
@@ -79,8 +82,15 @@ def read_report(views: Views, request: ReportRequest) -> Report:
         damage_section(checks, cells=CELLS, partitions=PARTITIONS, ranges=RANGES),
         read_groups(views, batches.latest_ms, at),
         read_transactions(views, topics, at, most=HOLDERS),
-        read_retention(views, topics, at_ms=at_ms, config=request.config, most=TOPICS),
+        read_retention(views, topics, known, at_ms=at_ms, config=request.config, most=TOPICS),
         read_cluster(views, request.logs, at.as_of_ms),
-        read_start(views, checks, at_ms=at_ms, config=request.config, most=HOLDERS),
+        read_start(views, known, at_ms=at_ms, config=request.config, most=HOLDERS),
         request.absent,
     )
+
+
+def _known_logs(logs: Sequence[PartitionLog], found: Checks) -> list[PartitionLog] | None:
+    """Return the logs with what is known of files in which nothing was found: they are not read
+    again. None where these are too many to tell tasks."""
+    is_small = sum(len(log.segments) for log in logs) <= _MOST_KNOWN
+    return with_sound_files(logs, found.report) if is_small else None

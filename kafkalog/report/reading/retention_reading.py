@@ -8,6 +8,7 @@ from typing import Any
 
 from kafkalog.questions.retention import RetentionRequest, is_past_time, missing_settings, retention
 from kafkalog.report.contents import RetentionSection, Row, as_rows
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import Views
 
 _LIMITS = ("cleanup_policy", "retention_ms", "retention_bytes")
@@ -16,15 +17,22 @@ _WITHIN = (("day", _DAY_MS), ("week", 7 * _DAY_MS), ("month", 30 * _DAY_MS))
 
 
 def read_retention(
-    views: Views, topics: Sequence[str | None], *, at_ms: int, config: Mapping[str, str], most: int
+    views: Views,
+    topics: Sequence[str | None],
+    known: Sequence[PartitionLog] | None,
+    *,
+    at_ms: int,
+    config: Mapping[str, str],
+    most: int,
 ) -> RetentionSection:
     """Return a row per shown topic and one of WHEN: what goes at the time of the plan, within a
     day, a week or a month of it, later, what no time limit reaches, and what is not known;
     segments, bytes, and the policy and limits that all of them have, None where they differ or are
     not known, next_ms, when the first of them goes, and the names of settings that are missing.
     Where some are, the limit in time that is known says when. And `most` topics each whose
-    retention a timestamp in the future blocks, and which have segments that are taken for 1970."""
-    plan = retention(views, RetentionRequest(at_ms, config))
+    retention a timestamp in the future blocks, and which have segments that are taken for 1970.
+    `known` are the logs with what is known of their files."""
+    plan = retention(views, RetentionRequest(at_ms, config, known))
     found: dict[tuple[str | None, str], list[Row]] = defaultdict(list)
     for row in as_rows(plan.rows):
         found[row.topic if row.topic in topics else None, _when(row)].append(row)

@@ -145,6 +145,7 @@ class ReadOptions:
     before: str | None = None
     without_effect: tuple[str, ...] = ()
     file_access: FileAccess = field(default_factory=FileAccess)
+    has_value_bytes: bool = True
 
     def by_time_rule(self, rule: TimeRule) -> ReadOptions:
         """Return the same options, with doubtful times treated by a rule (F930)."""

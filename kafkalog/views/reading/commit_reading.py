@@ -11,7 +11,6 @@ from itertools import groupby
 import pyarrow as pa
 
 from kafkalog.inspection.groups.commit_columns import LastCommits
-from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.inspection.groups.offset_commits import COMMIT_RECORD_COLUMNS, CommitRows
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import ReadOptions
@@ -55,6 +54,9 @@ def read_commits(
     if not options.latest:
         yield from _commits(read, options, columns)
         return
+    # Other views of other topics do without pyarrow.compute, which this module imports.
+    from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
+
     # Nothing but rows that decide leaves the task: of millions of commits a few thousand.
     needed = tuple(dict.fromkeys([*columns, *COMMIT_COLUMNS]))
     at_ms = options.as_of_ms or None

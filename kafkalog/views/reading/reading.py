@@ -92,6 +92,7 @@ class ViewRead:
             timestamps=self.options.timestamps,
             check_crcs=self.options.check_crcs,
             max_batch_bytes=self.options.max_batch_bytes,
+            has_value_bytes=self.options.has_value_bytes,
         )
         if start_position is None:
             return options

@@ -213,7 +213,9 @@ def test_what_goes_when_follows_from_the_time_of_the_plan() -> None:
         *(segment("a", False, 31 * day, **future), segment("b", False, None)),
         segment("b", None, None, retention_ms=None),
     ]
-    found = read_retention(MadeViews(retention_plan=[rows]), ["a"], at_ms=AT_MS, config={}, most=12)
+    found = read_retention(
+        MadeViews(retention_plan=[rows]), ["a"], None, at_ms=AT_MS, config={}, most=12
+    )
     assert [(row.shown_topic, row.when, row.segments) for row in found.times] == [
         *((None, "stays", 1), (None, "unknown", 1), ("a", "day", 1), ("a", "later", 1)),
         *(("a", "now", 1), ("a", "week", 1)),
@@ -232,7 +234,9 @@ def test_partly_known_limits_say_when_and_what_is_missing() -> None:
         {**row, "expires_at_ms": AT_MS + hour},
         {**row, "expires_at_ms": None, "retention_ms_from": "unknown", "retention_ms": None},
     ]
-    found = read_retention(MadeViews(retention_plan=[rows]), ["a"], at_ms=AT_MS, config={}, most=12)
+    found = read_retention(
+        MadeViews(retention_plan=[rows]), ["a"], None, at_ms=AT_MS, config={}, most=12
+    )
     assert [(row.when, row.missing) for row in found.times] == [
         ("day", ["cleanup.policy", "retention.bytes"]),
         ("now", ["cleanup.policy", "retention.bytes"]),
