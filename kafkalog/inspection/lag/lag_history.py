@@ -83,7 +83,7 @@ class _HistoryRows:
         question: LagHistoryQuestion,
     ) -> None:
         self._commits, self._question, self._known = commits, question, known
-        (self._log,) = (None,) if log_path is None else lag_logs([log_path])
+        self._log = None if log_path is None else lag_logs([log_path])[0]
         self._log_path = Constant(log_path, pa.string())
         self._statuses = StatusRows(question.burrow, question.lag)
 

@@ -129,7 +129,7 @@ def with_lag(
 
     def counted(rows: pa.Table) -> pa.Table:
         path = rows.column(_LOG_PATH)[0].as_py()
-        (log,) = (None,) if path is None else lag_logs([path])
+        log = None if path is None else lag_logs([path])[0]
         return with_accounts(rows, log, read_committed=read_committed, now_ms=now_ms, at=at)
 
     table = spark_schema(_LAG)
