@@ -14,12 +14,7 @@ from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.planning.directory_reads import DirectoryRead, read_of_directory
 from kafkalog.views.reading.commit_reading import CommitsRead, read_commits
-from kafkalog.views.reading.partition_views import (
-    PartitionRead,
-    ReplicaSetRead,
-    read_partitions,
-    read_replica_set,
-)
+from kafkalog.views.reading.partition_reads import PartitionRead, ReplicaSetRead
 from kafkalog.views.reading.reading import read_segment
 
 if TYPE_CHECKING:  # tasks do not plan
@@ -33,6 +28,8 @@ def read_view(
     view."""
     for kind, some in groupby(reads, type):
         if kind is PartitionRead:
+            from kafkalog.views.reading.partition_views import read_partitions
+
             yield from read_partitions(cast("Iterator[PartitionRead]", some), options, columns)
             continue
         for read in some:
@@ -43,4 +40,6 @@ def read_view(
             elif isinstance(read, DirectoryRead):
                 yield from read_of_directory(read, columns)
             elif isinstance(read, ReplicaSetRead):
+                from kafkalog.views.reading.partition_views import read_replica_set
+
                 yield from read_replica_set(read, options, columns)

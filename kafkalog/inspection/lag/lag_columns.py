@@ -5,6 +5,7 @@ Rules: docs/format.md F310 to F317; columns: schemas/tables/consumer_lag.json.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 
 import numpy as np
@@ -16,8 +17,7 @@ from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
 from kafkalog.inspection.lag.lag_bounds import EndFrom, KnownCommits
 from kafkalog.log_lines import logger
-from kafkalog.storage.files.files import is_directory
-from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import logs_of_now
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.relisted_logs import read_relisted
 
@@ -70,13 +70,14 @@ def with_accounts(
     return rows
 
 
-def find_log(path: str) -> PartitionLog | None:
-    """Return the log in a partition's directory, None if the directory does not exist."""
-    if not is_directory(path):
-        _logger.warning(_DELETED, path)
-        return None
-    (log,) = find_partitions([path], strict=False)
-    return log
+def lag_logs(paths: Sequence[str]) -> list[PartitionLog | None]:
+    """Return for each partition directory its log as it is now. Log those that do not exist any
+    more, and return None for them."""
+    logs = logs_of_now(paths)
+    for path, log in zip(paths, logs, strict=True):
+        if log is None:
+            _logger.warning(_DELETED, path)
+    return logs
 
 
 def accounts_of_now(

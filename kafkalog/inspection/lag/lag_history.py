@@ -30,7 +30,7 @@ from kafkalog.inspection.lag.history_commits import (
 )
 from kafkalog.inspection.lag.history_rows import SEQUENCE, STATUS_COLUMNS, StatusRows
 from kafkalog.inspection.lag.lag_bounds import KnownCommits
-from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, find_log, with_accounts
+from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, lag_logs, with_accounts
 from kafkalog.inspection.lag.lag_events import (
     LOG_PATH,
     NO_TIME,
@@ -83,7 +83,7 @@ class _HistoryRows:
         question: LagHistoryQuestion,
     ) -> None:
         self._commits, self._question, self._known = commits, question, known
-        self._log = None if log_path is None else find_log(log_path)
+        self._log = None if log_path is None else lag_logs([log_path])[0]
         self._log_path = Constant(log_path, pa.string())
         self._statuses = StatusRows(question.burrow, question.lag)
 

@@ -29,7 +29,7 @@ from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT, Known
 from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.placed_commits import DELIVERY_COMPLETE, with_statuses
-from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
+from kafkalog.inspection.lag.lag_columns import lag_logs, with_accounts
 from kafkalog.inspection.lag.lag_times import Numbers, lag_times
 from kafkalog.inspection.lag.resumed_commits import RESUMES_AT, with_resumes
 
@@ -120,11 +120,14 @@ def lag_table(
     at_ms = fixed_width(np.full(len(rows), question.at_ms), pa.int64())
     given = {name: ordered[name] for name in ("committed_offset", "leader_epoch")}
     asked = pa.table({**given, "at_ms": at_ms})
+    # After the commits were read, so that no log ends before one of them.
+    found = [key for key, *_ in runs if key in places]
+    logs = dict(zip(found, lag_logs([places[key].path for key in found]), strict=True))
     accounts, brokers = [], []
     for key, begin, end in runs:
         place = places.get(key)
         brokers.append(None if place is None else place.broker_id)
-        log = None if place is None else find_log(place.path)
+        log = logs.get(key)
         account = with_accounts(
             asked.slice(begin, end - begin),
             log,

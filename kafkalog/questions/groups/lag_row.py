@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -30,15 +28,11 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LagRow:
+class LagRow(dict[str, Any]):
     """A group's commit for a partition, or a partition that a member has without one, by the
     columns of the table."""
 
-    values: Mapping[str, Any]
-
-    def __getitem__(self, column: str) -> Any:
-        return self.values[column]
+    __slots__ = ()
 
     @property
     def group(self) -> GroupKey:

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from kafkalog.coordination.groups.lag_question import ChosenNames, LagHistoryQuestion, LagQuestion
 from kafkalog.coordination.groups.lag_status import HistoryMoments
-from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, find_log, with_accounts
+from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, lag_logs, with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.questions.groups.group_parts import refuse_without_commits
@@ -129,7 +129,7 @@ def with_lag(
 
     def counted(rows: pa.Table) -> pa.Table:
         path = rows.column(_LOG_PATH)[0].as_py()
-        log = None if path is None else find_log(path)
+        log = None if path is None else lag_logs([path])[0]
         return with_accounts(rows, log, read_committed=read_committed, now_ms=now_ms, at=at)
 
     table = spark_schema(_LAG)

@@ -19,7 +19,13 @@ from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
 from kafkalog.format.side_files.properties import read_properties
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import Directories, InputFile, list_directory, matching_entries
+from kafkalog.storage.files.files import (
+    Directories,
+    InputFile,
+    is_directory,
+    list_directory,
+    matching_entries,
+)
 from kafkalog.storage.files.read_around import unreadable_reason
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.files.unreadable_input import note_deleted, note_unlisted
@@ -72,6 +78,21 @@ def with_segments_of_now(log: PartitionLog) -> PartitionLog:
     except FileNotFoundError:
         return replace(log, segments=())
     return replace(log, segments=listed_log(log.path, entries, log.log_dir, log.path).segments)
+
+
+def logs_of_now(paths: Sequence[str]) -> list[PartitionLog | None]:
+    """Return for each partition directory its log as it is now, None where it does not exist. The
+    files at the top of a log directory are read once for all of its logs; those that cannot be read
+    are ignored."""
+    log_dirs = _LogDirs(strict=False)
+
+    def listed(path: str) -> PartitionLog | None:
+        if not is_directory(path):
+            return None
+        (log,) = _directory_search(path, log_dirs, False, False)
+        return log
+
+    return answers(listed, paths, str)
 
 
 def find_partitions(

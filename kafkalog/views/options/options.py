@@ -81,6 +81,16 @@ METADATA_VIEWS = (
 )
 # Views of which `latest` reads the rows that count only.
 _LATEST_VIEWS = (View.OFFSET_COMMITS, View.GROUP_METADATA)
+# Views with rows about whole partitions, one by one.
+PARTITION_VIEWS = (
+    View.SEGMENTS,
+    View.RECOVERY_PLAN,
+    View.RETENTION_PLAN,
+    View.TRANSACTIONS,
+    View.STABLE_OFFSETS,
+    View.PRODUCER_SEQUENCES,
+    View.COMPACTION_REPORT,
+)
 # Views that need a time; they go by the settings of topics.
 PLAN_VIEWS = (View.RETENTION_PLAN, View.COMPACTION_REPORT)
 

@@ -54,6 +54,7 @@ from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.views.options.offset_options import check_partitions
 from kafkalog.views.options.options import (
     METADATA_VIEWS,
+    PARTITION_VIEWS,
     PLAN_VIEWS,
     RECORD_VIEWS,
     SPLIT_VIEWS,
@@ -67,8 +68,7 @@ from kafkalog.views.options.topics import internal_logs
 from kafkalog.views.planning.directory_reads import DirectoryRead, directory_reads
 from kafkalog.views.planning.isolation import committed_read
 from kafkalog.views.reading.commit_reading import CommitsRead, commits_reads
-from kafkalog.views.reading.partition_views import (
-    PARTITION_VIEWS,
+from kafkalog.views.reading.partition_reads import (
     PartitionRead,
     ReplicaSetRead,
     partition_read,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 import pyarrow as pa
@@ -24,59 +24,12 @@ from kafkalog.inspection.partitions.transactions import (
     stable_offset_row,
     view_transaction_rows,
 )
-from kafkalog.storage.log_dir.topic_configs import (
-    CompactionSettings,
-    RetentionSettings,
-    TopicConfigs,
-)
-from kafkalog.storage.partition_log import PartitionLog, log_columns, with_own_checkpoints
+from kafkalog.storage.partition_log import PartitionLog, log_columns
 from kafkalog.storage.reading.relisted_logs import read_relisted
 from kafkalog.storage.recovery.recovery import RecoverySettings
 from kafkalog.views.options.options import METADATA_VIEWS, Mode, ReadOptions, Shutdown, View
+from kafkalog.views.reading.partition_reads import PartitionRead, ReplicaSetRead
 from kafkalog.views.reading.segment_damage import PassedDamage
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionRead:
-    """A partition's directory, to be read as a whole, what its topic's retention and cleaning go
-    by, and an earlier copy of it."""
-
-    log: PartitionLog
-    retention: RetentionSettings
-    compaction: CompactionSettings
-    before: PartitionLog | None = None
-
-    @property
-    def size(self) -> int:
-        return sum(segment.size for segment in self.log.segments)
-
-
-def partition_read(
-    log: PartitionLog, configs: TopicConfigs, before: PartitionLog | None = None
-) -> PartitionRead:
-    """Return the read of a partition, with nothing in it about others."""
-    return PartitionRead(
-        with_own_checkpoints(log),
-        configs.retention(log.topic),
-        configs.compaction(log.topic),
-        None if before is None else with_own_checkpoints(before),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaSetRead:
-    """All replicas of a partition, to be compared, or to choose the best."""
-
-    logs: tuple[PartitionLog, ...]
-
-    @property
-    def size(self) -> int:
-        return sum(segment.size for log in self.logs for segment in log.segments)
-
-
-def replica_set_read(logs: Sequence[PartitionLog]) -> ReplicaSetRead:
-    """Return the read of a partition's replicas, with nothing in it about others."""
-    return ReplicaSetRead(tuple(with_own_checkpoints(log) for log in logs))
 
 
 def read_replica_set(
@@ -117,7 +70,7 @@ def _partition_rows(read: PartitionRead, options: ReadOptions) -> list[TableRow]
     is left. Rule: docs/format.md F951."""
 
     def made(log: PartitionLog) -> list[TableRow]:
-        return list(PARTITION_VIEWS[options.view](replace(read, log=log), options))
+        return list(_ROWS[options.view](replace(read, log=log), options))
 
     constants = log_columns(read.log)
     return [{**constants, **row} for row in read_relisted(read.log, made) or ()]
@@ -163,7 +116,7 @@ def _transactions(read: PartitionRead, options: ReadOptions) -> Iterator[TableRo
     passed.summarise(f"{read.log.name}: {passed.count} damaged places in all")
 
 
-PARTITION_VIEWS: dict[View, Callable[[PartitionRead, ReadOptions], Iterator[TableRow]]] = {
+_ROWS: dict[View, Callable[[PartitionRead, ReadOptions], Iterator[TableRow]]] = {
     View.SEGMENTS: lambda read, _: segment_rows(read.log),
     View.RECOVERY_PLAN: _recovery_plan,
     View.RETENTION_PLAN: _retention_plan,

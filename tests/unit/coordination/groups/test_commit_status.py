@@ -1,7 +1,9 @@
-"""Which commits count at a time, which are stale, and when they expire. Rules: F324 to F327.
+"""Which commits count at a time, which are stale, and when they expire; which partition of
+`__consumer_offsets` groups belong to, by their own evidence. Rules: F323 to F327.
 
 The expectations follow ClassicGroup, ConsumerGroup and StreamsGroup (offsetExpirationCondition,
 isSubscribedToTopic) and OffsetMetadataManager.cleanupExpiredOffsets of Kafka 4.x.
+That the partition is that of Java's hash is in tests/spark/groups/test_offsets_topic.py.
 """
 
 import json
@@ -14,6 +16,9 @@ from kafkalog.coordination.groups.commit_status import (
     KnownTopic,
     commit_status,
     expires_ms,
+    is_confirmed,
+    offsets_partition_of,
+    partition_count,
     subscribed_by_all,
 )
 from kafkalog.coordination.groups.group_records import group_key
@@ -239,3 +244,23 @@ def test_a_commit_stays_while_another_waits_for_its_transaction() -> None:
     # F326
     case = Case(commit(10, 5), None, "current", waiting=(open_commit(11, 6),))
     check(case, at_ms=200_000)
+
+
+def belongs(groups: dict[str, int], partitions: list[int]) -> dict[str, int]:
+    """Where groups belong that are in some partitions of a topic, as far as that is known."""
+    count = partition_count(partitions)
+    if count is None:
+        return {}
+    places = {name: offsets_partition_of(name, count) for name in groups}
+    in_place = sum(places[name] == place for name, place in groups.items())
+    return places if is_confirmed(in_place, len(groups)) else {}
+
+
+def test_how_many_partitions_there_are_is_believed_where_groups_confirm_it() -> None:
+    # F323: the hash of "a" is 97, so that of 6 partitions it belongs to 1, b to 2 and c to 3.
+    everywhere = [*range(6), 3, 3]
+    assert belongs({"a": 1, "b": 2, "c": 0}, everywhere) == {"a": 1, "b": 2, "c": 3}
+    # One of the partitions is missing, or most groups lie elsewhere: unknown.
+    assert belongs({"a": 1, "b": 2}, [0, 1, 2, 4, 5]) == {}
+    assert belongs({"a": 1, "b": 5, "c": 4}, everywhere) == {}
+    assert belongs({"a": 1}, []) == {}

@@ -12,7 +12,7 @@ from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from kafkalog.inspection.lag import lag_columns
 from kafkalog.inspection.lag.lag_account import lag_accounts
-from kafkalog.inspection.lag.lag_columns import accounts_of_now, find_log
+from kafkalog.inspection.lag.lag_columns import accounts_of_now, lag_logs
 from tests.support.spark.kafka_logs import write_log
 
 NOW_MS = time.time_ns() // 1_000_000
@@ -24,9 +24,9 @@ def batch(offset: int) -> bytes:
 
 def test_the_lag_of_a_deleted_directory_is_unknown(tmp_path: Path) -> None:
     path = write_log(tmp_path, "orders-0", {0: [batch(0)]})
-    log = find_log(str(path))
+    log = lag_logs([str(path)])[0]
     shutil.rmtree(path)
-    assert find_log(str(path)) is None
+    assert lag_logs([str(path)])[0] is None
     assert accounts_of_now(log, np.array([0]), None, read_committed=False, now_ms=NOW_MS) is None
 
 
@@ -42,7 +42,7 @@ def test_a_log_that_loses_a_segment_meanwhile_is_read_as_it_is_then(
 
     monkeypatch.setattr(lag_columns, "lag_accounts", after_retention)
     found = accounts_of_now(
-        find_log(str(path)), np.array([0]), None, read_committed=False, now_ms=NOW_MS
+        lag_logs([str(path)])[0], np.array([0]), None, read_committed=False, now_ms=NOW_MS
     )
     assert found is not None
     assert (found.below_log_start.tolist(), found.readable_records.tolist()) == ([1], [1])
@@ -59,5 +59,5 @@ def test_segments_that_are_never_there_are_an_error(
     monkeypatch.setattr(lag_columns, "lag_accounts", gone)
     with pytest.raises(FileNotFoundError):
         accounts_of_now(
-            find_log(str(path)), np.array([0]), None, read_committed=False, now_ms=NOW_MS
+            lag_logs([str(path)])[0], np.array([0]), None, read_committed=False, now_ms=NOW_MS
         )

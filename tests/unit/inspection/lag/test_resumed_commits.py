@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kafkalog.inspection.lag.lag_columns import find_log, with_accounts
+from kafkalog.inspection.lag.lag_columns import lag_logs, with_accounts
 from kafkalog.inspection.lag.resumed_commits import with_resumes
 from tests.support.logs.commit_logs import write_topic
 from tests.support.logs.log_dirs import add_meta_properties
@@ -29,7 +29,7 @@ def log_dir(tmp_path: Path) -> Path:
 def resumed(
     log_dir: Path, *commits: tuple[int | None, int | None], is_now: bool = True
 ) -> list[tuple[int | None, int | None]]:
-    log = find_log(str(log_dir / "orders-0"))
+    log = lag_logs([str(log_dir / "orders-0")])[0]
     offsets, epochs = zip(*commits, strict=True)
     rows = pa.table(
         {
