@@ -252,3 +252,19 @@ def test_what_is_not_here_is_said_as_commands_say_it(
     lines = iter([f"select count(*) from {table};", "exit"])
     run_prompt(database, Answers("csv", None, [str(copy)]), lambda _: next(lines))
     assert any(said in record.getMessage() for record in caplog.records)
+
+
+def test_a_query_of_records_says_that_a_past_time_changes_no_row(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # F1350
+    query = "select count(*) as records from records where topic = 'orders'"
+    with_time = run(SHOP, "--as-of", "2026-11-12", query)
+    assert "--as-of (asOf) does not apply to records, which has all rows" in caplog.text
+    assert with_time == run(SHOP, query)
+    run(SHOP, "--as-of", "2026-11-12", "from schema_ids")
+    assert "does not apply to schema_ids" in caplog.text
+    caplog.clear()
+    run(SHOP, "--as-of", "2026-11-16", "select lag from consumer_lag")
+    run(SHOP, "select count(*) from records")
+    assert "does not apply" not in caplog.text
