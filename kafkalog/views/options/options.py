@@ -286,8 +286,8 @@ def without_effect_words(options: ReadOptions) -> str | None:
 def without_past_words(table: str) -> str:
     """Return that a table has no state of a past time, and what to do. Rule: docs/sql.md F1350."""
     return (
-        f"--as-of (asOf) does not apply to {table}, which has all rows that are here, also of later "
-        "times: choose rows by their times, such as `where timestamp <= '2026-11-21 12:00:00Z'`"
+        f"--as-of (asOf) does not apply to {table}, which has all rows that are here, later ones "
+        "too: choose rows by their times, such as `where timestamp <= '2026-11-21 12:00:00Z'`"
     )
 
 
