@@ -16,7 +16,7 @@ from kafkalog.views.options.config_files import ConfigSources
 _TOTALS = (
     "topic string, segments bigint, segments_going bigint, bytes bigint, bytes_freed bigint, "
     "bytes_within_day bigint, bytes_within_week bigint, "
-    "bytes_unknown bigint, bytes_past_time bigint, blocked_partitions bigint, "
+    "bytes_unknown bigint, blocked_partitions bigint, "
     "blocked_by_ms bigint, padded_segments bigint, missing_settings string"
 )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.storage.cleaning.retention_facts import TimestampFrom
-from kafkalog.storage.log_dir.topic_configs import UNKNOWN
+from kafkalog.storage.log_dir.topic_configs import ASSUMED, UNKNOWN
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import AskedView, Options, Rows, Views
@@ -19,8 +19,9 @@ from kafkalog.words import counted, size_text
 TABLE = "retention_plan"
 _DAY_MS = 24 * 3_600_000
 _WEEK_MS = 7 * _DAY_MS
+_POLICY = "cleanup.policy"
 _SETTINGS = {
-    "cleanup_policy_from": "cleanup.policy",
+    "cleanup_policy_from": _POLICY,
     "retention_ms_from": "retention.ms",
     "retention_bytes_from": "retention.bytes",
 }
@@ -39,9 +40,8 @@ class RetentionRequest:
 @dataclass
 class TopicTotals:
     """Segments and bytes of a topic, those deleted, those that go within a day and a week from the
-    time of the plan on if nothing is written (where the policy is not known, if it has delete), and
-    those undecided: which settings would
-    decide, and how many of the bytes are past the limit in time that is known. The partitions whose
+    time of the plan on if nothing is written, and those undecided; the settings that nothing gives;
+    and whether its policy is then assumed to have delete. The partitions whose
     retention a timestamp in the future blocks, up to which time; and segments that a broker takes
     to be of 1970, because zeros are at the end of their time index."""
 
@@ -53,7 +53,6 @@ class TopicTotals:
     bytes_within_day: int = 0
     bytes_within_week: int = 0
     bytes_unknown: int = 0
-    bytes_past_time: int = 0
     blocked_partitions: int = 0
     blocked_by_ms: int | None = None
     padded_segments: int = 0
@@ -62,7 +61,7 @@ class TopicTotals:
     @property
     def missing(self) -> str | None:
         """The settings that nothing gives."""
-        return ", ".join(sorted(self.missing_settings)) or None
+        return _joined(self.missing_settings)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add a segment, a row of table `retention_plan`."""
@@ -77,8 +76,8 @@ class TopicTotals:
         self.bytes_within_week += size * goes_within(row, _WEEK_MS)
         if row["goes"] is None:
             self.bytes_unknown += size
-            self.bytes_past_time += size * is_past_time(row)
-            self.missing_settings |= missing_settings(row)
+        missing = missing_settings(row)
+        self.missing_settings |= missing if row["goes"] is None else missing & {_POLICY}
         if row["reason"] == "future_timestamp":
             self.blocked_partitions += 1
             times = (self.blocked_by_ms, row["largest_timestamp_ms"])
@@ -98,7 +97,21 @@ def goes_within(row: Mapping[str, Any], length_ms: int) -> bool:
 
 def missing_settings(row: Mapping[str, Any]) -> set[str]:
     """Return the names of the settings of a segment's topic that nothing gives."""
-    return {name for column, name in _SETTINGS.items() if row[column] == UNKNOWN}
+    return {name for column, name in _SETTINGS.items() if row[column] in (UNKNOWN, ASSUMED)}
+
+
+def assumed_policy_words(topics: Iterable[TopicTotals]) -> Iterator[str]:
+    """Yield a line about the topics whose `cleanup.policy` nothing gives. Rule: F1351."""
+    named = [
+        topic.topic or "?"
+        for topic in topics
+        if _POLICY in topic.missing_settings and topic.topic != CLUSTER_METADATA
+    ]
+    if named:
+        yield (
+            f"cleanup.policy is assumed, for no file says it, of {', '.join(named)}: delete, "
+            "Kafka's default, and compact where the cleaner has been"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +120,7 @@ class RetentionPlan:
 
     rows: Rows
     topics: Sequence[TopicTotals]
+    has_metadata: bool
 
     @property
     def has_findings(self) -> bool:
@@ -133,12 +147,11 @@ class RetentionPlan:
             sum(getattr(row, f"bytes_within_{name}") for row in topics) for name in ("day", "week")
         )
         if week:
-            is_open = any("cleanup.policy" in row.missing_settings for row in topics)
-            also = "; where cleanup.policy is not known, if it has delete" if is_open else ""
             yield (
                 f"by time, if nothing more is written: {size_text(day)} within a day, "
-                f"{size_text(week)} within a week{also}"
+                f"{size_text(week)} within a week"
             )
+        yield from assumed_policy_words(topics)
         blocked = [row.topic or "?" for row in topics if row.blocked_partitions]
         if blocked:
             yield f"blocked by a timestamp in the future: {', '.join(blocked)}"
@@ -158,25 +171,27 @@ class RetentionPlan:
         unknown = [row for row in topics if row.bytes_unknown and row.topic != CLUSTER_METADATA]
         if unknown:
             named = ", ".join(
-                f"{row.topic or '?'} ({row.missing or 'see reason'})" for row in unknown
+                f"{row.topic or '?'} ({_joined(row.missing_settings - {_POLICY}) or 'see reason'})"
+                for row in unknown
             )
-            yield (
-                f"not known for want of settings: {named}; --server-properties, --topic-config, "
-                "--zookeeper or a log directory with __cluster_metadata give them"
+            give = "--server-properties or --topic-config" + (
+                " gives what topics do not set themselves"
+                if self.has_metadata
+                else ", --zookeeper or a log directory with __cluster_metadata gives them"
             )
-        past = sum(row.bytes_past_time for row in topics)
-        if past:
-            yield (
-                f"{counted(past, 'byte')} of these are past retention.ms, and go if "
-                "cleanup.policy has delete"
-            )
+            yield f"not known for want of settings: {named}; {give}"
 
 
 def retention(views: Views, settings: RetentionRequest) -> RetentionPlan:
     """Return what retention deletes of each segment."""
     options: Options = {"asOf": settings.at_ms, **settings.config}
     (rows,) = views.rows(AskedView(TABLE, options=options, logs=settings.logs))
-    return RetentionPlan(rows, topic_totals(rows))
+    has_metadata = any(log.topic == CLUSTER_METADATA for log in views.logs)
+    return RetentionPlan(rows, topic_totals(rows), has_metadata)
+
+
+def _joined(names: Iterable[str]) -> str | None:
+    return ", ".join(sorted(names)) or None
 
 
 def topic_totals(plan: Iterable[Mapping[str, Any]]) -> list[TopicTotals]:

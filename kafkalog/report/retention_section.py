@@ -36,8 +36,9 @@ _UNKNOWN = (
     " give them.",
 )
 _PARTLY = (
-    "Where settings are missing, those that are known say when: retention.bytes can delete more, "
-    "and nothing goes by time if cleanup.policy is compact alone."
+    "Where settings are missing, those that are known say when: retention.bytes can delete more. "
+    "Where nothing gives cleanup.policy, it is assumed: delete, Kafka's default, and compact where "
+    "the cleaner has been."
 )
 _PADDED = (
     "Zeros at the end of time indexes make a broker take these segments to be of 1970; remove "

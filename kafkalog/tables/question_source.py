@@ -19,7 +19,7 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.tables.filters import Filter
 from kafkalog.tables.view_source import EVERY_TOPIC, bytes_of, table_schema, warn_of_absent
 from kafkalog.views.engine import LocalViews
-from kafkalog.views.options.options import Isolation, Mode, ReadOptions
+from kafkalog.views.options.options import Isolation, Mode, ReadOptions, without_past_words
 from kafkalog.views.options.topics import TopicChoice
 from kafkalog.views.parallel import processes_for
 
@@ -265,6 +265,11 @@ _QUESTIONS: Mapping[str, Callable[[_Asked], _Answer]] = {
     "transaction_report": _transaction_report,
 }
 QUESTION_TABLES = tuple(_QUESTIONS)
+# Those that can be asked about a past time.
+_OF_THE_PAST = (
+    *("commit_history", "compaction_findings", "consumer_lag", "group_generations"),
+    *("lag_history", "transaction_report"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +306,8 @@ class QuestionSource:
         )
         asked = _Asked(views, chosen, time.time_ns() // 1_000_000, self.options)
         rows, notes = _QUESTIONS[self.table](asked)
+        if asked.as_of_ms is not None and self.table not in _OF_THE_PAST:
+            notes = (without_past_words(self.table), *notes)
         for line in notes:
             _logger.warning("%s", line)
         return (part for batch in rows.to_batches() for part in given.rows(batch, columns))

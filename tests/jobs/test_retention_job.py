@@ -49,9 +49,9 @@ def test_the_table_and_the_sizes_freed(
     assert "blocked by a timestamp in the future: orders" in said
     # F168: what is missing is named.
     assert (
-        "not known for want of settings: users (cleanup.policy, retention.bytes, retention.ms); "
-        "--server-properties, --topic-config, --zookeeper or a log directory with "
-        "__cluster_metadata give them"
+        "not known for want of settings: users (retention.bytes, retention.ms); "
+        "--server-properties or --topic-config, --zookeeper or a log directory with "
+        "__cluster_metadata gives them"
     ) in said
 
 
@@ -67,19 +67,17 @@ def test_limits_that_are_partly_known_answer_as_far_as_they_go(
     assert run(log_dir, "--topic-config", configs, "--as-of", 1004) == 0
     said = capsys.readouterr().out
     size = sum(path.stat().st_size for path in (log_dir / "orders-0").glob("*.log"))
-    assert "users (cleanup.policy, retention.bytes, retention.ms)" in said
-    assert "orders (cleanup.policy), " in said
-    assert (
-        f"{size} bytes of these are past retention.ms, and go if cleanup.policy has delete" in said
-    )
+    assert "users (retention.bytes, retention.ms)" in said
+    assert "cleanup.policy is assumed, for no file says it, of orders, users: delete" in said
+    assert f"2 of 3 segments would go, {size} bytes freed" in said
     assert (
         "taken for 1970, because zeros are at the end of time indexes: segments of orders" in said
     )
     found = table(spark, log_dir.parent / "tables", "retention_plan").where("topic = 'orders'")
     rows = found.orderBy("segment_base_offset").collect()
     assert [(row.goes, row.expires_at_ms, row.largest_timestamp_from) for row in rows] == [
-        (None, 1004, "timeindex"),
-        (None, 1004, "timeindex_zeros"),
+        (True, 1004, "timeindex"),
+        (True, 1004, "timeindex_zeros"),
     ]
 
 

@@ -35,7 +35,6 @@ _TOPIC_COLUMNS = (
     *(
         "bytes_within_week",
         "bytes_unknown",
-        "bytes_past_time",
         "blocked_partitions",
         "blocked_by_ms",
         "padded_segments",

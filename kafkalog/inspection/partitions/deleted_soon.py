@@ -9,11 +9,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from kafkalog.columns.table_rows import TableRow
-from kafkalog.inspection.partitions.retention_plan import batch_totals, retention_rows
+from kafkalog.inspection.partitions.retention_plan import batch_totals, retention_rows, with_policy
 from kafkalog.storage.cleaning.retention import Reason
 from kafkalog.storage.cleaning.retention_facts import TimestampFrom
 from kafkalog.storage.log_dir.topic_configs import DEFAULT, RetentionSettings, Setting
-from kafkalog.storage.names import BROKERS_TOPICS
 from kafkalog.storage.partition_log import PartitionLog
 
 # log.retention.check.interval.ms, after which all logs have been looked at.
@@ -87,21 +86,18 @@ def deleted_soon(
 
 def is_cleaned(log: PartitionLog, settings: RetentionSettings) -> bool:
     """Return whether the cleaner compacts the log, by its settings or Kafka's defaults."""
-    policy = _assumed(log, settings).cleanup_policy.value
+    policy = with_policy(log, settings).cleanup_policy.value
     return policy is not None and "compact" in policy
 
 
 def _assumed(log: PartitionLog, settings: RetentionSettings) -> RetentionSettings:
     """Return the settings, with Kafka's defaults where nothing gives them."""
-    policy, time, size = settings.cleanup_policy, settings.retention_ms, settings.retention_bytes
-    if policy.value is None:
-        is_kept = log.is_compacted or log.topic in BROKERS_TOPICS
-        policy = Setting(frozenset(("compact" if is_kept else "delete",)), DEFAULT)
+    time, size = settings.retention_ms, settings.retention_bytes
     if time.value is None:
         time = Setting(_WEEK_MS, DEFAULT)
     if size.value is None:
         size = Setting(-1, DEFAULT)
-    return replace(settings, cleanup_policy=policy, retention_ms=time, retention_bytes=size)
+    return replace(with_policy(log, settings), retention_ms=time, retention_bytes=size)
 
 
 def _reason(rows: list[TableRow], given: RetentionSettings, is_early: bool) -> str:

@@ -5,7 +5,7 @@ schemas/tables/retention_plan.json.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
@@ -26,7 +26,13 @@ from kafkalog.storage.cleaning.retention_facts import (
     rebuilt_segments,
 )
 from kafkalog.storage.files.files import modified_ms
-from kafkalog.storage.log_dir.topic_configs import RetentionSettings
+from kafkalog.storage.log_dir.topic_configs import (
+    ASSUMED,
+    COMPACTED_TOPICS,
+    RetentionSettings,
+    Setting,
+)
+from kafkalog.storage.names import BROKERS_TOPICS, CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.renamed_files import opened_segment
@@ -39,6 +45,7 @@ def retention_rows(
     comes to, if that is known."""
     if not log.segments:
         return
+    settings = with_policy(log, settings)
     last = last or batch_totals(log, log.segments[-1])
     log_end, times = last.next_offset, _largest_timestamps(log, last.latest_ms)
     start = log_bounds(log, EndRule.LOG_END).start_offset
@@ -73,6 +80,17 @@ def retention_rows(
             "reason": verdict.reason.value,
             "expires_at_ms": expiry,
         }
+
+
+def with_policy(log: PartitionLog, settings: RetentionSettings) -> RetentionSettings:
+    """Return the settings with a `cleanup.policy` where nothing gives one: Kafka's default, which
+    is delete, or compact of a log that the cleaner has been in. Rule: docs/format.md F1351."""
+    is_kept = log.is_compacted or log.topic in COMPACTED_TOPICS
+    is_own = not is_kept and log.topic in (*BROKERS_TOPICS, CLUSTER_METADATA)
+    if settings.cleanup_policy.value is not None or is_own:
+        return settings
+    policy = Setting(frozenset(("compact" if is_kept else "delete",)), ASSUMED)
+    return replace(settings, cleanup_policy=policy)
 
 
 def _largest_timestamps(log: PartitionLog, latest_ms: int) -> list[LargestTimestamp]:

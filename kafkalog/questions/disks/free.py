@@ -19,7 +19,12 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.replica_facts import continuation
 from kafkalog.inspection.partitions.tier_check import IN_TIER, tier_rows
 from kafkalog.questions.groups.lag import CommittedOffsets, committed_offsets
-from kafkalog.questions.retention import RetentionPlan, RetentionRequest, retention
+from kafkalog.questions.retention import (
+    RetentionPlan,
+    RetentionRequest,
+    assumed_policy_words,
+    retention,
+)
 from kafkalog.storage.files.files import entries_left
 from kafkalog.storage.log_dir.topic_configs import DELETE_POLICY
 from kafkalog.storage.names import (
@@ -203,6 +208,7 @@ def free(views: Views, request: FreeRequest) -> FreePlan:
                 taken[step.path] = step.start_offset_after
             if missing is not None:
                 missing -= step.bytes
+    not_known += assumed_policy_words(plan.topics)
     if any(step.harm in (Harm.REPLICATED, Harm.OLDEST) for step in steps):
         not_known += _unknown_retention(plan)
     return FreePlan(_joined(steps), request.need, not_known)

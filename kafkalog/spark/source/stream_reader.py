@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kafkalog.log_lines import logger
 from kafkalog.spark.source.batch_reader import KafkaLogReader, ReadGroup
+from kafkalog.views.options.options import without_effect_words
 from kafkalog.views.options.stream_options import StreamOptions
 
 if TYPE_CHECKING:
@@ -46,9 +47,8 @@ class KafkaLogStreamReader(DataSourceStreamReader):
         from kafkalog.views.planning.stream_start import starting_offsets
 
         if self._initial is None:
-            if self._options.read.without_effect:
-                without_effect = ", ".join(self._options.read.without_effect)
-                _logger.warning("options without effect here: %s", without_effect)
+            if unused := without_effect_words(self._options.read):
+                _logger.warning("%s", unused)
             self._initial = dict(by_topic(starting_offsets(self._options, self._stream_ends())))
         return self._initial
 

@@ -16,6 +16,7 @@ from kafkalog.format.side_files.properties import read_properties
 from kafkalog.storage.names import BROKERS_TOPICS, CLUSTER_METADATA
 
 TOPIC, SERVER, DEFAULT, UNKNOWN = "topic", "server", "default", "unknown"
+ASSUMED = "assumed"
 METADATA, ZOOKEEPER = "metadata", "zookeeper"
 SERVER_PROPERTIES, TOPIC_CONFIG = "serverProperties", "topicConfig"
 
@@ -30,7 +31,7 @@ UNLIMITED = -1
 DELETE_POLICY = "delete"
 
 # Brokers create these with `compact`.
-_COMPACTED = frozenset(("__consumer_offsets", "__transaction_state"))
+COMPACTED_TOPICS = frozenset(("__consumer_offsets", "__transaction_state"))
 _AS_RETENTION = -2
 _DEFAULT_RATIO = 0.5
 _POLICIES = frozenset(("compact", "delete"))
@@ -143,7 +144,7 @@ class TopicConfigs:
         refuse."""
         own = self._own(topic) or {}
         policy = self._policy(own)
-        if topic in _COMPACTED and _CLEANUP_POLICY.topic_name not in own:
+        if topic in COMPACTED_TOPICS and _CLEANUP_POLICY.topic_name not in own:
             policy = Setting(frozenset(("compact",)), DEFAULT)
         elif topic is None or (topic in BROKERS_TOPICS and not own):
             policy = Setting(None, UNKNOWN)

@@ -93,6 +93,11 @@ PARTITION_VIEWS = (
 )
 # Views that need a time; they go by the settings of topics.
 PLAN_VIEWS = (View.RETENTION_PLAN, View.COMPACTION_REPORT)
+# Views that `asOf` is for; of `_LATEST_VIEWS` with `latest`.
+_PAST_VIEWS = (
+    *(View.RECOVERY_PLAN, *PLAN_VIEWS, View.TRANSACTIONS, View.STABLE_OFFSETS),
+    *METADATA_VIEWS,
+)
 
 
 class Mode(Enum):
@@ -235,6 +240,10 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         unused.append(_MAX_RECORDS)
     if view not in _LATEST_VIEWS and options.text(_LATEST) is not None:
         unused.append(_LATEST)
+    latest = options.flag(_LATEST, default=_DEFAULT.latest)
+    has_past = view in _PAST_VIEWS or (latest and view in _LATEST_VIEWS)
+    if options.text(_AS_OF) is not None and not has_past:
+        unused.append(_AS_OF)
     if view in PLAN_VIEWS and options.text(_AS_OF) is None:
         raise OptionError(_AS_OF, None, "the time of the plan, such as 2026-11-21T12:00:00Z")
     mode = options.choice("mode", default=_DEFAULT.mode)
@@ -267,12 +276,29 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
             "indexIntervalBytes", default=_DEFAULT.index_interval_bytes
         ),
         as_of_ms=options.time_ms(_AS_OF, default=_DEFAULT.as_of_ms),
-        latest=options.flag(_LATEST, default=_DEFAULT.latest),
+        latest=latest,
         configs=ConfigSources.of_options(options),
         show_secrets=options.flag("showSecrets", default=_DEFAULT.show_secrets),
         before=options.text(_BEFORE),
         without_effect=tuple(sorted(unused)),
         file_access=_file_access(options),
+    )
+
+
+def without_effect_words(options: ReadOptions) -> str | None:
+    """Return a line about the options that have no effect on a view, None without such."""
+    unused = [name for name in options.without_effect if name != _AS_OF]
+    words = [f"options without effect here: {', '.join(unused)}"] if unused else []
+    if _AS_OF in options.without_effect:
+        words.append(without_past_words(options.view.value))
+    return "; ".join(words) or None
+
+
+def without_past_words(table: str) -> str:
+    """Return that a table has no state of a past time, and what to do. Rule: docs/sql.md F1350."""
+    return (
+        f"--as-of (asOf) does not apply to {table}, which has all rows that are here, later ones "
+        "too: choose rows by their times, such as `where timestamp <= '2026-11-21 12:00:00Z'`"
     )
 
 

@@ -63,6 +63,7 @@ from kafkalog.views.options.options import (
     ReadOptions,
     Replicas,
     View,
+    without_effect_words,
 )
 from kafkalog.views.options.topics import internal_logs
 from kafkalog.views.planning.directory_reads import DirectoryRead, directory_reads
@@ -127,8 +128,8 @@ def planned_groups(
     Looks at names and checkpoints only; times are looked up in batch headers. The log start holds
     for records only, and an account of bytes is one of whole files.
     """
-    if options.without_effect:
-        _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
+    if unused := without_effect_words(options):
+        _logger.warning("%s", unused)
     with reported_work(PLANNED) as context:
         if found is None:
             found = logs_of_paths(options)

@@ -57,7 +57,8 @@ def test_each_segment_has_its_reason_and_what_is_missing_is_named(
     size = (log_dir / "orders-0" / f"{0:020d}.log").stat().st_size
     assert f"1 of 3 segments would go, {size} bytes freed" in out
     assert "blocked by a timestamp in the future: orders" in out
-    assert "users (cleanup.policy, retention.bytes, retention.ms)" in out
+    assert "users (retention.bytes, retention.ms)" in out
+    assert "cleanup.policy is assumed, for no file says it, of users: delete" in out
 
 
 def test_topics_come_with_what_they_free_most_first(log_dir: Path, configs: Path) -> None:
@@ -79,7 +80,7 @@ def test_a_setting_is_tried_and_those_that_are_missing_are_named(log_dir: Path) 
     # F162, F168: at 1004 ms, all limits of orders are given but one.
     given = (log_dir, "--topic", "orders", "--set", "retention.ms=1ms")
     _, out, _ = run(*given)
-    assert "orders (cleanup.policy, retention.bytes)" in out
+    assert "orders (retention.bytes)" in out
     policy = ("--set", "cleanup.policy=delete", "--set", "retention.bytes=-1")
     assert [row["reason"] for row in rows(*given, *policy, "--by", "segment")] == [
         *("time", "future_timestamp")
@@ -124,3 +125,22 @@ def test_the_metadata_is_not_judged_by_the_settings_of_topics(
     result = CliRunner().invoke(kafkalog, [*given, "--processes", "1"])
     assert "not judged: __cluster_metadata: controllers and brokers delete" in result.output
     assert "want of settings: __cluster_metadata" not in result.output
+
+
+def test_a_policy_that_nothing_gives_is_kafkas_default_and_that_is_said(
+    unpacked: Callable[[str], Path], tmp_path: Path
+) -> None:
+    # F1351: the broker that wrote these had no log.cleanup.policy in its file.
+    log_dirs = unpacked("kafka44.logs") / "log-dirs"
+    properties = tmp_path / "server.properties"
+    properties.write_text("node.id=1\n")
+    given = (log_dirs, "--set", "retention.ms=1ms", "--by", "segment")
+    assumed, known = rows(*given), rows(*given, "--server-properties", properties)
+    assert [(row["file"], row["cleanup_policy"]) for row in assumed] == [
+        (row["file"], row["cleanup_policy"]) for row in known
+    ]
+    sources = {row["topic"]: row["cleanup_policy_from"] for row in assumed}
+    assert (sources["shop.tx"], sources["shop.compact_delete"]) == ("assumed", "metadata")
+    _, out, _ = run(*given)
+    assert "cleanup.policy is assumed, for no file says it, of " in out
+    assert "--topic-config gives what topics do not set themselves" in out

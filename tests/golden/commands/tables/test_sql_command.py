@@ -272,3 +272,19 @@ def test_missing_partitions_are_said_once_for_each_query_about_their_topics(
     for _ in range(2):
         assert told("select count(*) from records where topic = 'shop.raw'") == 1
         assert told("select (select count(*) from records), (select count(*) from faults)") == 1
+
+
+def test_a_query_of_records_says_that_a_past_time_changes_no_row(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # F1350
+    query = "select count(*) as records from records where topic = 'orders'"
+    with_time = run(SHOP, "--as-of", "2026-11-12", query)
+    assert "--as-of (asOf) does not apply to records, which has all rows" in caplog.text
+    assert with_time == run(SHOP, query)
+    run(SHOP, "--as-of", "2026-11-12", "from schema_ids")
+    assert "does not apply to schema_ids" in caplog.text
+    caplog.clear()
+    run(SHOP, "--as-of", "2026-11-16", "select lag from consumer_lag")
+    run(SHOP, "select count(*) from records")
+    assert "does not apply" not in caplog.text

@@ -26,6 +26,7 @@ from kafkalog.views.options.options import (
     Shutdown,
     View,
     read_options,
+    without_effect_words,
 )
 from kafkalog.views.options.topics import TopicChoice
 
@@ -213,6 +214,21 @@ def test_two_isolation_levels_that_differ_are_an_error() -> None:
 def test_an_isolation_level_has_no_effect_on_views_of_files() -> None:
     options = read_options({"path": "data", "view": "batches", "isolationLevel": "read_committed"})
     assert options.without_effect == ("isolationLevel",)
+
+
+def test_a_past_time_has_an_effect_only_where_something_had_a_state_then() -> None:
+    # F1350; where it has one, the view's own tests show it.
+    def unused(**given: str) -> str | None:
+        return without_effect_words(read_options({"path": "data", "asOf": "5", **given}))
+
+    for view in ("records", "messages", "batches", "segments", "offset_commits"):
+        assert f"--as-of (asOf) does not apply to {view}, " in (unused(view=view) or "")
+    for view in ("retention_plan", "stable_offsets", "cluster_topics", "metadata_changes"):
+        assert unused(view=view) is None
+    assert unused(view="offset_commits", latest="true") is None
+    assert str(unused(view="batches", maxTriggerDelay="1m")).startswith(
+        "options without effect here: maxTriggerDelay; --as-of"
+    )
 
 
 @pytest.mark.parametrize("name", ["topic", "subscribePatterns", "start_offsets", "recursive"])
