@@ -159,13 +159,18 @@ def test_commits_that_moved_came_and_went(copies: Copies) -> None:
     copies.log_dir.commit_offsets("reports", {("orders", 0): 5})
     copies.log_dir.commit_offsets("archive", {("orders", 0): None})
     copies.log_dir.commit_offsets("search", {("orders", 0): 1})
-    found = rows(before, copies.copy("after"), "group")
+    after = copies.copy("after")
+    found = rows(before, after, "group")
     assert [(row["group_id"], row["change"], row["records_passed"]) for row in found] == [
         ("archive", "gone", None),
         ("billing", "moved", 3),
         ("reports", "moved_back", -2),
         ("search", "new", None),
     ]
+    said = "(archive, billing, reports, search)"
+    for by, hint in (("topic", ": --by group"), ("group", "")):
+        result = CliRunner().invoke(kafkalog, ["diff", str(before), str(after), "--by", by])
+        assert f"{said}{hint}\n" in result.output
 
 
 def test_damage_is_named_and_not_compared(copies: Copies) -> None:
