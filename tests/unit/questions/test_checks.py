@@ -1,5 +1,6 @@
 """The rows of tables `checksum_report` and `faults`, made without Spark."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ def test_sound_files_need_no_second_reading_for_a_plan(example: str, shutdown: S
     assert found == expected
 
 
-def _take_records(row: dict[str, Any]) -> int:
+def _take_records(row: Mapping[str, Any]) -> int:
     """Take the records that retention deletes from a row, and return how many."""
     soon = row["deleted_soon"]
     return 0 if soon is None else soon.pop("records")
