@@ -23,7 +23,7 @@ def directory(unpacked: Unpacked, tmp_path: Path) -> Path:
 
 
 def found(directory: Path, next_base_offset: int | None = None) -> dict[str, WrittenFile]:
-    return dict(written_files(directory, next_base_offset, is_compacted=False))
+    return dict(written_files(str(directory), next_base_offset, is_compacted=False))
 
 
 def test_checksums_are_those_of_the_bytes(directory: Path) -> None:
