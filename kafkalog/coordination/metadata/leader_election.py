@@ -13,12 +13,13 @@ from kafkalog.coordination.metadata.image import Row
 @dataclass(frozen=True, slots=True)
 class StartingBroker:
     """A broker that starts: the ids of the directories that it has online, whether it stopped
-    cleanly, and whether all of its directories are online."""
+    cleanly, whether all of its directories are online, and the partitions that have a directory."""
 
     node_id: int
     online: Collection[str]
     stopped_cleanly: bool = True
     is_whole: bool = True
+    present: Collection[tuple[str, int]] = ()
 
     def with_new_directory(self, partition: Row) -> Row:
         """Return a partition of which the broker has no directory, once it has made one: where none

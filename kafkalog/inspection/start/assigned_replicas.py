@@ -107,8 +107,30 @@ class Assignments:
             return ReplicaFate(True, reason, has_leader, begins_empty=is_here and bool(has_leader))
         if row is None:
             return ReplicaFate()
+        maker = self._leads_empty(name.topic, name.partition, row)
+        if maker is not None:
+            why = (
+                f"the log directory of node {maker} is new: it leads the partition with an empty "
+                "log, at once or from its next start on, and this replica follows it: its records "
+                "are LOST"
+            )
+            return ReplicaFate(leader_reason=why)
         found = self.leadership(name.topic, row)
         return ReplicaFate(has_leader=found.has_leader, leader_reason=found.reason)
+
+    def _leads_empty(self, topic: str, number: int, row: Mapping[str, Any]) -> int | None:
+        """Return the node that leads a partition only because it makes its directory, empty, in
+        place of one that was lost. Rule: docs/format.md F1211."""
+        for each in (self.node, *self.others):
+            lacks = each.node_id in row["replicas"] and (topic, number) not in each.present
+            made = each.with_new_directory(row) if lacks else row
+            if (
+                made is not row
+                and self._standing(topic, row).leader is None
+                and self._standing(topic, made).leader == each.node_id
+            ):
+                return each.node_id
+        return None
 
     def assigned_to(self, topic_id: str | None, number: int) -> str | None:
         """Return the id of the directory that a partition of this topic id is assigned to."""
@@ -135,8 +157,7 @@ class Assignments:
             fate = ReplicaFate(
                 has_leader=found.has_leader, begins_empty=leads, leader_reason=found.reason
             )
-            made = self.node.with_new_directory(row)
-            if not found.has_leader and self._standing(topic, made).leader == self.node_id:
+            if self._leads_empty(topic, number, row) == self.node_id:
                 fate = ReplicaFate(begins_empty=True, leader_reason=NEW_DIRECTORY)
             yield topic, number, fate
 

@@ -194,7 +194,14 @@ def judged_node(
     if node.node_id is not None:
         is_clean = image is not None and _stopped_cleanly(directories, image, rows, node.node_id)
         is_whole = all(each.is_online and each.directory.is_there for each in directories)
-        start.starting = StartingBroker(node.node_id, _online_ids(directories), is_clean, is_whole)
+        present = {
+            (name.topic, name.partition)
+            for each in node.directories
+            for _, name in each.partitions()
+            if name.mark is None
+        }
+        online = _online_ids(directories)
+        start.starting = StartingBroker(node.node_id, online, is_clean, is_whole, present)
     return start
 
 
@@ -217,7 +224,7 @@ def _stopped_cleanly(
 def _leader_notices(start: NodeStart, told: Collection[str]) -> Iterator[Reason]:
     """Yield why partitions have no leader, or one that costs records, those of a reason together;
     but for the directories that are `told`."""
-    groups: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
+    groups: defaultdict[tuple[str, bool | None], list[str]] = defaultdict(list)
     absent = {f"{each.topic}-{each.partition}": each.fate for each in start.absent}
     here = {
         os.path.basename(path): fate
@@ -225,13 +232,16 @@ def _leader_notices(start: NodeStart, told: Collection[str]) -> Iterator[Reason]
         if path not in told and not fate.is_set_aside
     }
     for name, fate in (*here.items(), *absent.items()):
+        # With NEW_DIRECTORY the partition is among those that begin empty.
         if fate.leader_reason not in (None, OFFLINE, NEW_DIRECTORY):
-            groups[str(fate.leader_reason), bool(fate.has_leader)].append(name)
+            groups[str(fate.leader_reason), fate.has_leader].append(name)
     for (why, has_leader), names in groups.items():
-        label = "unclean election" if has_leader else "no leader"
+        label = {True: "unclean election", False: "no leader", None: "empty leader"}[has_leader]
         detail = f"{label}: {counted(len(names), 'partition')}, {first_names(names, _MOST_NAMES)}"
         lines = ["start the other brokers first: one that is in sync leads then"]
-        if not has_leader:
+        if has_leader is None:
+            lines = ["copy these directories before the start, if their records are still wanted"]
+        elif not has_leader:
             topic, _, number = names[0].rpartition("-")
             if WAITS not in why:
                 lines = []
