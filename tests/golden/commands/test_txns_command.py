@@ -265,3 +265,12 @@ def test_a_replica_that_is_behind_makes_nothing_hang(unpacked: Unpacked, tmp_pat
     for table in ((), ("--all",), ("--stable-offsets",)):
         assert rows(whole, behind, *at, *table) == rows(whole, *at, *table)
     assert run(whole, behind, *at)[:2] == run(whole, *at)[:2]
+
+
+def test_an_old_copy_is_told_apart_from_now(unpacked: Unpacked) -> None:
+    # F1352: open transactions of this copy, whose durations grow with the clock.
+    paths = log_dirs(unpacked("kafka44.logs"))
+    _, _, err = run(*paths)
+    assert "times count to now, and the newest record of __transaction_state is of 2026-" in err
+    moment = err.split("give --as-of ")[1].split()[0]
+    assert "times count to now" not in run(*paths, "--as-of", moment)[2]
