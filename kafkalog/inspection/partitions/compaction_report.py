@@ -186,9 +186,12 @@ def _due(
         held = cleanable_part(log, now_ms=0, min_compaction_lag_ms=0).dirty_bytes
         if held:
             return False, f"min.compaction.lag.ms {lag.value} holds back {held} dirty bytes"
+        start = part.first_dirty_offset
+        if log.cleaner_checkpoint is None and log.last_stable_offset == log.log_end_offset:
+            offsets = counted(log.log_end_offset - start, "offset")
+            return False, f"never cleaned: all {offsets} in the active segment, which is left alone"
         return False, (
-            f"nothing is dirty from offset {part.first_dirty_offset} to the active segment or the "
-            "last stable offset"
+            f"nothing is dirty from offset {start} to the active segment or the last stable offset"
         )
     ratio = part.dirty_ratio or 0.0
     is_dirty = None if least.value is None else ratio > least.value
