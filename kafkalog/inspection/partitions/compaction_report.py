@@ -41,6 +41,7 @@ from kafkalog.storage.log_dir.topic_configs import UNLIMITED, CompactionSettings
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.recovery.producer_state import BrokerStartError
+from kafkalog.words import counted
 
 # This many findings of each kind are listed; all are counted.
 LISTED_COPIES = 1000
@@ -187,9 +188,12 @@ def _due(
         if held:
             return False, f"min.compaction.lag.ms {lag.value} holds back {held} dirty bytes"
         start = part.first_dirty_offset
-        if log.cleaner_checkpoint is None and log.last_stable_offset == log.log_end_offset:
+        if log.checkpoint is None and len(log.segments) == 1:
             offsets = counted(log.log_end_offset - start, "offset")
-            return False, f"never cleaned: all {offsets} in the active segment, which is left alone"
+            return (
+                False,
+                f"never cleaned: {offsets}, all in the active segment, which is not cleaned",
+            )
         return False, (
             f"nothing is dirty from offset {start} to the active segment or the last stable offset"
         )
