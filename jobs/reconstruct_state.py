@@ -93,7 +93,7 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
         if job.show:
             state.newest(table).show(job.show, truncate=60)
     doubts = state_doubts(sources)
-    words = [state_words(totals, planned, keyless_records), *doubts]
+    words = state_words(totals, planned, keyless_records, sources)
     return ended(job, words, paths, has_findings=bool(doubts))
 
 

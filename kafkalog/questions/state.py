@@ -76,17 +76,29 @@ class State:
 
     def words(self) -> list[str]:
         """Return lines: how many keys there are, what was left out, and what is doubtful."""
-        return [state_words(self.totals, self.run, self.keyless), *state_doubts(self._sources)]
+        return state_words(self.totals, self.run, self.keyless, self._sources)
 
 
-def state_words(totals: StateTotals, run: StateRun, keyless: int) -> str:
-    """Return how many keys there are, what was new and left out."""
+def state_words(
+    totals: StateTotals, run: StateRun, keyless: int, sources: Sequence[StateSource]
+) -> list[str]:
+    """Return lines: whether the state is known, how many keys there are, what was new and left out,
+    and what is doubtful. Rule: docs/format.md F1353."""
+    doubtful = sum(not source.is_exact for source in sources)
+    lead = ""
+    if doubtful:
+        is_open = doubtful == len(sources) and not totals.keys
+        told = "the state cannot be told" if is_open else "the state is not exact"
+        lead = (
+            f"{told}: values may be missing of {doubtful} of {counted(len(sources), 'partition')}; "
+        )
     read = f"read {counted(run.offsets_to_read, 'offset')}"
     if keyless:
         read += f", left out {counted(keyless, 'record')} without a key"
     deleted = f" and {counted(totals.deletes, 'delete')}" if totals.deletes else ""
     keys = f"{counted(totals.keys, 'key')}{deleted} in the table"
-    return f"{keys}; {read if run.has_work else 'nothing is new'}"
+    line = f"{lead}{keys}; {read if run.has_work else 'nothing is new'}"
+    return [line, *state_doubts(sources)]
 
 
 def state_doubts(sources: Sequence[StateSource]) -> list[str]:

@@ -145,6 +145,7 @@ def groups(
 ) -> ExitCode:
     """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
+    from kafkalog.inspection.logs.newest_times import old_copy_words
     from kafkalog.questions.groups.group_parts import cluster_of_groups, optional_zookeeper
     from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -162,7 +163,7 @@ def groups(
         asked = HistoryInput(paths, question, processes)
         write_history(asked, output, verbose=verbose)
         return ExitCode.DONE
-    printed_columns(group_tables.group_columns(table, verbose=verbose))
+    columns = printed_columns(group_tables.group_columns(table, verbose=verbose))
     # Nothing that is read refers to itself, and to look for it takes a sixth of the time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
@@ -176,6 +177,9 @@ def groups(
         lag = ConsumerLag(views, question, cluster, with_groups=True)
         found = _read(lag, table)
     group_notes.note_reach(lag, question.as_of_ms, question.now_ms)
+    has_ages = question.as_of_ms is None and "time_lag_ms" in columns
+    if has_ages and (words := old_copy_words(commits, CONSUMER_OFFSETS, question.now_ms)):
+        print_note(words)
     if not lag.groups:
         group_notes.note_nothing_known(lag, logs, question.as_of_ms)
     requested = _requested(lag, table, {log.topic for log in logs})

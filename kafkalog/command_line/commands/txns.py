@@ -150,6 +150,7 @@ def txns(
     processes: int | None,
 ) -> ExitCode:
     """List transactions: open, hanging, and what they block."""
+    from kafkalog.inspection.logs.newest_times import old_copy_words
     from kafkalog.inspection.metadata.current_topics import without_former
     from kafkalog.questions.transactions import (
         REPORT,
@@ -187,6 +188,9 @@ def txns(
     answer = transactions(views, settings)
     for note in answer.notes:
         print_note(note)
+    has_ages = as_of is None and (answer.totals["open"] or answer.has_findings)
+    if has_ages and (words := old_copy_words(found, TRANSACTION_STATE, now_ms)):
+        print_note(words)
     _refuse_unknown(answer.ids.states(), ids, answer.missing)
     rows = [row for row in _rows(table, answer, views, settings) if not ids or _id(row) in ids]
     if rows or table_format != "text":

@@ -24,7 +24,7 @@ from kafkalog.coordination.metadata.cluster_rows import (
     change_rows,
     cluster_rows,
 )
-from kafkalog.coordination.metadata.image import MetadataImage, Moment
+from kafkalog.coordination.metadata.image import END, MetadataImage, Moment
 from kafkalog.errors import OptionError, refuse_unknown
 from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.metadata.change_causes import cause_row, with_causes
@@ -115,6 +115,8 @@ class Request:
         if replay.is_cut:
             print_note(f"{self._copy.path}: {_cut_words(replay)}")
         write_changes(_CHANGE_COLUMNS, _TEXT_CHANGE_COLUMNS, rows, self.table_format)
+        if not rows:
+            print_note(_unchanged_words(first, replay.last_ms))
         return self.ended(replay)
 
     @cached_property
@@ -236,6 +238,16 @@ def image_words(image: MetadataImage) -> str:
     """Return how much an image has, in a few words."""
     tables = ("topic", "partition", "broker")
     return ", ".join(counted(len(image.tables[table]), table) for table in tables)
+
+
+def _unchanged_words(first: Moment, last_ms: int) -> str:
+    """Return that nothing changed, and where the end of a copy is that is older than the period."""
+    words = "nothing changed in this period"
+    if last_ms < 0 or first.end_offset != END.end_offset or first.time_ms <= last_ms:
+        return words
+    hour = time_text(last_ms - 3_600_000)
+    newest = time_text(last_ms)
+    return f"{words}: the newest record is of {newest}; the hour before it: --diff {hour} end"
 
 
 def _cut_words(replay: MetadataReplay) -> str:

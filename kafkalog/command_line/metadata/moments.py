@@ -9,7 +9,12 @@ from typing import Any
 import click
 
 from kafkalog.coordination.metadata.image import END, START, Moment
-from kafkalog.errors import ConflictingOptionsError, OptionError, RepeatedOptionError
+from kafkalog.errors import (
+    ConflictingOptionsError,
+    OptionError,
+    RefusedOptionError,
+    RepeatedOptionError,
+)
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.views.options.click_options import AS_OF_OFFSET
 from kafkalog.views.options.parameter_types import PartitionOffset, Time
@@ -34,6 +39,20 @@ class MomentType(click.ParamType[Moment]):
         if _OFFSET.fullmatch(value):
             return Moment(int(value))
         return Moment(time_ms=Time().convert(value, param, ctx))
+
+
+def moments_in_order(
+    _context: click.Context, _option: click.Parameter, given: tuple[Moment, Moment] | None
+) -> tuple[Moment, Moment] | None:
+    """Return the two moments of --diff. Raises OptionError if the second one is certainly before
+    the first; which of an offset and a time is earlier, the log alone knows."""
+    if given is not None:
+        first, last = given
+        # A moment has a time or an offset, `end` neither.
+        is_comparable = first == END or last == START or (first[0] == END[0]) == (last[0] == END[0])
+        if is_comparable and (last.time_ms < first.time_ms or last.end_offset < first.end_offset):
+            raise RefusedOptionError("--diff", "TO is before FROM: give the earlier moment first")
+    return given
 
 
 def moment_of(as_of: int | None, as_of_offsets: Sequence[PartitionOffset]) -> Moment:

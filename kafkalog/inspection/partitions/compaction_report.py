@@ -41,6 +41,7 @@ from kafkalog.storage.log_dir.topic_configs import UNLIMITED, CompactionSettings
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.recovery.producer_state import BrokerStartError
+from kafkalog.words import counted
 
 # This many findings of each kind are listed; all are counted.
 LISTED_COPIES = 1000
@@ -186,9 +187,15 @@ def _due(
         held = cleanable_part(log, now_ms=0, min_compaction_lag_ms=0).dirty_bytes
         if held:
             return False, f"min.compaction.lag.ms {lag.value} holds back {held} dirty bytes"
+        start = part.first_dirty_offset
+        if log.checkpoint is None and len(log.segments) == 1:
+            offsets = counted(log.log_end_offset - start, "offset")
+            return (
+                False,
+                f"never cleaned: {offsets}, all in the active segment, which is not cleaned",
+            )
         return False, (
-            f"nothing is dirty from offset {part.first_dirty_offset} to the active segment or the "
-            "last stable offset"
+            f"nothing is dirty from offset {start} to the active segment or the last stable offset"
         )
     ratio = part.dirty_ratio or 0.0
     is_dirty = None if least.value is None else ratio > least.value

@@ -15,12 +15,14 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.table_rows import grouped
 from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.inspection.logs.newest_times import newest_time_ms, nothing_words
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.questions.transactions import transactional_ids
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS
 from kafkalog.views.engine import AskedView, Batches, Views
+from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.words import counted, first_names
 
 BY_BROKER, BY_PRODUCER = "broker", "producer"
@@ -84,6 +86,7 @@ def growth(views: Views, request: GrowthRequest) -> Growth:
     given = views.logs if request.logs is None else request.logs
     logs = [log for log in best_logs(given) if log.topic != CLUSTER_METADATA]
     reduce = _Summed(request.from_ms, request.until_ms, request.now_ms + MAX_FUTURE_MS)
+    refuse_inverted_times(request.from_ms, request.until_ms)
     (found,) = views.rows(AskedView("batches", _COLUMNS, reduce, _FOUND, logs=logs))
     every = grouped([found.table], _FOUND, _SUMS)
     is_named, has_second = pc.is_valid(every["named"]), pc.is_valid(every["second"])
@@ -101,8 +104,14 @@ def growth(views: Views, request: GrowthRequest) -> Growth:
         [*_rows(totals, ("topic",), by_producer, peak)],
         [*_rows(totals, ("topic", "partition"), by_producer)],
         [*_rows(totals, ("topic", "producer_id"), by_producer)],
-        [*_words(every.filter(is_named).to_pylist())],
+        [*_words(every.filter(is_named).to_pylist()), *_nothing_words(totals, logs)],
     )
+
+
+def _nothing_words(totals: pa.Table, logs: Sequence[PartitionLog]) -> list[str]:
+    """Return where the newest records are, if nothing came in the period. Rule: F1352."""
+    newest_ms = None if len(totals) else newest_time_ms(logs)
+    return [] if newest_ms is None else [nothing_words(newest_ms)]
 
 
 def _words(named: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.metadata.moments import MomentType, moment_of
+from kafkalog.command_line.metadata.moments import MomentType, moment_of, moments_in_order
 from kafkalog.command_line.terminal import table_format_option
 from kafkalog.coordination.metadata.image import Moment
 from kafkalog.errors import ConflictingOptionsError, RefusedOptionError
@@ -78,6 +78,7 @@ def _short_for_by(command: Callable[..., Any]) -> Callable[..., Any]:
     nargs=2,
     metavar="FROM TO",
     type=MomentType(),
+    callback=moments_in_order,
     help="List what changed between two moments, when, and in which record. A moment is a time, an "
     "offset of the metadata, start or end.",
 )

@@ -131,3 +131,14 @@ def test_changes_begin_with_the_first_snapshot_of_a_log_without_its_beginning(
 def test_options_that_do_not_go_together_are_refused(options: tuple[str, ...]) -> None:
     code, out, err = run(CONTROLLER, *options)
     assert (code, out) == (2, "") and err.startswith("error: ")
+
+
+def test_a_period_without_changes_names_the_end_of_the_copy_and_a_reversed_one_is_refused() -> None:
+    # F1352; the last record, of offset 706, is of this time by kafka-dump-log.
+    code, _, err = run(CONTROLLER, "--diff", "2026-11-21T07:42:47Z", "end")
+    assert code == 0
+    assert "the newest record is of 2026-11-21T07:42:46.934Z; the hour before it: --diff " in err
+    for given in (("end", "-1m"), ("50", "40"), ("40", "start")):
+        code, _, err = run(CONTROLLER, "--diff", *given)
+        assert (code, "TO is before FROM" in err) == (2, True)
+    assert run(CONTROLLER, "--diff", "40", "2026-11-21T07:42:46Z")[0] == 0
