@@ -64,6 +64,15 @@ def first_offsets(batches: LongArray) -> LongArray:
     return first
 
 
+def record_counts(batches: LongArray) -> LongArray:
+    """Return how many records each sound batch has. The header of a compressed message of formats 0
+    and 1 tells no more than its offsets (F1324)."""
+    counts = batches[:, RECORDS_COUNT]
+    spans = batches[:, LAST_OFFSET] - first_offsets(batches) + 1
+    found: LongArray = np.where(counts < 0, spans, counts)
+    return found
+
+
 def least_timestamp(batches: LongArray) -> int | None:
     """Return the least base timestamp that a producer gave sound batches; None without any: with
     LogAppendTime no record has the base timestamp, with a delete horizon it is none."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkalog.columns.batches import batch_table as column
-from kafkalog.columns.batches.batch_table import first_offsets
+from kafkalog.columns.batches.batch_table import first_offsets, record_counts
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.transactions.transaction_markers import is_transactional
 from kafkalog.columns.transactions.transaction_walk import TransactionWalk
@@ -409,12 +409,9 @@ def batch_keys(rows: LongArray) -> list[BatchKey]:
 
 
 def _records(rows: LongArray) -> list[int]:
-    """Return how many records each batch has; control batches have none, and the header of a
-    compressed message of the old formats tells no more than its offsets."""
-    counts = rows[:, column.RECORDS_COUNT]
-    spans = rows[:, column.LAST_OFFSET] - first_offsets(rows) + 1
+    """Return how many records each batch has; control batches have none."""
     is_control = (rows[:, column.MAGIC] >= 2) & (rows[:, column.ATTRIBUTES] & CONTROL_BIT != 0)
-    found: list[int] = np.where(is_control, 0, np.where(counts < 0, spans, counts)).tolist()
+    found: list[int] = np.where(is_control, 0, record_counts(rows)).tolist()
     return found
 
 

@@ -199,7 +199,7 @@ def _unflushed(log: PartitionLog, recovery_point: int) -> TableRow:
             late = table[
                 (table[:, column.FAULT] == 0) & (table[:, column.LAST_OFFSET] >= recovery_point)
             ]
-            records += int(late[:, column.RECORDS_COUNT].clip(0).sum())
+            records += int(column.record_counts(late).sum())
             size += int(late[:, column.SIZE].sum())
             times = late[late[:, column.MAX_TIMESTAMP] != NO_VALUE]
             if len(times):

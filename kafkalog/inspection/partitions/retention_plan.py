@@ -150,5 +150,5 @@ def batch_totals(log: PartitionLog, segment: SegmentFile) -> BatchTotals:
             sound = chunk.table[chunk.table[:, column.FAULT] == 0]
             if len(sound):
                 latest_ms = max(latest_ms, int(sound[:, column.MAX_TIMESTAMP].max()))
-                records += int(sound[:, column.RECORDS_COUNT].clip(0).sum())
+                records += int(column.record_counts(sound).sum())
         return BatchTotals(headers.next_offset, latest_ms, records)
