@@ -88,9 +88,9 @@ def state_words(
     lead = ""
     if doubtful:
         is_open = doubtful == len(sources) and not totals.keys
-        told = "the state cannot be told" if is_open else "the state is not exact"
+        told = "the state is not known" if is_open else "the state is not exact"
         lead = (
-            f"{told}: values may be missing of {doubtful} of {counted(len(sources), 'partition')}; "
+            f"{told}: values may be missing in {doubtful} of {counted(len(sources), 'partition')}; "
         )
     read = f"read {counted(run.offsets_to_read, 'offset')}"
     if keyless:

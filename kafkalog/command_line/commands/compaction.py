@@ -97,7 +97,9 @@ def compaction(
     for line in absent_lines(paths, logs, topics, partitions):
         print_note(line)
     rows = found.report if table == _PARTITIONS else found.findings
-    write_answer(columns, rows, table_format, show=show)
+    write_answer(columns, rows, table_format, show=show, texts={"dirty_ratio": "{:.2f}".format})
+    if by == "finding" and found.totals.partitions and table_format == "text":
+        print_note("--by partition shows all compacted partitions")
     write_verdict(found.words(), table_format, has_findings=found.has_findings)
     save_tables(place, {_PARTITIONS: found.report, _FINDINGS: found.findings})
     return exit_code(has_findings=found.has_findings, fails=fail_on_findings)

@@ -145,7 +145,7 @@ def groups(
 ) -> ExitCode:
     """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
-    from kafkalog.inspection.logs.newest_times import old_copy_words
+    from kafkalog.inspection.partitions.newest_times import old_copy_words
     from kafkalog.questions.groups.group_parts import cluster_of_groups, optional_zookeeper
     from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.storage.names import CONSUMER_OFFSETS

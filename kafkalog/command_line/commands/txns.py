@@ -150,8 +150,8 @@ def txns(
     processes: int | None,
 ) -> ExitCode:
     """List transactions: open, hanging, and what they block."""
-    from kafkalog.inspection.logs.newest_times import old_copy_words
     from kafkalog.inspection.metadata.current_topics import without_former
+    from kafkalog.inspection.partitions.newest_times import old_copy_words
     from kafkalog.questions.transactions import (
         REPORT,
         STABLE_OFFSETS,

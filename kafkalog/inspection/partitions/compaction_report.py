@@ -190,10 +190,7 @@ def _due(
         start = part.first_dirty_offset
         if log.checkpoint is None and len(log.segments) == 1:
             offsets = counted(log.log_end_offset - start, "offset")
-            return (
-                False,
-                f"never cleaned: {offsets}, all in the active segment, which is not cleaned",
-            )
+            return (False, f"never cleaned: {offsets}, all in the active segment, which stays")
         return False, (
             f"nothing is dirty from offset {start} to the active segment or the last stable offset"
         )

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.table_rows import grouped
 from kafkalog.format.batch_header import NO_VALUE
-from kafkalog.inspection.logs.newest_times import newest_time_ms, nothing_words
 from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.inspection.partitions.newest_times import newest_time_ms, nothing_words
 from kafkalog.questions.transactions import transactional_ids
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog

@@ -56,3 +56,20 @@ def test_a_checkpoint_beyond_what_was_cleaned_is_a_finding_by_key(tmp_path: Path
     assert "BROKEN: 240 errors, 0 warnings in 1 partition" in out.splitlines()[-1]
     assert "  c-08  " in out
     assert run(copy, "--no-fail-on-findings")[0] == ExitCode.DONE
+
+
+def test_a_partition_in_its_active_segment_was_never_cleaned(log_dir: Path) -> None:
+    # F240: the cleaner leaves the active segment, which is the last one.
+    checkpoint = (log_dir / "cleaner-offset-checkpoint").read_text()
+    found = partitions(log_dir)
+    alone = {
+        name
+        for name in found
+        if len([*(log_dir / name).glob("*.log")]) == 1
+        and " ".join(name.rsplit("-", 1)) not in checkpoint
+    }
+    told = {
+        name for name, row in found.items() if (row["why_not"] or "").startswith("never cleaned: ")
+    }
+    assert told == alone != set()
+    assert "--by partition shows all" in run(log_dir)[2]

@@ -21,7 +21,7 @@ def newest_time_ms(logs: Iterable[PartitionLog]) -> int | None:
     for log in logs:
         written = [segment for segment in log.segments if segment.size]
         if written:
-            newest = max(newest, batch_totals(written[-1]).latest_ms)
+            newest = max(newest, batch_totals(log, written[-1]).latest_ms)
     return None if newest < 0 else newest
 
 
