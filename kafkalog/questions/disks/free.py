@@ -209,7 +209,8 @@ def free(views: Views, request: FreeRequest) -> FreePlan:
                 taken[step.path] = step.start_offset_after
             if missing is not None:
                 missing -= step.bytes
-    not_known += assumed_policy_words(plan.topics)
+    if any(step.harm is not Harm.MARKED for step in steps):
+        not_known += assumed_policy_words(plan.topics)
     if any(step.harm in (Harm.REPLICATED, Harm.OLDEST) for step in steps):
         not_known += _unknown_retention(plan)
     return FreePlan(_joined(steps), request.need, not_known)
