@@ -14,14 +14,14 @@ from kafkalog.storage.log_dir.topic_configs import ASSUMED, UNKNOWN
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import AskedView, Options, Rows, Views
-from kafkalog.words import counted, size_text
+from kafkalog.words import counted, first_names, size_text
 
 TABLE = "retention_plan"
 _DAY_MS = 24 * 3_600_000
 _WEEK_MS = 7 * _DAY_MS
-_POLICY = "cleanup.policy"
+POLICY = "cleanup.policy"
 _SETTINGS = {
-    "cleanup_policy_from": _POLICY,
+    "cleanup_policy_from": POLICY,
     "retention_ms_from": "retention.ms",
     "retention_bytes_from": "retention.bytes",
 }
@@ -77,7 +77,7 @@ class TopicTotals:
         if row["goes"] is None:
             self.bytes_unknown += size
         missing = missing_settings(row)
-        self.missing_settings |= missing if row["goes"] is None else missing & {_POLICY}
+        self.missing_settings |= missing if row["goes"] is None else missing & {POLICY}
         if row["reason"] == "future_timestamp":
             self.blocked_partitions += 1
             times = (self.blocked_by_ms, row["largest_timestamp_ms"])
@@ -105,11 +105,11 @@ def assumed_policy_words(topics: Iterable[TopicTotals]) -> Iterator[str]:
     named = [
         topic.topic or "?"
         for topic in topics
-        if _POLICY in topic.missing_settings and topic.topic != CLUSTER_METADATA
+        if POLICY in topic.missing_settings and topic.topic != CLUSTER_METADATA
     ]
     if named:
         yield (
-            f"cleanup.policy is assumed, for no file says it, of {', '.join(named)}: delete, "
+            f"cleanup.policy is assumed, for no file says it, of {first_names(named, 5)}: delete, "
             "Kafka's default, and compact where the cleaner has been"
         )
 
@@ -171,7 +171,7 @@ class RetentionPlan:
         unknown = [row for row in topics if row.bytes_unknown and row.topic != CLUSTER_METADATA]
         if unknown:
             named = ", ".join(
-                f"{row.topic or '?'} ({_joined(row.missing_settings - {_POLICY}) or 'see reason'})"
+                f"{row.topic or '?'} ({_joined(row.missing_settings - {POLICY}) or 'see reason'})"
                 for row in unknown
             )
             give = "--server-properties or --topic-config" + (

@@ -20,6 +20,7 @@ from kafkalog.inspection.logs.replica_facts import continuation
 from kafkalog.inspection.partitions.tier_check import IN_TIER, tier_rows
 from kafkalog.questions.groups.lag import CommittedOffsets, committed_offsets
 from kafkalog.questions.retention import (
+    POLICY,
     RetentionPlan,
     RetentionRequest,
     assumed_policy_words,
@@ -208,7 +209,8 @@ def free(views: Views, request: FreeRequest) -> FreePlan:
                 taken[step.path] = step.start_offset_after
             if missing is not None:
                 missing -= step.bytes
-    not_known += assumed_policy_words(plan.topics)
+    if any(step.harm is not Harm.MARKED for step in steps):
+        not_known += assumed_policy_words(plan.topics)
     if any(step.harm in (Harm.REPLICATED, Harm.OLDEST) for step in steps):
         not_known += _unknown_retention(plan)
     return FreePlan(_joined(steps), request.need, not_known)
@@ -220,10 +222,10 @@ def _unknown_retention(plan: RetentionPlan) -> Iterator[str]:
     topics = [
         each
         for each in plan.topics
-        if each.missing_settings and each.segments > 1 and each.topic not in _KEPT_TOPICS
+        if each.bytes_unknown and each.segments > 1 and each.topic not in _KEPT_TOPICS
     ]
     if topics:
-        names = sorted({name for each in topics for name in each.missing_settings})
+        names = sorted({name for each in topics for name in each.missing_settings - {POLICY}})
         yield (
             f"past_retention is not known of {counted(len(topics), 'topic')} for want of "
             f"{', '.join(names)}: --server-properties gives them"

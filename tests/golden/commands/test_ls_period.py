@@ -142,9 +142,9 @@ def test_options_that_mean_nothing_for_a_period_are_refused(log_dir: LogDirector
 
 def test_a_period_after_the_end_of_a_copy_says_where_that_is(log_dir: LogDirectory) -> None:
     # F1352
-    code, out, _ = run(log_dir.path, "--from-time", SECOND + 6001)
+    code, out, _ = run(log_dir.write(), "--from-time", SECOND + 6001)
     assert code == 0
     assert "nothing in this period: the newest record is of 2027-01-15T08:00:06.000Z; " in out
     assert "the hour before it: --from-time 2027-01-15T07:00:06.000Z" in out
-    code, _, error = run(log_dir.path, "--from-time", SECOND, "--until-time", SECOND - 1)
+    code, _, error = run(log_dir.write(), "--from-time", SECOND, "--until-time", SECOND - 1)
     assert (code, "a time not before --from-time" in error) == (ExitCode.WRONG_ARGUMENTS, True)

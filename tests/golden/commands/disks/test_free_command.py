@@ -166,12 +166,15 @@ def test_topics_whose_retention_no_setting_says_are_named(made: LogDirectory) ->
     # F1155
     log_dir = Path(made.write())
     _, out, _ = run(log_dir)
-    assert "past_retention is not known of 2 topics for want of cleanup.policy, retention.by" in out
+    assert (
+        "past_retention is not known of 2 topics for want of retention.bytes, retention.ms" in out
+    )
+    assert "cleanup.policy is assumed, for no file says it, of " in out  # F1351
     marked = log_dir / f"old-0.{'a' * 32}-delete"
     marked.mkdir()
     (marked / f"{0:020d}.log").write_bytes(bytes(100))
     _, out, _ = run(log_dir, "--need", 50)
-    assert "not known" not in out
+    assert "not known" not in out and "assumed" not in out
 
 
 def test_segments_that_are_safe_in_the_tier_lose_nothing(unpacked: Callable[[str], Path]) -> None:
