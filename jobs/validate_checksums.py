@@ -38,7 +38,7 @@ def main(job: JobSettings) -> ExitCode:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
         tables = {REPORT: checked.report, FAULTS: checked.faults}
         paths = saved(spark, job, inputs, tables, {FAULTS: _SHOWN})
-    has_findings = bool(totals.faults or checked.others)
+    has_findings = bool(totals.faults or checked.missing or checked.others)
     return ended(job, [checked.words()], paths, has_findings=has_findings)
 
 

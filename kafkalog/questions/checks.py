@@ -8,6 +8,7 @@ about damage.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -21,6 +22,7 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.byte_ranges import VALID, CheckTotals, united_times
 from kafkalog.columns.table_rows import ROWS_PER_BATCH, TableRow, table_batch
 from kafkalog.errors import LogDirError
+from kafkalog.format.faults import Fault
 from kafkalog.inspection.logs.replica_facts import replica_differences, replicated
 from kafkalog.inspection.partitions.wrong_times import SegmentTimes
 from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
@@ -30,7 +32,7 @@ from kafkalog.storage.partition_log import PartitionLog, SoundFile
 from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED
 from kafkalog.views.engine import AskedView, Rows, Views
 from kafkalog.views.planning.directory_reads import directory_reads
-from kafkalog.words import counted
+from kafkalog.words import counted, first_names
 
 REPORT, FAULTS = "checksum_report", "faults"
 # Each row of `CheckedSegments` is a row of one of these tables.
@@ -38,7 +40,8 @@ _CHECKED = pa.schema([(name, pa.struct(list(arrow_schema(name)))) for name in (R
 _INDEX_COLUMNS = ("directory", "file", "index_findings")
 _TIME_COLUMNS = ("topic", "file", "least_timestamp_ms", "max_timestamp_ms")
 _SOUND = "sound"
-_UNREAD, _DIVERGED = "unreadable", "diverged"
+_UNREAD, _DIVERGED, _HOLE = "unreadable", "diverged", Fault.SEGMENT_HOLE.label
+_MOST_NAMES = 5
 # Logs that a broker has taken out of use need no files beside them.
 _ON_THEIR_WAY_OUT = (DELETED, CLEANED)
 _SEGMENT = (
@@ -131,11 +134,25 @@ class Checks:
         """The times of segments, by the headers of sound batches."""
         return (SegmentTimes(*(row[name] for name in _TIME_COLUMNS)) for row in self.report)
 
+    @property
+    def missing(self) -> Counter[str]:
+        """How many offsets are in no segment, by partition; those that the cleaner may have taken
+        do not count. Rule: docs/format.md F73."""
+        missing: Counter[str] = Counter()
+        for row in self.faults:
+            if row["kind"] == _HOLE and row["severity"] != "information":
+                count = row["last_offset"] - row["base_offset"] + 1
+                missing[f"{row['topic']}-{row['partition']}"] += count
+        return missing
+
     def words(self) -> str:
         """Return one line: how much was checked and whether it is sound, problems first."""
         unread = {each.file for each in self.findings if each.kind == _UNREAD}
         diverged = sum(each.kind == _DIVERGED for each in self.others)
         words = self._read()
+        if missing := self.missing:
+            here = "" if self.totals.faults else "what is here is "
+            words = f"{missing_words(missing)}; {here}{words}"
         if diverged:
             words = f"DIVERGED: {counted(diverged, 'replica')} with other records; {words}"
         if unread:
@@ -153,6 +170,13 @@ class Checks:
             return f"{logs}; indexes sound"
         indexes = f"indexes: {counted(errors, 'error')}, {counted(warnings, 'warning')}"
         return f"{logs}; {indexes}" if self.totals.faults else f"{indexes}; logs {logs}"
+
+
+def missing_words(missing: Counter[str]) -> str:
+    """Return what `Checks.missing` comes to."""
+    names = first_names([*missing], _MOST_NAMES)
+    verb = "is" if missing.total() == 1 else "are"
+    return f"NOT COMPLETE: {counted(missing.total(), 'offset')} of {names} {verb} in no segment"
 
 
 def refuse_without_segments(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> None:

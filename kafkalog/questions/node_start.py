@@ -189,11 +189,12 @@ class NodeAnswers:
                     f"{notice.file}: " if notice.file and notice.file not in notice.reason else ""
                 )
                 yield f"  {place}{notice.reason}\n    {notice.what_to_do}"
-            yield from self._retention_lines(each)
+            when = "within minutes" + ("" if each.start.broker_starts else " of its next start")
+            yield from self._partition_lines(each, when)
             deleted = [path for it in each.start.directories for path in it.deleted_directories]
             if deleted:
                 names = first_names(deleted, _MOST_NAMES)
-                yield f"  deleted for good within minutes: {names}"
+                yield f"  deleted for good {when}: {names}"
             for words in (*each.release.assumed, *each.start.assumed):
                 yield f"  assumed: {words}"
 
@@ -204,19 +205,39 @@ class NodeAnswers:
         reasons = (reason for each in answer.start.directories for reason in each.reasons)
         return any(reason.file not in of_logs for reason in reasons)
 
-    def _retention_lines(self, answer: NodeAnswer) -> Iterator[str]:
-        """Yield what retention deletes as its settings say."""
-        paths = {each.path for each in answer.start.files.directories}
+    def _partition_lines(self, answer: NodeAnswer, when: str) -> Iterator[str]:
+        """Yield which logs are without a record, and what retention deletes as its settings
+        say."""
+        rows = _below({each.path for each in answer.start.files.directories}, self.rows)
+        empty = [each for each in rows if has_lost_all(each)]
+        for row in empty[:_MOST_NAMES]:
+            first, count = row["log_end_offset"], row["missing_offsets"]
+            yield (
+                f"  {row['topic']}-{row['partition']} begins empty: offsets {first} to "
+                f"{first + count - 1} are in no file of its directory"
+            )
+        if len(empty) > _MOST_NAMES:
+            yield f"  {len(empty) - _MOST_NAMES:,} more partitions begin empty like that"
         found: defaultdict[str, list[int]] = defaultdict(list)
-        for row in self.rows:
+        for row in rows:
             soon = row["deleted_soon"]
-            if soon and soon["is_expected"] and os.path.dirname(row["directory"]) in paths:
+            if soon and soon["is_expected"]:
                 found[soon["reason"]].append(soon["records"])
         for reason, records in found.items():
             yield (
                 f"  retention deletes {counted(sum(records), 'record')} of "
-                f"{counted(len(records), 'partition')} within minutes, by {reason}"
+                f"{counted(len(records), 'partition')} {when}, by {reason}"
             )
+
+
+def has_lost_all(row: Mapping[str, Any]) -> bool:
+    """Return whether a log that is used is empty at the start and was not before, by the files
+    beside it. Rule: docs/format.md F922."""
+    return bool(
+        row["missing_offsets"]
+        and row["log_start_offset"] == row["log_end_offset"]
+        and not (row.get("is_set_aside") or row.get("begins_empty"))
+    )
 
 
 @dataclass(frozen=True, slots=True)

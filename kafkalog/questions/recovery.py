@@ -21,6 +21,7 @@ from kafkalog.questions.node_start import (
     FoundNodes,
     NodeAnswers,
     NodeRequest,
+    has_lost_all,
     node_answers,
 )
 from kafkalog.storage.log_dir.topic_configs import SERVER_PROPERTIES
@@ -205,7 +206,7 @@ class RecoveryTotals(RowTotals):
         self.set_aside += bool(row.get("is_set_aside"))
         self.without_leader += row.get("has_leader") is False
         self.uncleanable += bool(row.get("cleaning_stops_at"))
-        self.emptied += bool(row.get("begins_empty"))
+        self.emptied += bool(row.get("begins_empty")) or has_lost_all(row)
         self.elected_unclean += bool(row.get("has_leader") and row.get("leader_reason"))
         self.refused_groups += (row.get("coordinator_error") or {}).get("groups") or 0
         soon = row.get("deleted_soon")

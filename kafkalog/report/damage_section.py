@@ -95,14 +95,15 @@ def damage_section(damage: DamageSection) -> Section:
 
 def _summary(damage: DamageSection) -> str:
     totals = damage.totals
+    lead = f"{visible(totals.missing)}. " if totals.missing else ""
     if not totals.errors:
         return (
-            f"No damage in the segments of {counted(totals.partitions, 'partition')}, "
+            f"{lead}No damage in the segments of {counted(totals.partitions, 'partition')}, "
             f"{size_text(totals.bytes)}: every checksum is right. A strip is a partition, its "
             f"segments from left to right. {_NOT_CHECKED}"
         )
     return (
-        f"{counted(totals.errors, 'damaged range')} in "
+        f"{lead}{counted(totals.errors, 'damaged range')} in "
         f"{counted(totals.damaged_partitions, 'partition')} of {totals.partitions:,}, "
         f"{size_text(totals.faulty_bytes)} of {size_text(totals.bytes)}. A strip is a partition, "
         "its segments from left to right. A mark is where the range is, and is never "

@@ -97,6 +97,8 @@ def judged_at(report: Report) -> str:
 
 
 def _damage(damage: DamageSection) -> Iterator[str]:
+    if damage.totals.missing:
+        yield visible(damage.totals.missing)
     damaged = [row for row in damage.logs if row.errors]
     for row in damaged[:_MOST]:
         yield (

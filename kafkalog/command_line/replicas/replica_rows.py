@@ -9,7 +9,7 @@ from kafkalog.command_line.replicas.commits import Positions, ReplicaCommits
 from kafkalog.coordination.metadata.image import Row
 from kafkalog.coordination.metadata.leader_election import elected, stopped_for
 from kafkalog.inspection.logs.replica_facts import Difference, replica_differences
-from kafkalog.inspection.partitions.leader_choices import LeaderChoices, Loss, LostTransaction
+from kafkalog.inspection.partitions.leader_choices import ALL, LeaderChoices, Loss, LostTransaction
 from kafkalog.inspection.partitions.lost_tails import LostTail
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
@@ -18,7 +18,14 @@ from kafkalog.storage.recovery.truncation import resumed_offset, truncated_end
 REPLICA_COLUMNS = (
     *("topic", "partition", "broker_id", "can_lead", "log_start_offset", "log_end_offset"),
     *("last_epoch", "leader_epochs", "high_watermark", "is_clean_shutdown", "damage"),
-    *("diverges_at", "lost_records", "lost_transactions", "lost_commits", "moved_groups"),
+    *(
+        "batches_read",
+        "diverges_at",
+        "lost_records",
+        "lost_transactions",
+        "lost_commits",
+        "moved_groups",
+    ),
     *("deleted_records", "truncations", "is_elected", "keep_stopped", "directory"),
 )
 LOSS_COLUMNS = (
@@ -103,13 +110,10 @@ def partition_rows(
         if number is None or brokers[number] == wanted
     ]
     here = {row["broker_id"] for row in rows}
-    unchecked = {each.log.path: each.unchecked for each in found.replicas}
     clean = None
     if partition is not None:
         clean = bool(running & {*(partition["isr"] or partition["eligible_leader_replicas"])})
     differs_somewhere = is_lossy or any(row["damage"] or row["deleted_records"] for row in rows)
-    for row in rows:
-        row["damage"] = row["damage"] or unchecked[row["directory"]]
     return PartitionRows(
         logs[0].name,
         rows,
@@ -118,7 +122,7 @@ def partition_rows(
         not found.choices,
         clean,
         [] if partition is None else [each for each in partition["replicas"] if each not in here],
-        sum(each is not None for each in unchecked.values()),
+        sum(each.batches_read != ALL for each in found.replicas),
         chosen[0][0] if chosen else None,
         [tail for _, loss in chosen if keep is not None for tail in keep(found, loss)],
     )
@@ -150,6 +154,7 @@ def _replica_row(
         "high_watermark": state.high_watermark,
         "is_clean_shutdown": log.log_dir.is_clean_shutdown,
         "damage": replica.damage,
+        "batches_read": replica.batches_read,
         "diverges_at": None if end == state.log_end else (state.log_start if end is None else end),
         "lost_records": None if loss is None else loss.records,
         "lost_transactions": None if loss is None else len(loss.transactions),

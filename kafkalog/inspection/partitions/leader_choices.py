@@ -44,6 +44,8 @@ from kafkalog.words import counted
 
 # A batch in any replica: its last offset, checksum and size.
 BatchKey = tuple[int, int, int]
+# How much of a replica was read, where all of it was.
+ALL = "all"
 _KEY = [column.LAST_OFFSET, column.CRC, column.SIZE]
 
 
@@ -159,12 +161,12 @@ class Replica:
         )
 
     @property
-    def unchecked(self) -> str | None:
-        """How much of the log was not read, so that nothing is known of its batches; None where
-        all of it was."""
+    def batches_read(self) -> str:
+        """Whether all segments of the log were read, only some, or none, so that nothing is known
+        of its batches."""
         if not self._unread:
-            return None
-        return "not checked" if self._unread == len(self.log.segments) else "checked in part"
+            return ALL
+        return "none" if self._unread == len(self.log.segments) else "in part"
 
     def read(self, windows: Sequence[tuple[int, int]]) -> None:
         """Read the sound batches that end in these ranges of offsets."""

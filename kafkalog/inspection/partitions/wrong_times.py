@@ -5,7 +5,10 @@ Rule: docs/command-line.md F1248.
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from shlex import quote
 from typing import NamedTuple
 
 from kafkalog.format.batch_header import NO_VALUE
@@ -44,7 +47,8 @@ def wrong_time(time_ms: int, now_ms: int) -> str | None:
 
 
 def wrong_time_lines(segments: Iterable[SegmentTimes], now_ms: int) -> Iterator[str]:
-    """Yield a line for each kind of wrong time: the topics, and one of the times."""
+    """Yield a line for each kind of wrong time: the topics, with how many segments have such times;
+    one of the times; and the line that lists the records of that partition."""
     found: dict[str, list[tuple[str, int, str]]] = {}
     for segment in segments:
         for time_ms in dict.fromkeys((segment.least_ms, segment.latest_ms)):
@@ -52,9 +56,14 @@ def wrong_time_lines(segments: Iterable[SegmentTimes], now_ms: int) -> Iterator[
             if time_ms is not None and what is not None:
                 found.setdefault(what, []).append((segment.topic or "?", time_ms, segment.file))
     for what, places in found.items():
-        topics = [*dict.fromkeys(topic for topic, _, _ in places)]
+        topics = Counter(topic for topic, _ in {(topic, file): None for topic, _, file in places})
+        names = [f"{each} ({counted(topics[each], 'segment')})" for each in topics]
         _, time_ms, file = places[0]
+        is_early = time_ms < _EARLIEST_MS
+        limit = _EARLIEST_MS if is_early else now_ms + MAX_FUTURE_MS
+        option = "--until-time" if is_early else "--from-time"
         yield (
             f"wrong times: {what} in {counted(len(topics), 'topic')}: "
-            f"{first_names(topics, _MOST_TOPICS)}; such as {time_text(time_ms)} in {file}"
+            f"{first_names(names, _MOST_TOPICS)}; such as {time_text(time_ms)} in {file}; "
+            f"kafkalog find {quote(os.path.dirname(file))} {option} {time_text(limit)} lists them"
         )

@@ -57,6 +57,9 @@ class KeyUsage:
     def _lines(self) -> Iterator[str]:
         records = sum(row["records"] for row in self.topics)
         yield f"{counted(records, 'record')} of {counted(len(self.topics), 'topic')} read"
+        keyless = [row["topic"] for row in self.topics if row["keyless_records"] == row["records"]]
+        if keyless:
+            yield f"no record has a key in {first_names(keyless, _MOST_NAMES)}"
         estimated = [row["topic"] for row in self.topics if not row["is_exact"]]
         if estimated:
             names = first_names(estimated, _MOST_NAMES)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from kafkalog.questions.checks import Checks
+from kafkalog.questions.checks import Checks, missing_words
 from kafkalog.report.contents import DamageSection, Row, as_rows
 from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
 
@@ -41,6 +41,7 @@ def damage_section(found: Checks, *, cells: int, partitions: int, ranges: int) -
     totals = Row(
         partitions=len(logs),
         damaged_partitions=sum(row.errors > 0 for row in logs),
+        missing=missing_words(missing) if (missing := found.missing) else None,
         **{name: sum(row[name] for row in logs) for name in _SUMS},
     )
     others = [Row(**each._asdict()) for each in found.others[:LISTED_OTHERS]]

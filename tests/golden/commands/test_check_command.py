@@ -203,6 +203,24 @@ def test_partitions_that_only_checkpoints_know_are_named(tmp_path: Path) -> None
     assert without_times(run(log_dir, "--no-indexes", "--topic", "shop.codec-zstd")[2]) == ""
 
 
+def test_logs_without_a_middle_segment_are_not_called_sound(tmp_path: Path) -> None:
+    # F73: the broker named segments after their first offsets.
+    log = tmp_path / "logs" / "shop.tx-0"
+    shutil.copytree(EXAMPLES / "kafka-4.4" / log.name, log)
+    _, second, third, *_ = sorted(int(path.stem) for path in log.glob("*.log"))
+    assert run(log)[1].startswith("sound: ")
+    for path in log.glob(f"{second:020}.*"):
+        path.unlink()
+    said = f"NOT COMPLETE: {third - second} offsets of shop.tx-0 are in no segment"
+    for options in ((), ("--severity", "error"), ("--no-indexes",)):
+        code, out, _ = run(log, *options)
+        assert out.splitlines()[-1].startswith(f"{said}; what is here is sound, 1 warning")
+        assert code == (0 if "error" in options else 1)
+    given = ["report", str(log), "--output-dir", str(tmp_path / "page")]
+    assert said in CliRunner().invoke(kafkalog, given).output
+    assert f"{said}. No damage" in (tmp_path / "page" / "report.html").read_text()
+
+
 def test_of_a_requested_topic_its_own_partitions_are_missed(tmp_path: Path) -> None:
     copy = tmp_path / "logs"
     shutil.copytree(EXAMPLES / "kafka-4.4", copy)

@@ -63,6 +63,33 @@ def answers(case: StartupCase, folder: Path, by: str) -> tuple[int, list[Row]]:
     return result.exit_code, [json.loads(line) for line in result.stdout.splitlines()]
 
 
+@pytest.mark.parametrize("case", ["42-segments-gone"], indirect=True)
+def test_a_log_that_has_lost_all_of_its_files_is_named_first(
+    case: StartupCase, tmp_path: Path
+) -> None:
+    # F922. The broker made it empty: its end was 0 then, and had been 16.
+    assert case.outcome["log_end_offsets"]["orders-0"] == 0
+    folder = case.made_in(tmp_path)
+    result = CliRunner().invoke(kafkalog, ["recover", str(folder / "d1"), str(folder / "d2")])
+    assert result.output.splitlines()[1] == (
+        "  orders-0 begins empty: offsets 0 to 15 are in no file of its directory"
+    )
+    assert "BEGIN EMPTY: 1 partition; MISSING" in result.output.splitlines()[-1]
+
+
+@pytest.mark.parametrize("case", ["02f-directory-id-twice"], indirect=True)
+def test_what_is_deleted_after_a_start_is_not_announced_as_of_a_node_that_does_not_start(
+    case: StartupCase, tmp_path: Path
+) -> None:
+    assert not case.outcome["started"]
+    folder = case.made_in(tmp_path)
+    given = ["recover", folder / "d1", folder / "d2", "--as-of", "2100-01-01T00:00:00Z"]
+    lines = CliRunner().invoke(kafkalog, list(map(str, given))).output.splitlines()
+    deletes = [each for each in lines if each.startswith("  retention deletes")]
+    assert deletes
+    assert all("within minutes of its next start, by" in each for each in deletes)
+
+
 @pytest.mark.parametrize("case", startup_case_names(), indirect=True)
 def test_a_node_becomes_what_a_broker_made_of_it(case: StartupCase, tmp_path: Path) -> None:
     said, folder = case.outcome, case.made_in(tmp_path)

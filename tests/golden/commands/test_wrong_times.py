@@ -1,6 +1,7 @@
 """`kafkalog ls` and `kafkalog check` name times that cannot be right. Rule: F1248."""
 
 import json
+import shlex
 
 import pytest
 from click.testing import CliRunner
@@ -25,6 +26,16 @@ def test_topics_with_times_that_a_consumer_received_are_named(
         assert ("times before 2000 in 1 topic" in result.output) == is_early
         is_ahead = max(times) >= time_ms("2100-01-01T00:00:00Z")
         assert ("times ahead of the clock in 1 topic" in result.output) == is_ahead
+        lines = [each for each in result.output.splitlines() if each.startswith("wrong times: ")]
+        for line in lines:
+            typed = shlex.split(line.rpartition("; kafkalog ")[2].removesuffix(" lists them"))
+            shown = CliRunner().invoke(kafkalog, [*typed, "--format", "json"])
+            rows = [json.loads(each) for each in shown.stdout.splitlines()]
+            early = {time for time in times if time < time_ms("2000-01-01T00:00:00Z")}
+            late = {time for time in times if time >= time_ms("2100-01-01T00:00:00Z")}
+            found = {row["timestamp_ms"] for row in rows if row["type"] == "found"}
+            assert found <= (early if "before" in line else late)
+            assert found
 
 
 def test_the_time_that_a_broker_gives_is_right_whatever_the_producer_gave(unpacked: Unpack) -> None:

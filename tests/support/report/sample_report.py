@@ -59,6 +59,7 @@ def damage(*logs: Row, ranges: tuple[Row, ...] = ()) -> DamageSection:
         errors=sum(row.errors for row in logs),
         faulty_bytes=sum(row.faulty_bytes for row in logs),
         trailing_bytes=0,
+        missing=None,
     )
     return DamageSection(CELLS, logs, ranges, totals)
 

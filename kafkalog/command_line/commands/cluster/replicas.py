@@ -39,7 +39,7 @@ _TEXT_COLUMNS = {
     _REPLICA: (
         *("topic", "partition", "broker_id", "can_lead", "lost_records", "lost_transactions"),
         *("lost_commits", "moved_groups", "is_elected", "keep_stopped", "diverges_at"),
-        *("log_end_offset", "last_epoch", "damage"),
+        *("log_end_offset", "last_epoch", "damage", "batches_read"),
     ),
     _LOSS: (
         *("topic", "partition", "leader", "kind", "broker_ids", "what", "first_offset"),
@@ -66,9 +66,9 @@ A partition that none of the other brokers has, or with which none of them start
 whole: CAN-LEAD is no, and the rows have everything that is in its replicas. The exit code is 1 if
 there is one.
 
-DAMAGE is "not checked" for a replica of which nothing was read, because it ends as the others do
-and has their leader epochs, and "checked in part" where other segments were read. --deep reads
-all of them.
+BATCHES-READ is "none" for a replica of which nothing was read, because it ends as the others do
+and has their leader epochs, and "in part" where other segments were read: nothing is known of
+damage in the rest. --deep reads all of them, and without it the column is there only if needed.
 
 IS-ELECTED is the replica that an unclean election makes the leader if all these brokers run, and
 KEEP-STOPPED which of them to keep stopped until a replica is elected; both need the cluster's
@@ -162,6 +162,7 @@ def replicas(
     from kafkalog.command_line.replicas.replica_rows import LOSS_COLUMNS, REPLICA_COLUMNS
     from kafkalog.inspection.logs.replica_facts import live_replicas
     from kafkalog.inspection.metadata.current_topics import find_logs, without_former
+    from kafkalog.inspection.partitions.leader_choices import ALL
     from kafkalog.storage.partition_log import is_selected
 
     every = REPLICA_COLUMNS if by == _REPLICA else LOSS_COLUMNS
@@ -191,6 +192,8 @@ def replicas(
         for row in (each.replicas if by == _REPLICA else each.losses)
         if each.is_lost or leader in (None, row[choice])
     ]
+    if columns == _TEXT_COLUMNS[_REPLICA] and all(row["batches_read"] == ALL for row in found):
+        columns = columns[:-1]
     lists = {name for name in columns if any(isinstance(row[name], list) for row in found)}
     write_findings(
         *(columns, table_rows(found, columns, table_format), table_format),
@@ -339,13 +342,13 @@ def _sum_up(rows: Sequence[PartitionRows], leader: int | None, *, is_text: bool)
     differing = [each for each in rows if each.differs and not each.is_lost]
     lost = [each.name for each in rows if each.is_lost]
     what = f", {len(lost):,} lost as a whole" if lost else ""
-    put(f"{counted(len(rows), 'partition')}, {len(differing):,} with replicas that differ{what}")
     unchecked = sum(each.unchecked for each in rows)
     if unchecked:
-        print_note(
-            f"{counted(unchecked, 'replica')} not read, or in part only: what replicas are said to "
-            "have in common is by their ends and leader epochs; --deep reads everything"
+        what += (
+            f", by ends and leader epochs; the contents of {counted(unchecked, 'replica')} are not "
+            "compared as a whole: give --deep"
         )
+    put(f"{counted(len(rows), 'partition')}, {len(differing):,} with replicas that differ{what}")
     if lost:
         print_note(f"no replica can lead: {first_names(lost, _MOST_NAMES)}")
     absent = [f"{each.name} on {','.join(map(str, each.absent))}" for each in rows if each.absent]

@@ -42,6 +42,14 @@ def test_a_topic_is_the_sum_of_its_partitions(log_dir: str) -> None:
     assert orders["heaviest_key_share"] == pytest.approx(998 / 1002, abs=0.0001)
 
 
+def test_topics_without_keys_are_named(tmp_path: Path) -> None:
+    made = LogDirectory(tmp_path / "logs")
+    made.topic("keyed").records([("k", "v")])
+    made.topic("plain").records([ProducerRecord(None, "y"), ProducerRecord(None, "z")])
+    _, out, _ = run(made.write(), "--by", "key")
+    assert out.splitlines()[-2:] == ["3 records of 2 topics read", "no record has a key in plain"]
+
+
 def test_partitions_have_the_columns_of_the_table(log_dir: str) -> None:
     found = rows(log_dir, "--by", "partition", "--topic", "orders")
     assert list(found[0]) == [field["name"] for field in table_fields("key_usage")]

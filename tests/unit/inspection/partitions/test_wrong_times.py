@@ -3,7 +3,7 @@
 import pytest
 
 from kafkalog.inspection.partitions.wrong_times import SegmentTimes, wrong_time, wrong_time_lines
-from kafkalog.words import time_ms
+from kafkalog.words import time_ms, time_text
 
 NOW_MS = time_ms("2026-11-26T00:00:00Z")
 HOUR_MS = 3_600_000
@@ -39,8 +39,10 @@ def test_a_kind_has_a_line_with_its_topics_and_an_example() -> None:
         SegmentTimes("c", "/c-0/0.log", None, None),
     ]
     assert [*wrong_time_lines(segments, NOW_MS)] == [
-        "wrong times: times before 2000 in 2 topics: a, b; such as 1970-01-01T00:00:00.000Z in "
-        "/a-0/0.log",
+        "wrong times: times before 2000 in 2 topics: a (2 segments), b (1 segment); such as "
+        "1970-01-01T00:00:00.000Z in /a-0/0.log; kafkalog find /a-0 --until-time "
+        "2000-01-01T00:00:00.000Z lists them",
         "wrong times: times that look like microseconds in place of milliseconds in 1 topic: "
-        f"b; such as {A_TIME_MS * 1000} in /b-0/0.log",
+        f"b (1 segment); such as {A_TIME_MS * 1000} in /b-0/0.log; kafkalog find /b-0 --from-time "
+        f"{time_text(NOW_MS + 3_600_000)} lists them",
     ]

@@ -180,7 +180,9 @@ def test_a_range_marks_every_cell_of_its_partition_that_it_touches() -> None:
         *(byte_range(0, 0, 500), byte_range(7, 0, 99), byte_range(7, 99, 2, **fault)),
         byte_range(7, 101, 398),
         byte_range(7, 499, 1, verdict="trailing", kind="truncated", severity="information"),
-        byte_range(7, 500, 0, kind="segment_hole", severity="warning"),
+        byte_range(
+            7, 500, 0, kind="segment_hole", severity="warning", base_offset=9, last_offset=9
+        ),
         byte_range(0, 0, 500, topic="sound"),
     ]
     # The tasks' order is any; a segment is of one task.
@@ -196,6 +198,7 @@ def test_a_range_marks_every_cell_of_its_partition_that_it_touches() -> None:
     first, second = found.ranges
     assert (first.kind, first.position, first.length) == ("checksum", 99, 2)
     assert second.kind == "segment_hole"
+    assert found.totals.missing == "NOT COMPLETE: 1 offset of a-0 is in no segment"
     assert (found.totals.partitions, found.totals.damaged_partitions) == (2, 1)
 
 
