@@ -93,7 +93,12 @@ class CommitHistory(NamedTuple):
         if len(found) > _MOST_SENTENCES:
             more = counted(len(found) - _MOST_SENTENCES, "finding")
             yield f"{more} more: --format json has all"
-        if not found:
+        if self.rows.is_empty:
+            yield (
+                "the groups have no commit here; share groups commit nothing: kafkalog groups "
+                "shows where they are now"
+            )
+        elif not found:
             since, earlier = "", ""
             if self.complete_from_ms is not None:
                 since = f" from {time_text(self.complete_from_ms)} on"
