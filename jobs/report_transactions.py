@@ -50,7 +50,7 @@ def main(job: JobSettings, max_timeout_ms: int, as_of: int | None) -> ExitCode:
             show_rows(spark, REPORT, still_open, _SHOWN, job.show)
     for note in found.notes:
         print(note, file=sys.stderr)
-    return ended(job, [found.words()], paths, has_findings=found.has_findings)
+    return ended(job, found.words(), paths, has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ Rules: docs/format.md F216 and F1322.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -37,7 +37,7 @@ from kafkalog.storage.names import TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.views.engine import AskedView, Batches, Rows, RowsInMemory, Views
-from kafkalog.words import counted, first_names, time_text
+from kafkalog.words import counted, duration_text, first_names, time_text
 
 REPORT, STABLE_OFFSETS = "transaction_report", "stable_offsets"
 # `transaction.max.timeout.ms` of a broker, by default.
@@ -48,6 +48,8 @@ _ENDED = "ended_transactions"
 _OPEN_AND_ENDED = arrow_schema(REPORT).append(pa.field(_ENDED, pa.int64()))
 # The most partitions that are named.
 _MOST_NAMED = 5
+# What a coordinator has decided by its state, but not yet written everywhere.
+_DECIDED = {"PrepareCommit": "commit", "PrepareAbort": "abort"}
 _NOT_KNOWN = "transactions unknown to the coordinators here are not called hanging"
 
 Outcomes = Counter[tuple[str | None, str]]
@@ -76,8 +78,9 @@ class TransactionSettings:
 class Transactions:
     """Rows of tables `transaction_report` and `stable_offsets`; how many transactions of a topic
     ended how; what coordinators know of transactional ids; and what makes the answer incomplete, in
-    words: absent partitions of `__transaction_state`, and what is not known of a past time; and
-    records of that topic that the input lacks (F940), which are noted for the end of the run."""
+    words: absent partitions of `__transaction_state`, and what is not known of a past time; records
+    of that topic that the input lacks (F940), which are noted for the end of the run; and what
+    coordinators will do about open transactions."""
 
     report: Rows
     stable_offsets: Rows
@@ -85,6 +88,7 @@ class Transactions:
     ids: TransactionalIds
     notes: Sequence[str]
     missing: Sequence[MissingRecords]
+    coming: Sequence[str]
 
     def open(self) -> list[dict[str, Any]]:
         """Return the rows of `report` that are open or hanging, those that began first first."""
@@ -104,10 +108,10 @@ class Transactions:
         """Whether a transaction hangs."""
         return self.totals["hanging"] > 0
 
-    def words(self) -> str:
-        """Return one line that sums them up."""
+    def words(self) -> list[str]:
+        """Return what coordinators will do about open transactions, and a line that sums all up."""
         held_back = sum((row["offsets_held_back"] or 0) > 0 for row in self.stable_offsets)
-        return transaction_words(self.totals, held_back)
+        return [*self.coming, transaction_words(self.totals, held_back)]
 
 
 def transactions(views: Views, settings: TransactionSettings) -> Transactions:
@@ -131,9 +135,39 @@ def transactions(views: Views, settings: TransactionSettings) -> Transactions:
         asked = AskedView("transactions", None, counting, _OPEN_AND_ENDED, as_of, logs)
         report, outcomes = _open_and_ended(views.rows(asked)[0].table)
     notes = _absent_notes(absent_coordinators(views.logs))
-    if settings.as_of_ms is not None:
+    coming: list[str] = []
+    if settings.as_of_ms is None:
+        coming += _coming(report, coordinators.by_producer, settings.now_ms)
+    else:
         notes += _past_notes(stable, settings.as_of_ms)
-    return Transactions(report, stable, outcomes, coordinators.ids, notes, missing)
+    return Transactions(report, stable, outcomes, coordinators.ids, notes, missing, coming)
+
+
+def _coming(report: Rows, by_producer: ByProducer, now_ms: int) -> Iterator[str]:
+    """Yield what coordinators do about transactions that they know, once they run. F1362"""
+    found: dict[tuple[str | None, int], list[str]] = defaultdict(list)
+    for row in report:
+        if row["outcome"] == "open" and row["reason"] == "known":
+            place = f"{row['topic']}-{row['partition']} at offset {row['first_offset']}"
+            found[row["cluster_id"], row["producer_id"]].append(place)
+    for key, places in [*found.items()][:_MOST_NAMED]:
+        state = by_producer[key]
+        decision = _DECIDED.get(state["state"])
+        if decision is not None:
+            does = f"its coordinator has decided to {decision} it, and writes the markers"
+        elif state["timeout_ms"] is None or state["started_ms"] is None:
+            continue
+        else:
+            is_over = now_ms - state["started_ms"] > state["timeout_ms"]
+            timeout = f"its timeout of {duration_text(state['timeout_ms'])}"
+            passed = f"open past {timeout}:" if is_over else f"open; after {timeout}"
+            does = f"{passed} its coordinator aborts it"
+        yield (
+            f"{state['transactional_id']}: {does} once it runs; until then read_committed stops in "
+            f"{first_names(places, _MOST_NAMED)}"
+        )
+    if len(found) > _MOST_NAMED:
+        yield f"the same for {counted(len(found) - _MOST_NAMED, 'transaction')} more"
 
 
 def _counted_logs(

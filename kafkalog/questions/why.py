@@ -143,6 +143,7 @@ def why_rows(
     transactions = open_transactions(views, places, lag.question)
     by_producer = {(each.topic, each.partition, each.producer_id): each for each in transactions}
     by_partition = {(each.topic, each.partition): each for each in reversed(transactions)}
+    paths = {(log.topic_partition, log.log_dir.broker_id): log.path for log in views.logs}
     for row in rows:
         history = histories.get((row.group, row.place), CommitHistory())
         is_share = row["group_type"] == "share"
@@ -153,6 +154,7 @@ def why_rows(
             internal = row.group.internal_partition or 0
             holder = by_producer.get((CONSUMER_OFFSETS, internal, pending.producer_id or 0))
         found = _partition_of_group(lag.groups[row.group], row, moved_ms, pending, holder)
+        found = found._replace(log_path=paths.get((row.place, row["log_broker_id"])))
         reason, words = found.why(at_ms)
         is_waiting = bool(found.to_read or row.is_held or pending)
         since = [moved_ms, None if row.is_ahead_of_time else row["next_timestamp_ms"]]

@@ -66,7 +66,9 @@ class ViewSource:
         """Raise what options and names of files show: OptionError, LogDirError."""
         view_columns(self.options)
         use_file_access(self.options.file_access)
-        self._logs(logs_of_paths(self.options))
+        found = logs_of_paths(self.options)
+        chosen_logs(self.options, found)
+        self._logs(found)
 
     @property
     def whole_schema(self) -> pa.Schema:

@@ -196,7 +196,12 @@ def txns(
     if rows or table_format != "text":
         values = [[row[name] for name in columns] for row in rows]
         write_table(columns, values, table_format, texts=_TEXTS)
-    write_words([answer.words()], table_format)
+    words = answer.words()
+    if table == _HANGING and not rows:
+        opened = answer.totals["open"]
+        more = f"; without this option {opened:,} open are listed" if opened else ""
+        words = [f"no transaction hangs, by what is here{more}"]
+    write_words(words, table_format)
     save_tables(place, {REPORT: answer.report, STABLE_OFFSETS: answer.stable_offsets})
     return exit_code(has_findings=answer.has_findings, fails=fail_on_findings)
 

@@ -25,10 +25,13 @@ _LAG_END = _OFFSETS.index("lag") + 1
 _VERBOSE = ("behind_since_ms", "time_lag_ms", "committed_at_ms", "commit_status", *LAG_PARTS)
 _NAMES = ("group", "type")
 _STATES = ("group", "coordinator_id", "assignment_strategy", "state", "members", "type")
-_MEMBERS = ("group", "consumer_id", "group_instance_id", "host", "client_id", "partitions")
+_MEMBERS = (
+    *("group", "consumer_id", "group_instance_id", "host", "client_id", "partitions"),
+    "assignment",
+)
 # What members of Connect's and Streams' classic groups have; no column of text without any.
 _WORK = ("work",)
-_MORE_MEMBERS = ("current_epoch", "assignment")
+_MORE_MEMBERS = ("current_epoch",)
 _LAGGING_VERBOSE = (
     *("group", "topic", "partition", "to_read", "behind_since_ms", "time_lag_ms", "lost"),
     *("damaged", "committed_at_ms", "commit_status", "consumer_id", "host", "client_id"),
@@ -157,7 +160,8 @@ def _write_members(
             member.client_host,
             member.client_id,
             sum(len(each["partitions"]) for each in member.assigned or ()),
-            *((member.member_epoch, _assignment(member, topic_names)) if verbose else ()),
+            _assignment(member, topic_names),
+            *((member.member_epoch,) if verbose else ()),
             member.work,
         )
         for member in members

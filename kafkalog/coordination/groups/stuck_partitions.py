@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,7 +10,8 @@ from kafkalog.coordination.groups.commit_status import BEYOND_LOG_END, COUNTED, 
 from kafkalog.words import counted, duration_text, time_text
 
 _ONGOING = "Ongoing"
-
+# Before a line to type: nothing follows it.
+_COMMAND = "\n    "
 
 _CONSUMERS = "consumer"
 # Programs that are in a group to divide other work than the partitions of topics.
@@ -70,8 +72,8 @@ class HoldingTransaction:
         if self.is_hanging:
             place = f"--topic {self.topic} --partition {self.partition}"
             end = (
-                "no coordinator will end it: kafka-transactions abort "
-                f"{place} --start-offset {self.first_offset}"
+                f"no coordinator will end it:{_COMMAND}kafka-transactions --bootstrap-server "
+                f"HOST:PORT abort {place} --start-offset {self.first_offset}"
             )
         elif self.ends_ms is None:
             end = (
@@ -97,7 +99,8 @@ class PartitionOfGroup(NamedTuple):
     """What decides why a group does not read on. Numbers of records are those that readers of
     committed records see; `is_held` says that nothing is left to read before an open transaction;
     `moved_ms` is since when its offset is the same, `pending_offset` that of a commit that waits
-    for its transaction, `holder` the transaction that it waits for."""
+    for its transaction, `holder` the transaction that it waits for; `log_path` is where the log
+    is."""
 
     topic: str
     partition: int
@@ -117,6 +120,7 @@ class PartitionOfGroup(NamedTuple):
     member: str | None
     pending_offset: int | None = None
     holder: HoldingTransaction | None = None
+    log_path: str | None = None
 
     def why(self, at_ms: int) -> tuple[str, str]:
         """Return the reason, the first in docs/questions.md that applies, and what to do."""
@@ -128,7 +132,9 @@ class PartitionOfGroup(NamedTuple):
     def _of_commit(self, at_ms: int) -> tuple[str, str]:
         if self.pending_offset is not None:
             by = "a transaction that is not found" if not self.holder else self.holder.words(at_ms)
-            return "pending_commit", f"Its commit of offset {self.pending_offset} waits for {by}."
+            return "pending_commit", _sentence(
+                f"Its commit of offset {self.pending_offset} waits for {by}"
+            )
         if self.status == BEYOND_LOG_END:
             return self.status, (
                 f"The log ends {counted(self.ahead, 'offset')} before its commit: the log was cut "
@@ -152,8 +158,8 @@ class PartitionOfGroup(NamedTuple):
             )
         if self.is_held:
             by = "an open transaction" if not self.holder else self.holder.words(at_ms)
-            return "open_transaction", (
-                f"Readers of committed records wait at offset {self.last_stable_offset} for {by}."
+            return "open_transaction", _sentence(
+                f"Readers of committed records wait at offset {self.last_stable_offset} for {by}"
             )
         if self.damaged and not self.to_read:
             return "damaged", (
@@ -180,8 +186,13 @@ class PartitionOfGroup(NamedTuple):
         who = "its members" if self.member is None else self.member
         if self.committed_offset is None:
             return "no_commit", f"Nothing was committed yet: look at the log of {who}."
+        range_of_next = f"{self.next_offset}:{(self.next_offset or 0) + 1}"
         return "member_is_behind", (
-            f"Nothing moved{since}: look at the log of {who}, and at the next record: kafkalog "
-            f"dump --deep --offsets {self.topic}-{self.partition}={self.next_offset}:"
-            f"{(self.next_offset or 0) + 1}."
+            f"Nothing moved{since}: look at the log of {who}, and at the next record:{_COMMAND}"
+            f"kafkalog dump --deep --offsets {range_of_next} {shlex.quote(self.log_path or 'PATH')}"
         )
+
+
+def _sentence(words: str) -> str:
+    """Return words with a full stop, but for those that end with a line to type."""
+    return words if _COMMAND in words else f"{words}."

@@ -33,13 +33,15 @@ class LogReach(NamedTuple):
 class CommitReach(NamedTuple):
     """From when on a store has the commits of all groups, None for at all times; how many damaged
     places hide some; which partitions of `__consumer_offsets` the input is known to lack, and which
-    records of others."""
+    records of others; from when on those copies have all that were cleaned least, where that is
+    earlier."""
 
     is_zookeeper: bool
     complete_from_ms: int | None
     damaged_ranges: int
     missing: tuple[int, ...] = ()
     missing_records: tuple[MissingRecords, ...] = ()
+    least_cleaned_ms: int | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -73,8 +75,16 @@ def _reach(
 ) -> CommitReach:
     times = [log.complete_from_ms for log in logs if log.complete_from_ms is not None]
     damaged = sum(log.damaged_ranges for log in logs)
+    complete_ms = max(times, default=None)
+    least: dict[int | None, int] = {}
+    for log in logs:
+        of_copy = log.complete_from_ms or 0
+        least[log.internal_partition] = min(of_copy, least.get(log.internal_partition, of_copy))
+    least_ms = max(least.values(), default=0)
+    has_more = not is_zookeeper and complete_ms is not None and least_ms < complete_ms
     return CommitReach(
-        is_zookeeper, max(times, default=None), damaged, tuple(missing), tuple(missing_records)
+        *(is_zookeeper, complete_ms, damaged, tuple(missing), tuple(missing_records)),
+        least_ms if has_more else None,
     )
 
 
@@ -128,6 +138,15 @@ def _completeness(reach: CommitReach, moment: int | None) -> str:
             return none
         return f"{none}, so none of {time_text(moment)} is missing"
     begin = f"complete from {time_text(reach.complete_from_ms)} on"
-    if moment is None or moment >= reach.complete_from_ms:
+    if moment is not None and moment >= reach.complete_from_ms:
         return begin
-    return f"{begin}: of {time_text(moment)} older ones that were replaced since can be missing"
+    older = ""
+    if moment is not None:
+        older = f": of {time_text(moment)} older ones that were replaced since can be missing"
+    least_ms = reach.least_cleaned_ms
+    if least_ms is None or (moment is not None and moment < least_ms):
+        return begin + older
+    since = f"them from {time_text(least_ms)} on" if least_ms else "all"
+    return (
+        f"{begin}{older}; copies that were cleaned less have {since}: give one broker's disks alone"
+    )

@@ -42,12 +42,12 @@ def judged_plugins(server: ServerProperties | None, jars: Jars | None) -> Plugin
     class path, None if they are not known."""
     if server is None:
         return Plugins()
-    names = server.classes if jars is not None and jars.has_kafka else server.plugins
+    if jars is None:
+        return Plugins([*_tier_reasons(server)], server.plugins)
+    names = server.classes if jars.has_kafka else server.plugins
     tier = server.plugin_without_path
     if tier is not None:
         names = {**names, "remote.log.storage.manager.class.name": [tier]}
-    if jars is None:
-        return Plugins((), names)
     return Plugins([*_missing(server, names, jars)])
 
 
@@ -66,3 +66,17 @@ def _missing(
                 f"another --libs; if it is not needed, remove {setting} from {server.path}"
             )
             yield Reason(server.path, detail, line, "")
+
+
+def _tier_reasons(server: ServerProperties) -> Iterator[Reason]:
+    plugin = server.plugin_without_path
+    if plugin is not None:
+        detail = (
+            f"remote.log.storage.manager.class.name is {plugin}, which Kafka does not have, and "
+            "remote.log.storage.manager.class.path names no jar of it"
+        )
+        line = (
+            "add remote.log.storage.manager.class.path, or put the jar into libs/ of Kafka, and "
+            "give that directory with --libs"
+        )
+        yield Reason(server.path, detail, line, "")

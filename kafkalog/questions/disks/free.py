@@ -222,7 +222,10 @@ def _unknown_retention(plan: RetentionPlan) -> Iterator[str]:
     topics = [
         each
         for each in plan.topics
-        if each.bytes_unknown and each.segments > 1 and each.topic not in _KEPT_TOPICS
+        if each.bytes_unknown
+        and each.missing_settings - {POLICY}
+        and each.segments > 1
+        and each.topic not in _KEPT_TOPICS
     ]
     if topics:
         names = sorted({name for each in topics for name in each.missing_settings - {POLICY}})

@@ -236,21 +236,17 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 
 
 CommittedOffsets = dict[tuple[GroupKey, str, int], int]
-_COLUMNS = (
-    *(*GroupKey._fields, "topic", "partition", "committed_offset", "group_type", "group_state"),
-)
+_COLUMNS = (*GroupKey._fields, "topic", "partition", "committed_offset", "group_state")
 
 
 def committed_offsets(views: Views) -> CommittedOffsets:
-    """Return the offsets by group, topic and partition, of groups that are not Dead; without
-    commits that wait for their transaction, and without share groups, which commit nothing."""
+    """Return the offsets by group, topic and partition, of groups that are not Dead, and where
+    share groups begin (F780); without commits that wait for their transaction."""
     if not any(log.topic == CONSUMER_OFFSETS for log in views.logs):
         return {}
     rows = ConsumerLag(views, LagQuestion(0)).rows.commits_alone()
     return {
         (group_key(row), row["topic"], row["partition"]): row["committed_offset"]
         for row in rows.select(_COLUMNS).to_pylist()
-        if row["committed_offset"] is not None
-        and row["group_state"] != "Dead"
-        and row["group_type"] != "share"
+        if row["committed_offset"] is not None and row["group_state"] != "Dead"
     }

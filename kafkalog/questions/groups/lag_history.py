@@ -55,7 +55,7 @@ from kafkalog.views.engine import Rows, RowsInMemory, Step, Views
 from kafkalog.views.options.options import view_options
 from kafkalog.views.reading.group_reading import read_group_records
 from kafkalog.views.reading.work_log import READ, reported_work
-from kafkalog.words import counted
+from kafkalog.words import counted, first_names
 
 # All summaries go to one task.
 _SUMMARIES = 0
@@ -66,6 +66,7 @@ _BYTES_PER_TASK, _LEAST_BYTES = 32 * 1024 * 1024, 4 * 1024 * 1024
 _LOG_BYTES_PER_TASK = 1024 * 1024 * 1024
 # The column of rows that come with what their task knows of them.
 _SUMMARY = "summary"
+_MOST_NAMED = 5
 _STATUS_ORDER = ("OK", "UNKNOWN", "WARN", "ERR")
 
 _Rows = Iterator[tuple[tuple[str, int], pa.RecordBatch]]
@@ -271,7 +272,20 @@ class LagHistory:
         missing = self._question.chosen.words_without(
             self.rows.summary.names, lambda: known_names(self._views, self._zookeeper)
         )
-        return [groups, *reach.splitlines(), *missing]
+        return [groups, *reach.splitlines(), *self._share_words(), *missing]
+
+    def _share_words(self) -> list[str]:
+        """Return a line about the groups that were named and commit nothing."""
+        found = self.rows.summary.generations
+        rows = [] if found is None else found.select(["group_id", "group_type"]).to_pylist()
+        shares = {row["group_id"] for row in rows if row["group_type"] == "share"}
+        named = sorted(shares & self._question.chosen.groups)
+        if not named:
+            return []
+        return [
+            f"share groups commit nothing, and have no history: {first_names(named, _MOST_NAMED)}; "
+            "kafkalog groups shows where they are now"
+        ]
 
 
 def _blocks(

@@ -22,18 +22,21 @@ from kafkalog.coordination.groups.commit_moves import LogBegin, Move, judge_move
 from kafkalog.coordination.groups.group_generations import GENERATION_COLUMNS, GroupGenerations
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition, group_key
 from kafkalog.coordination.groups.lag_question import LagQuestion
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.inspection.groups.commit_reach import LogReach, commit_reaches, reach_words
 from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.missing_records import note_missing_records
-from kafkalog.inspection.logs.replica_facts import best_logs, leader_epochs
+from kafkalog.inspection.logs.replica_facts import best_logs, leader_epochs, replica_sets
 from kafkalog.questions.groups.group_parts import refuse_unknown_groups
 from kafkalog.storage.files.files import modified_ms
 from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
+from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.views.engine import AskedView, Batches, Options, Rows, RowsInMemory, Views
+from kafkalog.views.options.options import Replicas
 from kafkalog.words import counted, time_text
 
 TABLE = "commit_history"
@@ -41,7 +44,7 @@ COMMIT, DELETION, END = "commit", "deletion", "end"
 _COMMIT_COLUMNS = (
     *("cluster_id", "internal_partition", "group_id", "topic", "partition", "committed_offset"),
     *("commit_timestamp_ms", "record_timestamp_ms", "record_offset", "effective_offset"),
-    *("effective_timestamp_ms", "effect", "is_tombstone", "is_transactional", "metadata"),
+    *("effective_timestamp_ms", "effect", "is_tombstone", "is_transactional", "metadata", "file"),
 )
 _ACCOUNT = (
     *("readable_records", "below_log_start", "in_tiered_storage", "damaged", "ahead_of_log"),
@@ -68,11 +71,12 @@ class _Step(NamedTuple):
 
 
 class CommitHistory(NamedTuple):
-    """Rows of table `commit_history`, in the order of groups, partitions and commits, and what to
-    say about how far back they reach."""
+    """Rows of table `commit_history`, in the order of groups, partitions and commits, what to say
+    about how far back they reach, and from when on they are judged, None for from the first on."""
 
     rows: Rows
     reach: str
+    complete_from_ms: int | None
 
     @property
     def has_findings(self) -> bool:
@@ -89,8 +93,18 @@ class CommitHistory(NamedTuple):
         if len(found) > _MOST_SENTENCES:
             more = counted(len(found) - _MOST_SENTENCES, "finding")
             yield f"{more} more: --format json has all"
-        if not found:
-            yield "no commit jumped over records, went back, or was deleted, by what is here"
+        if self.rows.is_empty:
+            yield (
+                "the groups have no commit here; share groups commit nothing: kafkalog groups "
+                "shows where they are now"
+            )
+        elif not found:
+            since, earlier = "", ""
+            if self.complete_from_ms is not None:
+                since = f" from {time_text(self.complete_from_ms)} on"
+                earlier = "; earlier ones are not judged: cleaning removed some"
+            moved = "jumped over records, went back, or was deleted, by what is here"
+            yield f"no commit{since} {moved}{earlier}"
         yield self.reach
 
 
@@ -98,8 +112,9 @@ def commit_history(views: Views, question: LagQuestion, option: str = "--group")
     """Return the history of the commits of the groups, all if none are named, up to a past time or
     to now; `option` has named them. Raises OptionError for a group that has neither commits nor
     records, LogDirError where records are missing that may be about it."""
-    commits, records = _read(views, question)
-    reaches = _reaches(views)
+    copies = replica_sets([log for log in views.logs if log.topic == CONSUMER_OFFSETS])
+    commits, records = _read(views, question, copies)
+    reaches = [*views.tasks(_reach, [found for found in copies if found.best.is_live])]
     known = {key.group_id for key, _ in commits} | {record["group_id"] for record in records}
     unknown = question.chosen.groups - known
     refuse_unknown_groups(views, option, unknown)
@@ -115,27 +130,33 @@ def commit_history(views: Views, question: LagQuestion, option: str = "--group")
     rows.sort(key=lambda row: (row["group_id"], row["topic"], row["partition"]))
     missing = note_missing_records(views.logs, CONSUMER_OFFSETS)
     words = reach_words(commit_reaches(reaches, missing), question.as_of_ms)
-    return CommitHistory(RowsInMemory.of(TABLE, rows), words)
+    known_ms = [each.complete_from_ms for each in reaches if each.complete_from_ms is not None]
+    return CommitHistory(RowsInMemory.of(TABLE, rows), words, max(known_ms, default=None))
 
 
 def _read(
-    views: Views, question: LagQuestion
+    views: Views, question: LagQuestion, copies: Iterable[ReplicaSet]
 ) -> tuple[dict[_Place, list[dict[str, Any]]], list[dict[str, Any]]]:
     """Return the commits that took effect, by group and partition in their order, and the records
-    about the groups in theirs. Copies of a partition have the same records."""
+    about the groups in theirs: of all copies of a partition, as far as they are of the best one's
+    log, for the cleaner has not removed the same from each. F1360"""
+    ends = {log.path: end for found in copies for log, end in found.logs_and_ends}
     names = pa.array(sorted(question.chosen.groups), pa.string())
 
     def of_groups(batches: Batches) -> Batches:
         for batch in batches:
-            is_one = pc.is_in(batch["group_id"], names) if len(names) else None
-            yield batch.filter(pc.is_valid(batch["group_id"]) if is_one is None else is_one)
+            found = pc.is_in(batch["group_id"], names) if len(names) else None
+            found = batch.filter(pc.is_valid(batch["group_id"]) if found is None else found)
+            files = found["file"].to_pylist()
+            own_ends = [ends.get(os.path.dirname(file), LARGEST_OFFSET) for file in files]
+            yield found.filter(pc.less(found["record_offset"], of_values(own_ends, pa.int64())))
 
-    of_topic: Options = {"subscribe": CONSUMER_OFFSETS}
+    of_topic: Options = {"subscribe": CONSUMER_OFFSETS, "replicas": Replicas.ALL.value}
     asked = [
         AskedView(view, columns, of_groups, arrow_schema(view, columns), of_topic)
         for view, columns in (
             ("offset_commits", _COMMIT_COLUMNS),
-            ("group_metadata", GENERATION_COLUMNS),
+            ("group_metadata", (*GENERATION_COLUMNS, "file")),
         )
     ]
     commits, records = views.rows(*asked)
@@ -160,15 +181,15 @@ def _effective_ms(row: Mapping[str, Any]) -> int:
     return next((int(row[name]) for name in times if row[name] is not None), 0)
 
 
-def _reaches(views: Views) -> list[LogReach]:
-    """Return how far back the commits of each partition of `__consumer_offsets` reach."""
-    logs = [log for log in best_logs(views.logs) if log.topic == CONSUMER_OFFSETS]
-
-    def reach(log: PartitionLog) -> Iterator[LogReach]:
-        _, time_ms, damaged_ranges = complete_from(log)
-        yield LogReach(log.partition, time_ms, damaged_ranges)
-
-    return [*views.tasks(reach, logs)]
+def _reach(copies: ReplicaSet) -> Iterator[LogReach]:
+    """Yield how far back the commits of a partition of `__consumer_offsets` reach: one copy after
+    another goes on where what is complete so far begins. F1360"""
+    offset, time_ms, damaged_ranges = complete_from(copies.best)
+    others = [(complete_from(log), end) for log, end in copies.logs_and_ends[1:]]
+    for complete, end in sorted(others, reverse=True):
+        if complete.offset < offset <= end:
+            offset, time_ms, _ = complete
+    yield LogReach(copies.best.partition, time_ms, damaged_ranges)
 
 
 def _members(records: Iterable[Mapping[str, Any]]) -> dict[GroupKey, _Members]:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ import pyarrow as pa
 from kafkalog.columns.arrays import of_values
 from kafkalog.coordination.groups.commit_status import NO_COMMIT
 from kafkalog.coordination.groups.group_records import GroupPartition
+from kafkalog.inspection.groups.placed_commits import DELIVERY_COMPLETE
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.replica_facts import live_replicas
 from kafkalog.inspection.logs.time_lookup import time_answer
@@ -29,16 +30,17 @@ from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.recovery.truncation import ReplicaLog, resumed_offset
 from kafkalog.views.engine import Rows, RowsInMemory, Views
 from kafkalog.views.options.offset_reset import EARLIEST, LATEST, OffsetReset
-from kafkalog.words import counted
+from kafkalog.words import counted, first_names
 
 TABLE = "group_resume"
 COLUMNS = (
-    *("group", "topic", "partition", "resumes_at", "reason", "current_offset", "records_again"),
-    *("records_skipped", "to_read", "leader", "leads_now", "log_start_offset", "log_end_offset"),
-    "what_happens",
+    *("group", "topic", "partition", "leader", "leads_now", "resumes_at", "reason"),
+    *("current_offset", "records_again", "records_skipped", "to_read", "log_start_offset"),
+    *("log_end_offset", "what_happens"),
 )
 _ANSWERS = ("resumes_at", "reason", "records_again", "records_skipped")
 _MOST_SENTENCES = 20
+_MOST_GROUPS = 5
 # Statuses of commits that brokers give to no consumer any more.
 _DROPPED = {
     "expired": "the commit expires: brokers drop it by offsets.retention.minutes",
@@ -63,7 +65,8 @@ class Reason(StrEnum):
 class CommitToResume(NamedTuple):
     """A group's commit for a partition, None without one, the leader epoch of the last record that
     was read, what the commit is worth now (docs/lag.md), and whether another one waits for the end
-    of its transaction."""
+    of its transaction. Of a share group (F780) where it begins, and how many deliveries after that
+    are complete."""
 
     group_id: str
     topic: str
@@ -72,6 +75,8 @@ class CommitToResume(NamedTuple):
     leader_epoch: int | None
     status: str
     has_open_commit: bool = False
+    is_share: bool = False
+    delivered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ class ResumeRequest:
     read_committed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GroupResume:
     """Rows with COLUMNS, a row per commit and replica that could lead, the one that leads now
     first; one without a leader where the input does not have the log."""
@@ -101,28 +106,70 @@ class GroupResume:
         return any(row["reason"] != Reason.AT_COMMIT for row in self.found)
 
     def telling(self) -> list[dict[str, Any]]:
-        """Return the first row of each commit, and those of other leaders with another answer."""
-        first: dict[tuple[Any, ...], dict[str, Any]] = {}
-        shown = []
-        for row in self.found:
-            known = first.setdefault((row["group"], row["topic"], row["partition"]), row)
-            if known is row or any(known[name] != row[name] for name in _ANSWERS):
-                shown.append(row)
-        return shown
+        """Return the row of each commit with the replica that leads now; where none is known to
+        lead, those of other replicas with another answer, too."""
+        led = [(row, self._led[_commit_of(row)]) for row in self.found]
+        return [
+            row for row, lead in led if row is lead or not (lead["leads_now"] or _same(row, lead))
+        ]
 
     def words(self) -> list[str]:
-        """Return a sentence for each commit that consumers do not continue at, of the first
-        ones."""
-        rows = self.telling()
-        elsewhere = [row for row in rows if row["reason"] != Reason.AT_COMMIT]
+        """Return a sentence for each commit that consumers do not continue at, of the first ones,
+        and what other leaders change."""
+        elsewhere = [row for row in self.telling() if row["reason"] != Reason.AT_COMMIT]
         lines = [_sentence(row) for row in elsewhere[:_MOST_SENTENCES]]
         if len(elsewhere) > _MOST_SENTENCES:
-            more = counted(len(elsewhere) - _MOST_SENTENCES, "row")
-            lines.append(f"{more} more with such a reason: column what_happens has a sentence")
-        if len(rows) < len(self.found):
-            left = counted(len(self.found) - len(rows), "other replica")
-            lines.append(f"with {left} as the leader they continue there too")
+            more = counted(len(elsewhere) - _MOST_SENTENCES, "sentence")
+            lines.append(f"{more} more: --format json has all")
+        others: dict[tuple[int, bool], list[dict[str, Any]]] = defaultdict(list)
+        same, longer = 0, set()
+        for row in self.found:
+            lead = self._led[_commit_of(row)]
+            if row is lead:
+                continue
+            if _same(row, lead):
+                same += 1
+            elif lead["leads_now"]:
+                others[row["leader"], row["reason"] == Reason.AT_COMMIT].append(row)
+            if (row["log_end_offset"] or 0) > (lead["log_end_offset"] or 0):
+                longer.add((row["topic"], row["partition"]))
+        lines += [_other_leader(*key, rows) for key, rows in sorted(others.items())]
+        if same:
+            lines.append(
+                f"with {counted(same, 'other replica')} as the leader they continue there too"
+            )
+        if longer:
+            lines.append(
+                f"TO-READ ends with the leader's log; {counted(len(longer), 'partition')} "
+                "have a longer replica, up to which --lagging counts"
+            )
         return lines
+
+    @cached_property
+    def _led(self) -> dict[tuple[Any, ...], dict[str, Any]]:
+        """The first row of each commit."""
+        return {_commit_of(row): row for row in reversed(self.found)}
+
+
+def _commit_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["group"], row["topic"], row["partition"]
+
+
+def _same(row: Mapping[str, Any], lead: Mapping[str, Any]) -> bool:
+    return all(row[name] == lead[name] for name in _ANSWERS)
+
+
+def _other_leader(broker: int, at_commit: bool, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence about the groups that a leader changes that does not lead now."""
+    groups = sorted({row["group"] for row in rows})
+    place = "at" if at_commit else "elsewhere than at"
+    counts = {"come again": "records_again", "are skipped": "records_skipped"}
+    sums = {words: sum(row[name] or 0 for row in rows) for words, name in counts.items()}
+    records = (f", {counted(count, 'record')} {words}" for words, count in sums.items() if count)
+    return (
+        f"with broker {broker} as the leader consumers of {first_names(groups, _MOST_GROUPS)} "
+        f"continue {place} {counted(len(rows), 'commit')}{''.join(records)}: --format json has them"
+    )
 
 
 def _sentence(row: Mapping[str, Any]) -> str:
@@ -156,12 +203,15 @@ def group_resume(views: Views, commits: pa.Table, request: ResumeRequest) -> Gro
 def _commits_to_resume(rows: pa.Table) -> list[CommitToResume]:
     columns = ("group_id", "topic", "partition", "committed_offset", "leader_epoch")
     order = [(name, "ascending") for name in columns[:3]]
-    found = rows.select([*columns, "commit_status", "has_open_commit"]).sort_by(order)
+    more = ("commit_status", "has_open_commit", "group_type", DELIVERY_COMPLETE)
+    found = rows.select([*columns, *more]).sort_by(order)
     return [
         CommitToResume(
             *(row["group_id"], row["topic"], row["partition"], row["committed_offset"]),
             *(row["leader_epoch"], row["commit_status"]),
             has_open_commit=bool(row["has_open_commit"]),
+            is_share=row["group_type"] == "share",
+            delivered=row[DELIVERY_COMPLETE] or 0,
         )
         for row in found.to_pylist()
     ]
@@ -219,7 +269,9 @@ def _rows_of_replica(
         row = _row(commit, resume, request, replica)
         committed, offset = commit.committed_offset, resume.offset
         if offset is not None:
-            row["to_read"] = readable(offset) - readable(state.log_end)
+            to_read = readable(offset) - readable(state.log_end)
+            # F780: what was delivered is after the begin.
+            row["to_read"] = max(to_read - (commit.delivered if offset == committed else 0), 0)
         is_of_log = commit.status not in _GONE_TOPICS
         if offset is not None and committed is not None and is_of_log:
             below = max(min(offset, state.log_start) - committed, 0)
@@ -233,6 +285,8 @@ def _rows_of_replica(
 def _resume(commit: CommitToResume, state: ReplicaLog, reset: int | None) -> _Resume:
     """Return where a consumer continues, by the rules of its client and of the leader. F1235"""
     committed = commit.committed_offset
+    if commit.is_share:
+        return _share_resume(commit, state)
     if committed is None or commit.status == NO_COMMIT:
         return _Resume(reset, Reason.NO_COMMIT)
     if commit.status in _DROPPED or commit.status in _GONE_TOPICS:
@@ -243,6 +297,19 @@ def _resume(commit: CommitToResume, state: ReplicaLog, reset: int | None) -> _Re
         return _Resume(offset, reason)
     is_below = committed < state.log_start
     return _Resume(reset, Reason.BELOW_LOG_START if is_below else Reason.BEYOND_LOG_END)
+
+
+def _share_resume(commit: CommitToResume, state: ReplicaLog) -> _Resume:
+    """Return where a share group continues: its leader moves a begin that was deleted to the log
+    start, and lets one beyond the log end be. F1361"""
+    begin = commit.committed_offset
+    if begin is None or commit.status == NO_COMMIT:
+        return _Resume(None, Reason.NO_COMMIT)
+    if commit.status in _GONE_TOPICS:
+        return _Resume(None, Reason.DROPPED)
+    if begin < state.log_start:
+        return _Resume(state.log_start, Reason.BELOW_LOG_START)
+    return _Resume(begin, Reason.AT_COMMIT if begin <= state.log_end else Reason.BEYOND_LOG_END)
 
 
 def _reset_offset(log: PartitionLog, state: ReplicaLog, request: ResumeRequest) -> int | None:
@@ -292,6 +359,14 @@ def _row(
     return row
 
 
+def _share_words(resume: _Resume) -> str:
+    if resume.offset is None:
+        return "the group's share.auto.offset.reset decides, latest by default"
+    if resume.reason is Reason.BELOW_LOG_START:
+        return f"the share group begins at the log start, {resume.offset}"
+    return f"the share group gets no record written below {resume.offset}"
+
+
 def _words(
     commit: CommitToResume, resume: _Resume, row: Mapping[str, Any], request: ResumeRequest
 ) -> str:
@@ -311,7 +386,9 @@ def _words(
         *(Reason.AT_COMMIT, Reason.EPOCH_ENDED, Reason.NO_LOG, Reason.NO_START),
     )
     parts = [why]
-    if is_reset and resume.offset is None:
+    if commit.is_share and is_reset:
+        parts.append(_share_words(resume))
+    elif is_reset and resume.offset is None:
         parts.append(f"auto.offset.reset={request.reset}: the consumer ends with an error")
     elif is_reset:
         parts.append(f"auto.offset.reset={request.reset} begins at {resume.offset}")

@@ -15,6 +15,9 @@ from kafkalog.views.options.options import Mode
 
 _logger = logger(__name__)
 
+# Of so many damaged places in one log each has a line in the log; the rest is counted.
+_LOGGED = 20
+
 
 class SegmentDamage:
     """Does with damaged ranges what `mode` says."""
@@ -74,12 +77,6 @@ def report_missing_end(
     missing = missing_end(log_end, file_size, replace(end, offset=min(end.offset, requested_end)))
     if missing is not None and missing.severity == Severity.ERROR:
         damage.report(missing)
-
-
-_logger = logger(__name__)
-
-# Of so many damaged places in one log each has a line in the log; the rest is counted.
-_LOGGED = 20
 
 
 class PassedDamage:

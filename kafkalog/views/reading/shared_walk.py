@@ -157,10 +157,18 @@ def joined_rows(
     sound = [part for part in parts if part is not None]
     if len(sound) < len(parts) or not all(_follow(one, other) for one, other in pairwise(sound)):
         return None
-    with opened(shared.path) as file:
-        if (file.path, file.size) != (sound[-1].file_path, sound[-1].file_size):
+    last_epoch = NO_VALUE
+    for part in sound:
+        if NO_VALUE != part.first_epoch < last_epoch:
             return None
-        return [*_Walk(file, replace(shared, part=None), wanted).joined([p.run for p in sound])]
+        last_epoch = max(last_epoch, part.last_epoch)
+    try:
+        with opened(shared.path) as file:
+            if (file.path, file.size) != (sound[-1].file_path, sound[-1].file_size):
+                return None
+            return [*_Walk(file, replace(shared, part=None), wanted).joined([p.run for p in sound])]
+    except FileNotFoundError:
+        return None  # Deleted since: the read of the whole says what that lacks.
 
 
 def _follow(one: SoundPart, other: SoundPart) -> bool:
@@ -170,7 +178,6 @@ def _follow(one: SoundPart, other: SoundPart) -> bool:
         (one.file_path, one.file_size) == (other.file_path, other.file_size)
         and end == other.run["position"]
         and one.run["last_offset"] < other.run["base_offset"]  # type: ignore[operator]
-        and (one.last_epoch <= other.first_epoch or NO_VALUE in (one.last_epoch, other.first_epoch))
     )
 
 

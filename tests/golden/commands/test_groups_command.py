@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -438,3 +439,20 @@ def test_the_report_has_the_same_columns(resumed: str) -> None:
         True,
         True,
     )
+
+
+def test_the_command_that_why_names_can_be_typed(unpacked: Unpacked) -> None:
+    disks = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
+    _, out, _ = run(*map(str, disks), "--why", "g-cpp")
+    typed = [shlex.split(line) for line in out.splitlines() if line.startswith("    kafkalog ")]
+    assert len(typed) == 2
+    for words in typed:
+        # The record after the commit is at the offset that is named.
+        result = CliRunner().invoke(kafkalog, words[1:])
+        offset = words[words.index("--offsets") + 1].partition(":")[0]
+        assert (result.exit_code, f"offset: {offset} " in result.stdout) == (0, True)
+
+
+def test_members_show_their_assignment(unpacked: Unpacked) -> None:
+    _, out, _ = run(*log_dirs(unpacked("kafka44.logs")), "--members")
+    assert out.splitlines()[0].split()[-2:] == ["PARTITIONS", "ASSIGNMENT"]

@@ -275,3 +275,24 @@ def test_an_old_copy_is_told_apart_from_now(unpacked: Unpacked) -> None:
     assert "times count to now, and the newest record of __transaction_state is of 2026-" in err
     moment = err.split("give --as-of ")[1].split()[0]
     assert "times count to now" not in run(*paths, "--as-of", moment)[2]
+
+
+def test_what_the_coordinator_does_about_open_transactions(unpacked: Unpacked) -> None:
+    """F1362: by the ledger tx-hang was left open; the broker's own log has its timeout."""
+    logs = unpacked("restore44.logs") / "snapshots"
+    disks = sorted(logs.glob("node*/data"))
+    ledger = (unpacked("restore44.golden") / "ledgers/txns.jsonl").read_text().splitlines()
+    left = [deed for deed in map(json.loads, ledger) if deed["outcome"] == "open"]
+    assert {deed["tx"].rpartition(":")[0] for deed in left} == {"tx-hang"}
+    _, out, _ = run(*disks)
+    (line,) = (line for line in out.splitlines() if line.startswith("tx-hang: "))
+    assert line.startswith("tx-hang: open past its timeout of 10 min: its coordinator aborts it")
+    (row,) = (row for row in rows(*disks, "--open") if row["transactional_id"] == "tx-hang")
+    assert line.endswith(f"{row['topic']}-{row['partition']} at offset {row['first_offset']}")
+    _, out, _ = run(*disks, "--find-hanging")
+    is_open = len(rows(*disks, "--open"))
+    end = f"without this option {is_open} open are listed"
+    assert out == f"no transaction hangs, by what is here; {end}\n"
+    # At a past time the coordinator has not yet done it.
+    _, out, _ = run(*disks, "--as-of", "2026-11-25T19:48:50Z")
+    assert "aborts it" not in out

@@ -205,3 +205,32 @@ def test_a_group_without_commits_is_refused_by_the_names_there_are(log_dir: str)
     assert "steady" in err
     code, _, err = run(log_dir, "--history", "lost", "--why", "lost")
     assert code == 2
+
+
+def test_the_commits_of_all_copies_count(unpacked: Unpack) -> None:
+    """F1360: three nodes were copied at three moments, and the cleaner had removed other commits
+    from each."""
+    nodes = [str(unpacked("restore44.logs") / f"snapshots/node{node}/data") for node in (1, 2, 3)]
+
+    def commits(*paths: str) -> set[tuple[int, int]]:
+        code, out, _ = run(*paths, "--history", "g-cpp", "--format", "json")
+        assert code == 0
+        rows = [json.loads(line) for line in out.splitlines()]
+        return {
+            (row["partition"], row["committed_offset"]) for row in rows if row["event"] == "commit"
+        }
+
+    ledger = (unpacked("restore44.golden") / "ledgers/commits.jsonl").read_text().splitlines()
+    deeds = [json.loads(line) for line in ledger]
+    by_client = {(deed["partition"], deed["offset"]) for deed in deeds if deed["group"] == "g-cpp"}
+    alone = [commits(node) for node in nodes]
+    together = commits(*nodes)
+    assert together == set.union(*alone)
+    assert all(len(of_one) < len(together) for of_one in alone)
+    assert together <= by_client
+
+    _, out, _ = run(*nodes, "--history", "g-cpp")
+    since = next(line for line in out.splitlines() if line.startswith("commits: ")).split()[3]
+    assert f"no commit from {since} on jumped over records" in out
+    _, _, notes = run(*nodes, "--group", "g-cpp", "--as-of", "2026-11-25T19:48:40Z")
+    assert "copies that were cleaned less have them from " in notes

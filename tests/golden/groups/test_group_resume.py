@@ -106,6 +106,46 @@ def test_another_leader_can_have_less(unpacked: Unpack) -> None:
     assert "with 10 other replicas as the leader they continue there too" in out
 
 
+def test_text_has_the_leaders_and_a_sentence_for_each_other(unpacked: Unpack) -> None:
+    disks = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
+    _, out, _ = run_resume(*disks, "--group", "g-cpp", "--auto-offset-reset", "earliest")
+    lines = out.splitlines()
+    # Topic events has four partitions.
+    assert [line.split()[2] for line in lines if line.startswith("g-cpp  ")] == ["0", "1", "2", "3"]
+    _, as_json, _ = run_resume(
+        *(*disks, "--group", "g-cpp", "--auto-offset-reset", "earliest", "--format", "json")
+    )
+    rows = [json.loads(line) for line in as_json.splitlines()]
+    of_other = [row for row in rows if row["leader"] == 1 and not row["leads_now"]]
+    again = sum(row["log_end_offset"] for row in of_other)
+    assert (
+        f"with broker 1 as the leader consumers of g-cpp continue elsewhere than at "
+        f"{len(of_other)} commits, {again:,} records come again: --format json has them"
+    ) in lines
+
+
+def test_share_groups_have_rules_of_their_own(unpacked: Unpack) -> None:
+    """F1361: the leader waits at a begin beyond its log's end, whatever consumers' reset is."""
+    disks = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
+    given = ("--group", "g-share", "--auto-offset-reset", "earliest", "--format", "json")
+    code, out, _ = run_resume(*disks, *given)
+    assert code == 0
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert {row["reason"] for row in rows} == {"at_commit", "beyond_log_end"}
+    for row in rows:
+        assert row["resumes_at"] == row["current_offset"]
+        assert "auto.offset.reset=" not in row["what_happens"]
+    # F780: what it acknowledged after its begin is not left to read, as in --lagging.
+    result = CliRunner().invoke(
+        kafkalog, ["groups", *map(str, disks), "--group", "g-share", "--format", "json"]
+    )
+    lags = [json.loads(line) for line in result.stdout.splitlines()]
+    longest = max(row["log_end_offset"] for row in rows if row["partition"] == 0)
+    (row,) = (row for row in rows if row["partition"] == 0 and row["log_end_offset"] == longest)
+    assert row["to_read"] < longest - row["current_offset"]
+    assert {lag["lag"] for lag in lags if lag["partition"] == 0} == {row["to_read"]}
+
+
 def test_options_that_contradict(log_dir: Path) -> None:
     for more in (["--as-of", "2026-11-26"], ["--verbose"]):
         assert run_resume(log_dir, *more)[0] == 2

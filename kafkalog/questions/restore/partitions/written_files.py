@@ -56,8 +56,8 @@ def _read(file: InputFile, options: SegmentOptions, *, is_compacted: bool) -> Wr
     first = next(rows)
     is_sound = next(rows, None) is None and first["verdict"] == VALID and not first.get("kind")
     is_sound = is_sound and first["length"] == file.size > 0
-    fields = [first[name] for name in SoundFile._fields[1:]] if is_sound else []
-    sound = SoundFile(file.size, *map(int, map(str, fields))) if is_sound else None
+    fields: list[Any] = [first[name] for name in SoundFile._fields[1:]]
+    sound = SoundFile(file.size, *fields) if is_sound else None
     return WrittenFile(file.size, source.checksum(), sound)
 
 

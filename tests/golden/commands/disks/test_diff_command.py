@@ -13,6 +13,7 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.schemas import table_fields
 from kafkalog.testing import LogDirectory
+from tests.support.repository import Unpack
 
 TOPIC_ID, OTHER_ID = "AAAAAAAAAAAAAAAAAAAAEQ", "AAAAAAAAAAAAAAAAAAAAEg"
 RECORDS = [(f"key-{number}", f"value-{number}") for number in range(10)]
@@ -223,3 +224,17 @@ def test_topics_are_checked_before_anything_is_read(copies: Copies) -> None:
     code, _, error = run(before, before, "--topic", "order")
     assert code == ExitCode.WRONG_ARGUMENTS
     assert "orders" in error
+
+
+def test_share_groups_moved_too(unpacked: Unpack) -> None:
+    """F780: what is below the begin of a share group was acknowledged, by the ledger of the one
+    that acknowledged."""
+    nodes = [unpacked("restore44.logs") / f"snapshots/node{node}/data" for node in (1, 3)]
+    moved = [row for row in rows(nodes[0], nodes[1], "group") if row["group_id"] == "g-share"]
+    assert [row["partition"] for row in moved] == [0, 1, 2, 3]
+    ledger = (unpacked("restore44.golden") / "ledgers/share.jsonl").read_text().splitlines()
+    deeds = [json.loads(line) for line in ledger]
+    done = {(deed["partition"], deed["offset"]) for deed in deeds if deed["act"] != "release"}
+    for row in moved:
+        assert row["committed_offset_before"] < row["committed_offset"]
+        assert {(row["partition"], offset) for offset in range(row["committed_offset"])} <= done

@@ -14,7 +14,7 @@ HOLDER = HoldingTransaction("orders", 0, 7, 88, False, "billing", "Ongoing", NOO
 @pytest.mark.parametrize(
     ("facts", "reason", "words"),
     [
-        (ALIVE, "member_is_behind", "--offsets orders-0=12:13"),
+        (ALIVE, "member_is_behind", "\n    kafkalog dump --deep --offsets 12:13 PATH"),
         (ALIVE._replace(to_read=0), "nothing_to_read", "nothing to do"),
         (ALIVE._replace(members=0, member=None), "no_members", "start one"),
         (ALIVE._replace(member=None), "not_assigned", "subscribe"),
