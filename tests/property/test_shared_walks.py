@@ -203,6 +203,15 @@ def test_a_damaged_segment_is_read_as_a_whole(
     assert_same(tmp_path)
 
 
+def test_epochs_that_go_back_over_parts_without_epochs(tmp_path: Path) -> None:
+    partition = tmp_path / "orders-0"
+    partition.mkdir()
+    epochs = [5] * 14 + [-1] * 14 + [3] * 14
+    batches = [batch(50 + 2 * number, 2, epoch=epoch) for number, epoch in enumerate(epochs)]
+    (partition / NAME).write_bytes(joined(batches))
+    assert_same(tmp_path)
+
+
 @pytest.mark.parametrize(("start", "epoch"), [(100, 4), (30, 5), (30, 4)])
 def test_parts_that_do_not_follow_each_other(tmp_path: Path, start: int, epoch: int) -> None:
     """Each half of the log is sound, and its offsets or epochs go back in between."""

@@ -181,7 +181,7 @@ def test_wrong_arguments_are_named(unpacked: Unpacked, asked: tuple[str, ...], s
 def test_without_what_is_requested_there_is_no_answer(unpacked: Unpacked) -> None:
     (path,) = log_dirs(unpacked("kafka44.logs"))
     code, _, err = run(path, "--topic", "shop.iden")
-    assert (code, "'shop.iden' is not valid, expected topics of" in err) == (2, True)
+    assert (code, "'shop.iden' is not valid, expected what" in err) == (2, True)
     assert "did you mean shop.idem" in err
     code, out, err = run(path, "--topic", "shop.idem", "--partition", "0", "--partition", "99")
     assert (code, out) == (2, "")

@@ -58,3 +58,12 @@ def test_a_file_that_ends_before_the_next_one_begins_is_not_sound(directory: Pat
     assert ended is not None
     assert found(directory, ended.last_offset + 1)[last].sound == ended
     assert found(directory, ended.last_offset + 2)[last].sound is None
+
+
+def test_a_file_without_timestamps_is_sound(unpacked: Unpacked, tmp_path: Path) -> None:
+    """Messages of format 0, as a broker of 0.8 wrote them, have no timestamps."""
+    written = [path for path in unpacked("kafka08.logs").rglob("*.log") if path.stat().st_size]
+    shutil.copy(written[0], tmp_path)
+    (file,) = found(tmp_path).values()
+    assert file.sound is not None
+    assert file.sound.max_timestamp_ms is None

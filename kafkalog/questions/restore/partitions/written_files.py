@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkalog.columns.batches.byte_ranges import VALID
 from kafkalog.columns.batches.segment_options import SegmentOptions
@@ -56,7 +56,7 @@ def _read(file: InputFile, options: SegmentOptions, *, is_compacted: bool) -> Wr
     first = next(rows)
     is_sound = next(rows, None) is None and first["verdict"] == VALID and not first.get("kind")
     is_sound = is_sound and first["length"] == file.size > 0
-    fields: list[Any] = [first[name] for name in SoundFile._fields[1:]]
+    fields: list[Any] = [first[name] for name in SoundFile._fields[1:]] if is_sound else []
     sound = SoundFile(file.size, *fields) if is_sound else None
     return WrittenFile(file.size, source.checksum(), sound)
 
