@@ -41,7 +41,7 @@ def test_an_option_that_people_try_first_is_answered_with_the_one_that_there_is(
     # difflib alone finds --out more similar to --format.
     for tried, answer in (
         ("--after", ": use --from-time"),
-        ("--before", ""),
+        ("--quick", ""),
         ("--out", ": did you mean --output-dir?"),
         ("--output_dir", ": did you mean --output-dir?"),
     ):
