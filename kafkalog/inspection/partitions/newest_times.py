@@ -14,14 +14,16 @@ from kafkalog.words import time_text
 _HOUR_MS = 3_600_000
 
 
-def newest_time_ms(logs: Iterable[PartitionLog]) -> int | None:
+def newest_time_ms(logs: Iterable[PartitionLog], now_ms: int) -> int | None:
     """Return the largest timestamp in the last segment with bytes of each log, by the headers of
-    its batches; None without one."""
+    its batches; None without one. Segments with times after now are left out: their clocks were
+    wrong."""
     newest = -1
     for log in logs:
         written = [segment for segment in log.segments if segment.size]
         if written:
-            newest = max(newest, batch_totals(log, written[-1]).latest_ms)
+            latest_ms = batch_totals(log, written[-1]).latest_ms
+            newest = max(newest, latest_ms if latest_ms <= now_ms else -1)
     return None if newest < 0 else newest
 
 
@@ -36,7 +38,7 @@ def nothing_words(newest_ms: int) -> str:
 def old_copy_words(logs: Iterable[PartitionLog], topic: str, now_ms: int) -> str | None:
     """Return that ages count to now, if the newest record of a topic is older than an hour; None
     otherwise."""
-    newest_ms = newest_time_ms(log for log in logs if log.topic == topic)
+    newest_ms = newest_time_ms((log for log in logs if log.topic == topic), now_ms)
     if newest_ms is None or now_ms - newest_ms <= _HOUR_MS:
         return None
     return (

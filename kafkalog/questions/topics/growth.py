@@ -104,13 +104,16 @@ def growth(views: Views, request: GrowthRequest) -> Growth:
         [*_rows(totals, ("topic",), by_producer, peak)],
         [*_rows(totals, ("topic", "partition"), by_producer)],
         [*_rows(totals, ("topic", "producer_id"), by_producer)],
-        [*_words(every.filter(is_named).to_pylist()), *_nothing_words(totals, logs)],
+        [
+            *_words(every.filter(is_named).to_pylist()),
+            *_nothing_words(totals, logs, request.now_ms),
+        ],
     )
 
 
-def _nothing_words(totals: pa.Table, logs: Sequence[PartitionLog]) -> list[str]:
+def _nothing_words(totals: pa.Table, logs: Sequence[PartitionLog], now_ms: int) -> list[str]:
     """Return where the newest records are, if nothing came in the period. Rule: F1352."""
-    newest_ms = None if len(totals) else newest_time_ms(logs)
+    newest_ms = None if len(totals) else newest_time_ms(logs, now_ms)
     return [] if newest_ms is None else [nothing_words(newest_ms)]
 
 
