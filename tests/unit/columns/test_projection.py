@@ -65,10 +65,15 @@ def test_a_column_that_the_view_does_not_have_is_an_error() -> None:
         records_table(batch(0), ("offset", "body"))
 
 
+# What a pool gave, a thread or a cache can give back later: none may have been freed by then.
+POOLS: list[pa.MemoryPool] = []
+
+
 def most_memory(read: Callable[[], object]) -> int:
     """How many bytes Arrow's pool had to give at the same time."""
     usual = pa.default_memory_pool()
     counting = pa.proxy_memory_pool(usual)
+    POOLS.append(counting)
     pa.set_memory_pool(counting)
     try:
         read()
