@@ -88,7 +88,7 @@ def divided(path: Path, least_bytes: int = 1) -> tuple[list[pa.Table], set[str]]
         mock.patch.object(shared_reads, "LEAST_PART_BYTES", least_bytes),
         mock.patch.object(engine, "in_order", one_by_one),
         # Another test of this process can have used a store.
-        mock.patch.object(engine, "has_connections", lambda: False),
+        mock.patch.object(engine, "has_connections", return_value=False),
     ):
         return told(path, ASKED, processes=2)
 
