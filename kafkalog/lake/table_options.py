@@ -80,7 +80,7 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--partition-by",
-            type=click.Choice([each.value for each in PartitionBy]),
+            type=shared.choice_of(PartitionBy),
             multiple=True,
             help="Partition new tables by topic, or by the day or hour of the timestamp in UTC; "
             "repeatable, the outer one first.",
@@ -95,7 +95,7 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--compression",
-            type=click.Choice([each.value for each in Compression]),
+            type=shared.choice_of(Compression),
             default=Compression.ZSTD.value,
             show_default=True,
             help="Codec of the Parquet files.",

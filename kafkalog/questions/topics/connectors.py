@@ -56,17 +56,15 @@ class Connectors:
         return [*self._lines()]
 
     def _lines(self) -> Iterator[str]:
-        if not self.topics:
-            yield from self.notes()
-            return
-        count, tasks = len(self.connectors.table), len(self.tasks.table)
-        yield (
-            f"{counted(count, 'connector')} with {counted(tasks, 'task')} by "
-            f"{', '.join(self.topics)}: states are the last that workers wrote"
-        )
-        yield from self.failed[:_MOST_LINES]
-        if len(self.failed) > _MOST_LINES:
-            yield f"and {len(self.failed) - _MOST_LINES:,} more that failed"
+        if self.topics:
+            count, tasks = len(self.connectors.table), len(self.tasks.table)
+            yield (
+                f"{counted(count, 'connector')} with {counted(tasks, 'task')} by "
+                f"{', '.join(self.topics)}: states are the last that workers wrote"
+            )
+            yield from self.failed[:_MOST_LINES]
+            if len(self.failed) > _MOST_LINES:
+                yield f"and {len(self.failed) - _MOST_LINES:,} more that failed"
         yield from self.notes()
 
     def notes(self) -> Iterator[str]:

@@ -44,15 +44,15 @@ class KsqlStatements:
         return [*self._lines()]
 
     def _lines(self) -> Iterator[str]:
-        if not self.topics:
-            yield from self.notes()
-            return
-        rows = self.in_force()
-        queries = sum(row["state"] == IN_FORCE[0] and row["query_id"] is not None for row in rows)
-        yield (
-            f"{counted(len(rows), 'statement')} in force, {queries:,} with a query, of "
-            f"{len(self.rows.table):,} in {', '.join(self.topics)}"
-        )
+        if self.topics:
+            rows = self.in_force()
+            queries = sum(
+                row["state"] == IN_FORCE[0] and row["query_id"] is not None for row in rows
+            )
+            yield (
+                f"{counted(len(rows), 'statement')} in force, {queries:,} with a query, of "
+                f"{len(self.rows.table):,} in {', '.join(self.topics)}"
+            )
         yield from self.notes()
 
     def notes(self) -> Iterator[str]:

@@ -83,7 +83,7 @@ def _shutdown_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --shutdown, received as `shutdown`."""
     return click.option(
         "--shutdown",
-        type=click.Choice([each.value for each in Shutdown]),
+        type=shared.choice_of(Shutdown),
         default=Shutdown.AS_FOUND.value,
         show_default=True,
         help="How the broker stopped before this start: as .kafka_cleanshutdown says, or as given.",
