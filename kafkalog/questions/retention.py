@@ -109,8 +109,8 @@ def assumed_policy_words(topics: Iterable[TopicTotals]) -> Iterator[str]:
     ]
     if named:
         yield (
-            f"cleanup.policy is assumed, for no file says it, of {first_names(named, 5)}: delete, "
-            "Kafka's default, and compact where the cleaner has been"
+            f"cleanup.policy is assumed, for no file says the topic's, of {first_names(named, 5)}: "
+            "the broker's default (Kafka's is delete), and compact where the cleaner has been"
         )
 
 

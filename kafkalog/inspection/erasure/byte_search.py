@@ -19,6 +19,7 @@ from kafkalog.columns.jit.compiled import (
 
 # So much is compared without a branch.
 _BLOCK_BYTES = 64
+_LAST_ASCII = 127
 
 
 class ByteRows:
@@ -54,6 +55,28 @@ class ByteColumn:
     def with_text(self, text: bytes) -> BoolArray:
         """Return which rows have a text somewhere in them: bool, one for each."""
         return self._rows.with_text(text) & self._is_present
+
+
+@kernel
+def mark_plain_rows(
+    data: ByteArray, borders: IntArray | LongArray, starts: BoolArray, plain: BoolArray
+) -> bool:
+    """Set `plain` for each row data[borders[i]:borders[i + 1]] that begins with one of the bytes in
+    `starts`, a flag for each of 256, and that has no zero byte. Return whether all bytes are ASCII.
+    """
+    is_ascii = True
+    for row in range(len(borders) - 1):
+        begin, end = borders[row], borders[row + 1]
+        if begin == end:
+            continue
+        has_zero, has_other = False, False
+        content = data[begin:end]
+        for place in range(len(content)):
+            has_zero |= content[place] == 0
+            has_other |= content[place] > _LAST_ASCII
+        is_ascii &= not has_other
+        plain[row] = starts[content[0]] and not has_zero
+    return is_ascii
 
 
 @kernel

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import binaries, integers
 from kafkalog.columns.jit.compiled import BoolArray, ByteArray, LongArray
-from kafkalog.inspection.erasure.byte_search import ByteColumn, ByteRows
+from kafkalog.inspection.erasure.byte_search import ByteColumn, ByteRows, mark_plain_rows
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
 from kafkalog.inspection.erasure.plain_bytes import LEAST_BYTES, spellings
 from kafkalog.inspection.erasure.value_paths import ValuePath, decoded_value, is_value, number_of
@@ -109,7 +109,7 @@ class RecordMatcher:
     def pass_over(self, records: pa.RecordBatch) -> None:
         """Count what cannot be decoded in records of payloads that the sieve has not picked."""
         for column in records.columns:
-            is_json = _like_json(column, ByteColumn(column))
+            is_json = _like_json(column)
             self.undecoded += int((_bools(pc.is_valid(column)) & ~is_json).sum())
 
     def matches(self, records: pa.RecordBatch) -> BoolArray:
@@ -159,7 +159,7 @@ class RecordMatcher:
     def _at_paths(self, column: pa.Array, paths: _Paths) -> BoolArray:
         found = np.zeros(len(column), dtype=np.bool_)
         in_bytes = ByteColumn(column)
-        is_json = _like_json(column, in_bytes)
+        is_json = _like_json(column)
         is_given = _bools(pc.is_valid(column))
         possible = _possible(column, in_bytes, paths)
         candidates = is_given & is_json & possible
@@ -252,13 +252,13 @@ def _bools(mask: pa.Array) -> BoolArray:
     return filled
 
 
-def _like_json(column: pa.Array, in_bytes: ByteColumn) -> BoolArray:
+def _like_json(column: pa.Array) -> BoolArray:
     """Return which values can be JSON in UTF-8: by how they begin, and as they are text. What is
     compressed or encoded otherwise may begin like JSON by chance."""
     data, borders, _ = binaries(column)
-    first = data[np.minimum(borders[:-1], len(data) - 1)]
-    like = _STARTS_JSON[first] & (np.diff(borders) > 0)
-    like &= ~in_bytes.with_text(b"\0")
+    like = np.zeros(len(column), dtype=np.bool_)
+    if mark_plain_rows(data, borders, _STARTS_JSON, like):
+        return like
     try:
         column.cast(pa.string())
     except pa.ArrowInvalid:

@@ -29,6 +29,7 @@ from kafkalog.storage.files.files import modified_ms
 from kafkalog.storage.log_dir.topic_configs import (
     ASSUMED,
     COMPACTED_TOPICS,
+    UNKNOWN,
     RetentionSettings,
     Setting,
 )
@@ -83,14 +84,16 @@ def retention_rows(
 
 
 def with_policy(log: PartitionLog, settings: RetentionSettings) -> RetentionSettings:
-    """Return the settings with a `cleanup.policy` where nothing gives one: Kafka's default, which
-    is delete, or compact of a log that the cleaner has been in. Rule: docs/format.md F1351."""
+    """Return the settings with a `cleanup.policy` where nothing gives the topic's: compact of a log
+    that the cleaner has been in, otherwise the broker's or Kafka's default, which is delete. Rule:
+    docs/format.md F1351."""
     is_kept = log.is_compacted or log.topic in COMPACTED_TOPICS
     is_own = not is_kept and log.topic in (*BROKERS_TOPICS, CLUSTER_METADATA)
-    if settings.cleanup_policy.value is not None or is_own:
+    policy = settings.cleanup_policy
+    if policy.source not in (UNKNOWN, ASSUMED) or is_own:
         return settings
-    policy = Setting(frozenset(("compact" if is_kept else "delete",)), ASSUMED)
-    return replace(settings, cleanup_policy=policy)
+    words = frozenset(("compact",)) if is_kept else policy.value or frozenset(("delete",))
+    return replace(settings, cleanup_policy=Setting(words, ASSUMED))
 
 
 def _largest_timestamps(log: PartitionLog, latest_ms: int) -> list[LargestTimestamp]:

@@ -143,23 +143,22 @@ class Erasure:
         if self.skipped:
             topics = sorted({each.topic or "?" for each in self.skipped})
             yield f"not searched, as not asked for: {first_names(topics, _MOST_NAMED)}"
-        left_out = sorted(self.left_out, key=lambda each: each.path not in self.traces)
         yield from _first_of(
-            [f"not searched: {each.path}: {self.why_not(each)}" for each in left_out]
+            (each.path in self.traces, f"{each.path}: {self.why_not(each)}")
+            for each in self.left_out
         )
         for each in self.beside:
             if each.path in self.traces:
                 yield f"{each.path}: stays as it is, {self.trace_words(each)}"
-        runs = [(each.entry, run) for each in self.searches for run in each.unsearched_runs()]
-        runs.sort(key=lambda pair: pair[1].trace is None)
-        yield from _first_of([f"not searched: {entry.path}: {run.words()}" for entry, run in runs])
         yield from _first_of(
-            [
-                f"not searched at a path: {each.entry.path}: "
-                f"{counted(each.undecoded, 'value')} that nothing here decodes"
-                for each in self.searches
-                if each.undecoded
-            ]
+            (run.trace is not None, f"{each.entry.path}: {run.words()}")
+            for each in self.searches
+            for run in each.unsearched_runs()
+        )
+        undecoded = [each for each in self.searches if each.undecoded]
+        yield from _first_of(
+            (False, f"{each.entry.path}: {counted(each.undecoded, 'value')} that nothing decodes")
+            for each in undecoded
         )
 
 
@@ -346,13 +345,19 @@ def derived_words(topic: str) -> str | None:
     return next((words for pattern, words in _DERIVED if pattern.fullmatch(topic)), None)
 
 
-def _first_of(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the first lines about what was not searched, and where all are."""
-    yield from lines[:_MOST_LINES]
-    if len(lines) > _MOST_LINES:
+def _first_of(places: Iterable[tuple[bool, str]]) -> Iterator[str]:
+    """Yield lines about places that were not searched: all in which an identifier's bytes are, the
+    first of the others, and where the rest is listed."""
+    with_trace, others = [], []
+    for has_trace, words in places:
+        (with_trace if has_trace else others).append(f"not searched: {words}")
+    yield from with_trace
+    yield from others[:_MOST_LINES]
+    if len(others) > _MOST_LINES:
         yield (
-            f"not searched: {len(lines) - _MOST_LINES} more lines like the last one: the proof "
-            "lists all places (--to DIR --proof FILE), and --by file counts them for each log file"
+            f"not searched: {len(others) - _MOST_LINES} more places, none with the bytes of an "
+            "identifier: the proof lists all (--to DIR --proof FILE), and --by file counts them "
+            "for each log file"
         )
 
 

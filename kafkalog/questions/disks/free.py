@@ -27,7 +27,7 @@ from kafkalog.questions.retention import (
     retention,
 )
 from kafkalog.storage.files.files import entries_left
-from kafkalog.storage.log_dir.topic_configs import DELETE_POLICY
+from kafkalog.storage.log_dir.topic_configs import ASSUMED, DELETE_POLICY
 from kafkalog.storage.names import (
     BROKERS_TOPICS,
     CLUSTER_METADATA,
@@ -251,7 +251,9 @@ def _segments(views: Views, plan: RetentionPlan) -> list[list[_Segment]]:
             is_compacted = DELETE_POLICY not in policy if policy else cleaned
             stem = os.path.basename(segment.path).removesuffix(".log")
             size, files = sizes.get(stem, (segment.size, 1))
-            newest, goes = row.get("largest_timestamp_ms"), row.get("goes")
+            # What is only assumed is no reason to call a removal harmless.
+            is_known = row.get("cleanup_policy_from") != ASSUMED
+            newest, goes = row.get("largest_timestamp_ms"), row.get("goes") and is_known
             own.append(_Segment(log, number, size, files, newest, goes, is_compacted))
         found.append(own)
     return found

@@ -42,7 +42,7 @@ _Value = TypeVar("_Value")
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[_Value]):
     """A value and its source: `topic` or `server` for the given files, `metadata` or `zookeeper`
-    for the cluster's own records, `default` or, with None, `unknown`."""
+    for the cluster's own records, `default`, `assumed` or, with None, `unknown`."""
 
     value: _Value | None
     source: str
@@ -137,7 +137,12 @@ class TopicConfigs:
         own = self._own(topic)
         if topic in (None, CLUSTER_METADATA) or (own is None and topic in BROKERS_TOPICS):
             return TopicConfigs()._retention({})
-        return self._retention(own or {})
+        settings = self._retention(own or {})
+        policy = settings.cleanup_policy
+        if own is None and policy.value is not None:
+            # The broker's default is known, and whether the topic has its own is not: F1351.
+            return replace(settings, cleanup_policy=Setting(policy.value, ASSUMED))
+        return settings
 
     def compaction(self, topic: str | None) -> CompactionSettings:
         """Return the settings for a topic. Raises OptionError for a value that Kafka would

@@ -169,12 +169,28 @@ def test_topics_whose_retention_no_setting_says_are_named(made: LogDirectory) ->
     assert (
         "past_retention is not known of 2 topics for want of retention.bytes, retention.ms" in out
     )
-    assert "cleanup.policy is assumed, for no file says it, of " in out  # F1351
+    assert "cleanup.policy is assumed, for no file says the topic's, of " in out  # F1351
     marked = log_dir / f"old-0.{'a' * 32}-delete"
     marked.mkdir()
     (marked / f"{0:020d}.log").write_bytes(bytes(100))
     _, out, _ = run(log_dir, "--need", 50)
     assert "not known" not in out and "assumed" not in out
+
+
+def test_nothing_is_harmless_for_a_cleanup_policy_that_is_assumed(
+    made: LogDirectory, tmp_path: Path
+) -> None:
+    # F1351: server.properties has the broker's policy; a topic's own is in no file.
+    log_dir = made.write()
+    server = tmp_path / "server.properties"
+    server.write_text("log.retention.ms=1\nlog.cleanup.policy=delete\n")
+    given = (log_dir, "--server-properties", server, "--as-of", "2030-01-01T00:00:00Z")
+    assert {step["harm"] for step in steps(*given)} == {"oldest"}
+    assert "cleanup.policy is assumed" in run(*given)[1]
+    configs = tmp_path / "topics.json"
+    configs.write_text(json.dumps({"orders": {}, "users": {"cleanup.policy": "compact"}}))
+    known = {step["topic"]: step["harm"] for step in steps(*given, "--topic-config", configs)}
+    assert known == {"orders": "past_retention"}
 
 
 def test_segments_that_are_safe_in_the_tier_lose_nothing(unpacked: Callable[[str], Path]) -> None:

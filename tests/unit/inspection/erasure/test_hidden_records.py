@@ -179,9 +179,18 @@ def test_adjacent_ranges_are_one_line_and_few_lines_are_shown(tmp_path: Path) ->
     erasure = _searched(tmp_path)
     assert sum(len(each.unsearched) for each in erasure.searches) == 31
     lines = [line for line in erasure.notes() if line.startswith("not searched: ")]
-    assert len(lines) == 21
+    assert len(lines) == 22
     assert f"{tmp_path}/29/" in lines[0]
     assert "the bytes of an identifier are at position" in lines[0]
     size = len(damaged(0, b"a") + damaged(1, b"b"))
     assert f"/0/orders-0/{_LOG}: position 0, {size} bytes in 2 ranges, the first: " in lines[1]
-    assert lines[-1].startswith("not searched: 10 more lines")
+    assert lines[-1].startswith("not searched: 9 more places, none with the bytes")
+
+
+def test_every_place_with_the_bytes_of_an_identifier_is_named(tmp_path: Path) -> None:
+    # F1260
+    for number in range(30):
+        _partition(tmp_path / str(number), _batch(0, [_record(0, PERSON)])[:-1] + b"\2")
+    lines = [line for line in _searched(tmp_path).notes() if line.startswith("not searched: ")]
+    assert len(lines) == 30
+    assert all("the bytes of an identifier are at position" in line for line in lines)
