@@ -97,7 +97,7 @@ def main(
             with given_file("--starting-offsets-out", request.starting_offsets_out) as file:
                 file.write(starting_offsets(runs).encode())
     print(*verdict(runs), *lines, sep="\n")
-    return job.exit_code(has_findings=any(run.findings for run in runs))
+    return job.exit_code(has_findings=any(run.has_findings for run in runs))
 
 
 def _each_topic(file: str) -> int:

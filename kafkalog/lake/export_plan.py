@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import cast
 
@@ -84,15 +84,22 @@ class ExportTable:
 
 @dataclass(frozen=True, slots=True)
 class ExportPlan:
-    """An export: each of the `groups` is what one call of `task.written_files` reads."""
+    """An export: each of the `groups` is what one call of `task.written_files` reads. Whoever runs
+    the tasks counts in `kept` the values of each topic that may be an erased person's, and that
+    nothing decodes."""
 
     task: ExportTask
     groups: tuple[Sequence[SegmentRead], ...]
     tables: tuple[ExportTable, ...]
+    kept: Counter[str] = field(default_factory=Counter)
 
     def without(self, suppression: Suppression | None) -> ExportPlan:
         """Return a plan that leaves the records of erased persons out."""
         return replace(self, task=replace(self.task, suppression=suppression))
+
+    def ended(self, runs: Iterable[IngestRun]) -> tuple[IngestRun, ...]:
+        """Return the committed runs with what was kept of erased persons. Rule: F1124."""
+        return tuple(replace(run, kept=self.kept.total()) for run in runs)
 
     def commit(self, files: Iterable[WrittenFile]) -> tuple[IngestRun, ...]:
         """Commit the files of each table; return the runs, with the number of rows of each range.

@@ -72,6 +72,10 @@ class SuppressedCounts:
             self._counts[place] += records
             self._counts[place + 1] += undecoded
 
+    def kept(self) -> dict[str, int]:
+        """Return how many values of each topic nothing decodes."""
+        return {topic: self._counts[2 * number + 1] for number, topic in enumerate(self._topics)}
+
     def lines(self) -> Iterator[str]:
         """Yield lines for each topic with such records or values."""
         for number, topic in enumerate(self._topics):

@@ -72,7 +72,7 @@ def run_export(
     _report(plan, runs, settings)
     for _, dead in exports:
         print_text(dead_letters_line(dead, settings.place.location(name or "")))
-    return any(run.findings for run in runs)
+    return any(run.has_findings for run in runs)
 
 
 def _inputs(settings: ExportCommand) -> tuple[list[str], int]:
@@ -106,6 +106,7 @@ def _written(plan: ExportPlan, processes: int, decoding: LocalDecoding | None) -
             on_wait=progress.show,
         )
         progress.show()
+    plan.kept.update(suppressed.kept())
     for line in suppressed.lines():
         print_note(line)
     return files

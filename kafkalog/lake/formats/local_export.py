@@ -113,7 +113,7 @@ def local_exports(
                 found=found,
                 decoded_columns=no_columns if decoding is None else decoding.columns,
             ).without(settings.suppression)
-            return plan, plan.commit(writing(plan, processes, decoding))
+            return plan, plan.ended(plan.commit(writing(plan, processes, decoding)))
 
     def decoded(*, is_for_faults: bool) -> LocalDecoding | None:
         if not requests:

@@ -348,7 +348,8 @@ def derived_words(topic: str) -> str | None:
 def _first_of(places: Iterable[tuple[bool, str]]) -> Iterator[str]:
     """Yield lines about places that were not searched: all in which an identifier's bytes are, the
     first of the others, and where the rest is listed."""
-    with_trace, others = [], []
+    with_trace: list[str] = []
+    others: list[str] = []
     for has_trace, words in places:
         (with_trace if has_trace else others).append(f"not searched: {words}")
     yield from with_trace

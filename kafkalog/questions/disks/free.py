@@ -251,7 +251,7 @@ def _segments(views: Views, plan: RetentionPlan) -> list[list[_Segment]]:
             is_compacted = DELETE_POLICY not in policy if policy else cleaned
             stem = os.path.basename(segment.path).removesuffix(".log")
             size, files = sizes.get(stem, (segment.size, 1))
-            # What is only assumed is no reason to call a removal harmless.
+            # A removal is not called harmless for a policy that is only assumed.
             is_known = row.get("cleanup_policy_from") != ASSUMED
             newest, goes = row.get("largest_timestamp_ms"), row.get("goes") and is_known
             own.append(_Segment(log, number, size, files, newest, goes, is_compacted))

@@ -18,7 +18,12 @@ from kafkalog.log_lines import logger
 from kafkalog.spark.lake.decoded_rows import DecodedRows
 from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.lake.delta_table import DeltaTarget
-from kafkalog.spark.lake.task_files import rows_of_tasks, written_after_decoding, written_by_tasks
+from kafkalog.spark.lake.task_files import (
+    reported,
+    rows_of_tasks,
+    written_after_decoding,
+    written_by_tasks,
+)
 from kafkalog.spark.session import parallelism
 from kafkalog.views.planning.ingest_positions import IngestRun
 from kafkalog.views.planning.table_positions import StateSource
@@ -55,7 +60,7 @@ def export_tables(
             decoded_columns=no_columns if decoding is None else decoding.columns,
         )
         plan = plan.without(settings.suppression)
-        return plan, _exported(spark, plan, decoding)
+        return plan, plan.ended(_exported(spark, plan, decoding))
 
     decoding = DecodedRows(spark, decodings, settings.decoding) if decodings else None
     plan, runs = written(
@@ -137,5 +142,6 @@ def _written_by_spark(
         tuple(read for read in group if plan.task.outputs[read.topic or ""].table == table.name)
         for group in plan.groups
     ]
-    rows = rows_of_tasks(spark, plan.task, [group for group in own if group])
-    return table.target.write(rows if decoding is None else decoding.rows(rows), table.run)
+    with reported(spark, plan) as report:
+        rows = rows_of_tasks(spark, plan.task, [group for group in own if group], report)
+        return table.target.write(rows if decoding is None else decoding.rows(rows), table.run)

@@ -41,7 +41,7 @@ def written_by_tasks(spark: SparkSession, plan: ExportPlan) -> list[WrittenFile]
     if not plan.groups:
         return []
     task = plan.task
-    with _reported(spark, plan) as report:
+    with reported(spark, plan) as report:
 
         def written(reads: Sequence[SegmentRead]) -> Iterator[pa.RecordBatch]:
             left_out: list[tuple[str, int, int]] = []
@@ -65,7 +65,7 @@ def written_after_decoding(
     if not plan.groups:
         return []
     task = plan.task
-    with _reported(spark, plan) as report:
+    with reported(spark, plan) as report:
 
         def run(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             files = task.written_rows(rows)
@@ -122,26 +122,24 @@ def id_prefixes_of_tasks(
 
 
 @contextmanager
-def _reported(spark: SparkSession, plan: ExportPlan) -> Iterator[OnReport]:
-    """Yield what a task calls at its end. An error removes the files that tasks have reported."""
+def reported(spark: SparkSession, plan: ExportPlan) -> Iterator[OnReport]:
+    """Yield what a task calls at its end. An error removes the files that tasks have reported. The
+    plan gets the values that were kept of erased persons."""
     if is_remote():
         # Spark Connect has no accumulators, and a progress bar of its own.
         yield no_report
         return
-    with (
-        _progress(sum(read.size for group in plan.groups for read in pieces(group))) as on_report,
-        reported_files(spark, plan.discard, on_report) as report,
-    ):
+    with _progress(plan) as on_report, reported_files(spark, plan.discard, on_report) as report:
         yield report
 
 
 @contextmanager
-def _progress(total_bytes: int) -> Iterator[OnReport]:
+def _progress(plan: ExportPlan) -> Iterator[OnReport]:
     """Show on a terminal how far the tasks are, and at the end what they have left out of topics:
     the yielded function takes what they report."""
     started_s, records, read_bytes = time.monotonic(), 0, 0
+    total_bytes = sum(read.size for group in plan.groups for read in pieces(group))
     left_out: Counter[str] = Counter()
-    undecoded: Counter[str] = Counter()
 
     def text(_: object) -> str:
         rate = read_bytes / max(time.monotonic() - started_s, 0.001)
@@ -162,10 +160,10 @@ def _progress(total_bytes: int) -> Iterator[OnReport]:
             read_bytes += report.read_bytes
             for topic, records_of, values_of in report.suppressed:
                 left_out[topic] += records_of
-                undecoded[topic] += values_of
+                plan.kept[topic] += values_of
             bar.update(report.read_bytes)
 
         yield on_report
     for topic, count in sorted(left_out.items()):
-        for line in suppressed_lines(topic, count, undecoded[topic]):
+        for line in suppressed_lines(topic, count, plan.kept[topic]):
             click.echo(line, err=True)

@@ -130,13 +130,20 @@ class IngestRun:
 
     `replaces`: what its rows take the place of, nothing where they are only added. `replaced` are
     the partitions that are rewritten as a whole. `undecoded` is how many of its keys and values
-    could not be decoded, once that is known.
+    could not be decoded, `kept` how many may be an erased person's for that reason, once that is
+    known.
     """
 
     replaces: Replaces
     positions: IngestPositions
     replaced: frozenset[TopicPartition] = frozenset()
     undecoded: Mapping[str, int] = field(default_factory=dict)
+    kept: int = 0
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether something is not as it should be: in a range, or for an erased person."""
+        return bool(self.findings or self.kept)
 
     @property
     def ranges(self) -> tuple[IngestRange, ...]:

@@ -86,8 +86,9 @@ def test_tasks_decode_values_by_the_schemas_in_the_input(
     write_records(logs, "orders-0", [(b"k", value) for value in ORDERS])
     write_schemas(logs)
     person.write_text(PERSON)
-    given = f"--topic orders --isolation-level read_uncommitted --suppress {person}"
-    assert run_ingest(logs, output=output, arguments=given) == 0
+    given = "--topic orders --isolation-level read_uncommitted --fail-on-findings "
+    given += f"--suppress {person}"
+    assert run_ingest(logs, output=output, arguments=given) == ExitCode.FINDINGS
     assert [row["value"] for row in ingested(spark, output)] == [*ORDERS[1:]]
     said = capsys.readouterr().err
     assert "orders: 1 record suppressed" in said

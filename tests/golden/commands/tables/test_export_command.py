@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from pyarrow import dataset
 
 from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
 from kafkalog.lake.record_rows import RECORD_COLUMNS
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import read_options
@@ -29,10 +30,10 @@ EXAMPLES = sorted(
 Rows = list[dict[str, Any]]
 
 
-def exported(output: Path, *arguments: object) -> Rows:
+def exported(output: Path, *arguments: object, code: int = ExitCode.DONE) -> Rows:
     given = ["export", *map(str, arguments), "--output-dir", str(output), "--processes", "1"]
     result = CliRunner().invoke(kafkalog, given)
-    assert result.exit_code == 0, result.stderr
+    assert result.exit_code == code, result.stderr
     rows = dataset.dataset(output / "ingested_records").to_table(columns=list(COLUMNS))
     return in_order(rows.to_pylist())
 
@@ -137,7 +138,8 @@ def test_values_are_decoded_by_a_registry_s_schemas(place: str, tmp_path: Path) 
     write_schemas(logs if place == "in the input" else schemas)
     given = [] if place == "in the input" else [place, schemas]
     given += ["--topic", "orders", "--isolation-level", "read_uncommitted", "--suppress", person]
-    rows = exported(tmp_path / "tables", logs, *given)
+    given.append("--fail-on-findings")
+    rows = exported(tmp_path / "tables", logs, *given, code=ExitCode.FINDINGS)
     assert [row["value"] for row in rows] == [*ORDERS[1:]]
     arguments = ["export", str(logs), "--output-dir", str(tmp_path / "more"), *map(str, given)]
     result = CliRunner().invoke(kafkalog, arguments)
