@@ -29,9 +29,10 @@ from kafkalog.columns.table_rows import table_batch
 from kafkalog.storage.files.files import has_connections
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.options.options import view_options
-from kafkalog.views.parallel import in_order
+from kafkalog.views.parallel import in_order, light_in_order
 from kafkalog.views.planning.planning import Read, planned_groups
 from kafkalog.views.planning.shared_reads import divided, shared_plan, sharing_views
+from kafkalog.views.reading.partition_reads import PartitionRead
 from kafkalog.views.reading.shared_walk import (
     SharedRead,
     SoundPart,
@@ -40,7 +41,7 @@ from kafkalog.views.reading.shared_walk import (
     read_part,
     read_shared,
 )
-from kafkalog.views.view_reading import read_view
+from kafkalog.views.view_reading import load_readers, read_view
 
 Batches = Iterator[pa.RecordBatch]
 Reduction = Callable[[Batches], Batches]
@@ -301,6 +302,7 @@ class LocalViews:
 
         if self.processes > 1 and len(parts) > 1:
             load_kernels()
+            load_readers(read for groups in alone for group in groups for read in group)
 
         def read(part: _Part) -> Iterator[_Numbered | _PartRows]:
             number, reads = part
@@ -317,9 +319,12 @@ class LocalViews:
         def done(part: _Part) -> None:
             self.on_done(sum(each.size for each in part[1]))
 
+        # What reads partitions looks at headers, mostly.
+        is_light = all(isinstance(each, PartitionRead) for _, reads in parts for each in reads)
+        taken = light_in_order if is_light else in_order
         of_segment: list[_PartRows] = []
         again: list[SharedRead] = []
-        for found in in_order(read, parts, processes=self.processes, on_done=done):
+        for found in taken(read, parts, processes=self.processes, on_done=done):
             if not isinstance(found, _PartRows):
                 yield found
                 continue

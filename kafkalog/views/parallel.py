@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -24,6 +25,8 @@ Text = bytes | memoryview
 # The most text that a process holds before its turn; then it waits.
 _MOST_HELD_BYTES = 32 * 1024 * 1024
 _BYTES_PER_PROCESS = 16 * 1024 * 1024
+# Of two processes, with the pages that they copy.
+_FORKS_COST_SECONDS = 0.1
 
 
 def processes_for(total_bytes: int, requested: int | None) -> int:
@@ -56,6 +59,23 @@ def in_order(
         return _alone(function, items, on_done)
     pool = WorkerPool(lambda item, turn: function(item), items, min(processes, len(items)))
     return _results(pool, items, on_done)
+
+
+def light_in_order(
+    function: Callable[[_Item], Iterable[_Result]],
+    items: Sequence[_Item],
+    *,
+    processes: int,
+    on_done: Callable[[_Item], None] = lambda item: None,
+) -> Generator[_Result, None, None]:
+    """Return the same where most items take a moment, such as a look at some headers: processes are
+    made when this one has worked for as long as they cost, and take what is left."""
+    begun = time.monotonic()
+    for number, item in enumerate(items):
+        if time.monotonic() - begun > _FORKS_COST_SECONDS:
+            yield from in_order(function, items[number:], processes=processes, on_done=on_done)
+            return
+        yield from _alone(function, [item], on_done)
 
 
 def _alone(

@@ -4,7 +4,7 @@ line, which has no Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
@@ -19,6 +19,12 @@ from kafkalog.views.reading.reading import read_segment
 
 if TYPE_CHECKING:  # tasks do not plan
     from kafkalog.views.planning.planning import Read
+
+
+def load_readers(reads: Iterable[Read]) -> None:
+    """Import what `read_view` needs for these reads, so that forks have it."""
+    if any(isinstance(read, PartitionRead | ReplicaSetRead) for read in reads):
+        import kafkalog.views.reading.partition_views  # noqa: F401
 
 
 def read_view(

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import fixed_width, integers, of_values
+from kafkalog.columns.table_rows import grouped
 from kafkalog.report.contents import BatchesSection, Row, as_rows
 from kafkalog.report.time_grid import TimeGrid, grid_over
 from kafkalog.views.engine import AskedView, Batches, Rows
@@ -26,15 +27,13 @@ _COLUMNS = (
 # A task's times become so many, at equal distances in their order.
 _KEPT_TIMES = 1001
 _TIMES = pa.schema([("time", pa.int64()), ("weight", pa.float64())])
-_KEYS = {
-    "shown_topic": pa.string(),
-    "is_control": pa.bool_(),
-    "compression": pa.string(),
-    "stretch": pa.int64(),
-    "size_from": pa.int64(),
-}
 _SUMS = ("batches", "records", "bytes", "measured_bytes", "uncompressed_bytes")
-_TOTALS = pa.schema([*_KEYS.items(), *((name, pa.int64()) for name in _SUMS)])
+_TOTALS = pa.schema(
+    [
+        *(("shown_topic", pa.string()), ("is_control", pa.bool_()), ("compression", pa.string())),
+        *((name, pa.int64()) for name in ("stretch", "size_from", *_SUMS)),
+    ]
+)
 # So many batches are added up at a time.
 _MOST_WAITING = 16 * 1024
 
@@ -195,11 +194,7 @@ def _power_of_two(
 
 
 def _summed(tables: Sequence[pa.Table]) -> pa.Table:
-    groups = pa.concat_tables(tables).group_by(list(_KEYS), use_threads=False)
-    sums = groups.aggregate([(name, "sum") for name in _SUMS])
-    return sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names]).select(
-        _TOTALS.names
-    )
+    return grouped(tables, _TOTALS, dict.fromkeys(_SUMS, "sum"))
 
 
 def _nulls_first(key: tuple[object, ...]) -> list[tuple[bool, object]]:

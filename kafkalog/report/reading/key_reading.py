@@ -8,12 +8,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import binaries
+from kafkalog.columns.arrays import binaries, of_values
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.keys.key_hashes import SECRET_BYTES, hash_keys, secret_words
 from kafkalog.report.contents import KeysSection, Row, as_rows
@@ -32,8 +33,9 @@ _SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
         *((name, pa.int64()) for name in _NUMBERS),
-        *((name, pa.list_(pa.int64())) for name in ("hashes", "counts", "smallest")),
-        ("samples", pa.list_(pa.binary())),
+        # The bytes of numbers, and of samples one after another, with where each ends.
+        *((name, pa.binary()) for name in ("hashes", "counts", "smallest")),
+        *(("samples", pa.binary()), ("sample_ends", pa.binary())),
     ]
 )
 
@@ -102,7 +104,8 @@ class KeyCounting:
         if not self._found:
             return ()
         rows = [_as_row(topic, counting.result()) for topic, counting in self._found.items()]
-        return [pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)]
+        columns = [of_values([row[each.name] for row in rows], each.type) for each in _SCHEMA]
+        return [pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)]
 
 
 class _Counting:
@@ -150,24 +153,24 @@ class _Counting:
 
 def _as_row(topic: str | None, keys: TopicKeys) -> dict[str, object]:
     sketch = keys.sketch
+    samples = sketch.samples.tolist()
     return {
         "topic": topic,
         **{name: getattr(keys, name) for name in _NUMBERS},
-        "hashes": sketch.hashes.view(np.int64).tolist(),
-        "counts": sketch.counts.tolist(),
-        "smallest": sketch.smallest.view(np.int64).tolist(),
-        "samples": sketch.samples.tolist(),
+        **{name: getattr(sketch, name).tobytes() for name in ("hashes", "counts", "smallest")},
+        "samples": b"".join(samples),
+        "sample_ends": np.cumsum([*map(len, samples)], dtype=np.int64).tobytes(),
     }
 
 
 def _of_row(row: Row) -> TopicKeys:
-    hashes, smallest = (
-        np.array(row[name], np.int64).view(np.uint64) for name in ("hashes", "smallest")
-    )
+    hashes, smallest = (np.frombuffer(row[name], np.uint64) for name in ("hashes", "smallest"))
+    counts, ends = (np.frombuffer(row[name], np.int64) for name in ("counts", "sample_ends"))
     samples = np.empty(len(hashes), object)
-    samples[:] = row.samples
-    sketch = KeySketch(hashes, np.array(row.counts, np.int64), samples, smallest)
-    return TopicKeys(row.records, row.keyed, row.tombstones, sketch)
+    samples[:] = [row.samples[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
+    return TopicKeys(
+        row.records, row.keyed, row.tombstones, KeySketch(hashes, counts, samples, smallest)
+    )
 
 
 def _row(topic: str | None, keys: TopicKeys, are_shown: bool) -> Row:

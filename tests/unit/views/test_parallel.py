@@ -14,7 +14,13 @@ import pytest
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import stopped_by_exceptions
 from kafkalog.views import parallel
-from kafkalog.views.parallel import all_results, in_order, processes_for, written_in_order
+from kafkalog.views.parallel import (
+    all_results,
+    in_order,
+    light_in_order,
+    processes_for,
+    written_in_order,
+)
 from kafkalog.views.worker_pool import WorkerEndedError
 
 # The threads of other tests, such as Spark's, hold nothing that these processes want.
@@ -52,6 +58,25 @@ def test_results_come_in_the_order_of_the_files(processes: int) -> None:
     found = list(in_order(slow_squares, range(12), processes=processes, on_done=done.append))
     assert found == [(n, power) for n in range(12) for power in (n**2, n**3)]
     assert done == list(range(12))
+
+
+@pytest.mark.parametrize("free_seconds", [0.0, 0.025, 60.0])
+def test_processes_take_what_is_left_of_light_work(
+    monkeypatch: pytest.MonkeyPatch, free_seconds: float
+) -> None:
+    monkeypatch.setattr(parallel, "_FORKS_COST_SECONDS", free_seconds)
+    done: list[int] = []
+
+    def with_process(number: int) -> Iterator[tuple[int, int]]:
+        yield from ((os.getpid(), found) for _, found in slow_squares(number))
+
+    found = list(light_in_order(with_process, range(12), processes=2, on_done=done.append))
+    assert [square for _, square in found] == [p for n in range(12) for p in (n**2, n**3)]
+    assert done == list(range(12))
+    are_here = [process == os.getpid() for process, _ in found]
+    # Whatever is done here comes first.
+    assert are_here == sorted(are_here, reverse=True)
+    assert all(are_here) == (free_seconds == 60)
 
 
 def test_no_process_is_begun_for_no_file() -> None:
