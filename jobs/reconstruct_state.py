@@ -43,7 +43,7 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     with a time in the future."""
     from pyspark.sql import Observation
 
-    from kafkalog.questions.state import StateTotals, state_doubts, state_words
+    from kafkalog.questions.state import state_doubts, state_words
     from kafkalog.spark.decoding import decoded_frames as decoded
     from kafkalog.spark.decoding.format_choices import format_choices
     from kafkalog.spark.jobs.inputs import announced_logs, is_small
@@ -70,28 +70,25 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
         planned = state_table.planned_state_run(spark, job, request, sources)
         if state_by_tasks.why_by_spark(spark, job, planned) is None:
             done = state_by_tasks.write_state(spark, job, inputs, planned, sources, version)
-            keyless_records = done.keyless
+            files, keyless_records = done.files, done.keyless
         else:
             keyless = Observation()
             rows = build(spark, job, planned, sources, keyless)
             state_table.write_rows(rows, job, inputs, planned)
             # An observation without an action would wait for ever.
             keyless_records = keyless.get[state.KEYLESS] if planned.starts else 0
+            files = None
         paths = [os.path.join(job.output_dir, "state")]
         paths.append(write_partitions(spark, job, inputs, planned, sources))
-        table, keys = (
-            state_table.read_state(spark, job),
-            state_table.known_rows(spark, job, planned),
-        )
-        totals = StateTotals(
-            *((keys, 0) if keys is not None else state.state_totals(table).collect()[0])
-        )
-        if choices:
-            own = state.in_partitions(table, sources_frame(spark, sources))
-            table = decoded.with_decoded_columns(own, choices)
-            paths.append(state_table.write_decoded(table, job))
-        if job.show:
-            state.newest(table).show(job.show, truncate=60)
+        totals = state_table.table_totals(spark, job, planned, files)
+        if choices or job.show:
+            table = state_table.read_state(spark, job)
+            if choices:
+                own = state.in_partitions(table, sources_frame(spark, sources))
+                table = decoded.with_decoded_columns(own, choices)
+                paths.append(state_table.write_decoded(table, job))
+            if job.show:
+                state.newest(table).show(job.show, truncate=60)
     doubts = state_doubts(sources)
     words = state_words(totals, planned, keyless_records, sources)
     return ended(job, words, paths, has_findings=bool(doubts))

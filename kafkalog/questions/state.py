@@ -60,7 +60,7 @@ class State:
         task = StateTask(plan.options, output, keeps, secret)
         done: StateFiles = written_state(self._views, task, plan, report)
         self.keyless = done.keyless
-        self.totals = _totals(output.path, done.files, has_deletes=keeps)
+        self.totals = written_totals(output.path, done.files, has_deletes=keeps)
         return done.files
 
     def rows(self) -> Rows:
@@ -111,7 +111,8 @@ def state_doubts(sources: Sequence[StateSource]) -> list[str]:
     ]
 
 
-def _totals(path: str, files: Sequence[WrittenFile], *, has_deletes: bool) -> StateTotals:
+def written_totals(path: str, files: Sequence[WrittenFile], *, has_deletes: bool) -> StateTotals:
+    """Return what files at a path come to. Raises OSError as reading does."""
     rows = sum(file.rows for file in files)
     deletes = 0
     if has_deletes:

@@ -6,43 +6,75 @@ docs/decisions/0031.
 
 from __future__ import annotations
 
-import pickle
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from kafkalog.columns.jit.compiled import LongArray
-from kafkalog.columns.keys.key_offsets import KeyOffsets
+from kafkalog.columns.keys.key_offsets import ENTRY_BYTES, KeyOffsets
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.state.outdated_rows import FilePart, FoundRows, OutdatedRows, written_without
-from kafkalog.lake.state.state_plan import SpreadPartition, StatePlan
-from kafkalog.lake.state.state_task import KeyPart, PartitionReads, StateFiles, StateTask, divided
+from kafkalog.lake.state.passed_on import PassingFolder, Piece
+from kafkalog.lake.state.state_plan import StatePlan, in_shares
+from kafkalog.lake.state.state_task import (
+    MOST_KEYS,
+    KeyPart,
+    PartitionReads,
+    StateFiles,
+    StateTask,
+    divided,
+)
 from kafkalog.lake.written_file import OnReport, Report, WrittenFile
-from kafkalog.views.engine import Step, Views
+from kafkalog.storage.files.file_access import use_file_access
+from kafkalog.views.engine import Views
 from kafkalog.views.reading.work_log import READ, reported_work
 
-
-class _Survivors(NamedTuple):
-    """Offsets of a part of a partition's reads that survive, of one of its buckets, and how many
-    records of the bucket have no key."""
-
-    offsets: LongArray
-    keyless: int
-
-
-class _Part(NamedTuple):
-    """A part of a partition that several tasks read, and which of these partitions."""
-
-    owner: int
-    reads: PartitionReads
+# Of keys that one task merges, bucket by bucket, so that what survives of them fits into memory.
+_MOST_KEY_BYTES = MOST_KEYS * ENTRY_BYTES
+_OFFSET_BYTES = 8
+# To write a record takes as long as to read so many bytes.
+_WRITING = 1024
 
 
 class _Whole(NamedTuple):
     """Partitions that one task reads as a whole."""
 
     partitions: Sequence[PartitionReads]
+
+
+class _Share(NamedTuple):
+    """What a task reads of a partition that several tasks read, and which of these it is."""
+
+    owner: int
+    reads: PartitionReads
+
+
+class _Found(NamedTuple):
+    """What a task has passed on of a share: keys, each with its bucket, and how many records have
+    no key."""
+
+    owner: int
+    keys: Sequence[tuple[int, Piece]]
+    keyless: int
+
+
+class _Bucket(NamedTuple):
+    """A bucket of a partition's keys, which tasks have passed on."""
+
+    owner: int
+    keys: Sequence[Piece]
+
+
+class _Part(NamedTuple):
+    """A part of a partition, and its offsets that survive, which tasks have passed on."""
+
+    reads: PartitionReads
+    offsets: Sequence[Piece]
 
 
 class _Rewritten(NamedTuple):
@@ -57,97 +89,129 @@ class _Records(NamedTuple):
     partitions: Sequence[tuple[PartitionReads, LongArray]]
 
 
-_Keys = KeyPart | int | StateFiles
+# A part of a partition: which partition, and which of its parts.
+_PartPlace = tuple[int, int]
 
 
 def written_state(views: Views, task: StateTask, plan: StatePlan, report: OnReport) -> StateFiles:
     """Write the state of what is planned, and return the files and the records without a key. What
     a task has written it also reports."""
-    if plan.spread:
-        spread = _SpreadState(task, plan.spread, report)
-        items: list[_Part | _Whole] = [*map(_Whole, plan.whole), *spread.items()]
-        return _together([*views.shuffled(spread.find_keys, items, *spread.steps())])
-
-    def whole(partitions: Sequence[PartitionReads]) -> Iterator[StateFiles]:
-        yield _written_whole(task, partitions, report)
-
-    return _together([*views.tasks(whole, plan.whole)])
-
-
-class _SpreadState:
-    """Partitions that several tasks write each: some find the keys of a part of the reads, others
-    which offsets survive of a bucket's keys, and the last write a part's records."""
-
-    def __init__(
-        self, task: StateTask, partitions: Sequence[SpreadPartition], report: OnReport
-    ) -> None:
-        self._task, self._report = task, report
-        # Of each partition: the numbers of its first part and of its first bucket among all.
-        self._first_parts = [0, *accumulate(len(each.parts) for each in partitions)]
-        self._first_buckets = [0, *accumulate(each.buckets for each in partitions)]
-        self._buckets = [each.buckets for each in partitions]
-        self._firsts = [each.firsts for each in partitions]
-        # A task unpickles its own.
-        self._parts = [pickle.dumps(part) for each in partitions for part in each.parts]
-
-    def items(self) -> list[_Part]:
-        """Return what tasks read first."""
-        owners = np.searchsorted(self._first_parts, range(len(self._parts)), "right") - 1
-        return [
-            _Part(owner, pickle.loads(part))
-            for owner, part in zip(owners.tolist(), self._parts, strict=True)
+    folder = PassingFolder.of_run(task.output.path)
+    tasks = _Tasks(
+        *(task, folder, report),
+        buckets=[each.buckets for each in plan.spread],
+        firsts=[each.firsts for each in plan.spread],
+    )
+    items: list[_Whole | _Share] = [*map(_Whole, plan.whole)]
+    items += [
+        _Share(owner, reads)
+        for owner, partition in enumerate(plan.spread)
+        for reads in partition.shares
+    ]
+    done: list[StateFiles] = []
+    keys: defaultdict[tuple[int, int], list[Piece]] = defaultdict(list)
+    survivors: defaultdict[_PartPlace, list[Piece]] = defaultdict(list)
+    try:
+        for found in views.tasks(tasks.find_keys, items):
+            if isinstance(found, StateFiles):
+                done.append(found)
+                continue
+            done.append(StateFiles([], found.keyless))
+            for bucket, piece in found.keys:
+                keys[found.owner, bucket].append(piece)
+        buckets = [_Bucket(owner, pieces) for (owner, _), pieces in sorted(keys.items())]
+        sizes = [_size(bucket.keys) for bucket in buckets]
+        groups = in_shares(buckets, sizes, max(views.cores, -(-sum(sizes) // _MOST_KEY_BYTES)))
+        for place, piece in views.tasks(tasks.find_survivors, groups):
+            survivors[place].append(piece)
+        parts = [
+            _Part(plan.spread[owner].parts[number], pieces)
+            for (owner, number), pieces in sorted(survivors.items())
         ]
+        done += views.tasks(tasks.write, in_shares(parts, [*map(_work, parts)], len(items)))
+    finally:
+        folder.remove()
+    return _together(done)
 
-    def steps(self) -> tuple[Step, Step]:
-        """Return what is done after that."""
-        return (
-            Step(self.find_survivors, self._first_buckets[-1]),
-            Step(self.write, len(self._parts)),
-        )
 
-    def find_keys(self, item: _Part | _Whole) -> Iterator[tuple[int, _Keys]]:
-        """Pass keys on to their buckets; of whole partitions what is done."""
+@dataclass(frozen=True, slots=True)
+class _Tasks:
+    """What tasks do with partitions of which each is several tasks' work: some find the keys of a
+    share of its reads, others which offsets survive of buckets of these keys, and the last write
+    the records of its parts. `buckets` and `firsts` are those of each partition."""
+
+    task: StateTask
+    folder: PassingFolder
+    report: OnReport
+    buckets: Sequence[int]
+    firsts: Sequence[Sequence[int]]
+
+    def find_keys(self, item: _Whole | _Share) -> Iterator[StateFiles | _Found]:
+        """Pass on the keys of a share; write whole partitions."""
         if isinstance(item, _Whole):
-            yield 0, _written_whole(self._task, item.partitions, self._report)
+            yield _written_whole(self.task, item.partitions, self.report)
             return
-        first = self._first_buckets[item.owner]
+        use_file_access(self.task.options.file_access)
+        keyless = 0
+
+        def keys() -> Iterator[tuple[int, bytes]]:
+            nonlocal keyless
+            for found in self.task.key_parts(item.reads, self.buckets[item.owner]):
+                if isinstance(found, KeyPart):
+                    yield found
+                else:
+                    keyless += found
+
         with reported_work(READ, {"reads": str(len(item.reads.reads))}):
-            for found in self._task.key_parts(item.reads, self._buckets[item.owner]):
-                yield first + (found.bucket if isinstance(found, KeyPart) else 0), found
+            passed_on = self.folder.pass_on(keys())
+        yield _Found(item.owner, passed_on, keyless)
 
-    def find_survivors(
-        self, bucket: int, found: Iterator[_Keys]
-    ) -> Iterator[tuple[int, _Survivors | StateFiles]]:
-        """Pass the offsets that survive in a bucket on to the parts that have them."""
-        keys = KeyOffsets(self._task.secret)
-        for each in found:
-            if isinstance(each, StateFiles):
-                yield 0, each
-            elif isinstance(each, KeyPart):
-                keys.merge_bytes(each.entries)
-            else:
-                keys.keyless += each
-        owner = int(np.searchsorted(self._first_buckets, bucket, "right")) - 1
-        own = divided(keys.offsets(), self._firsts[owner])
-        for number, offsets in enumerate(own):
-            part = self._first_parts[owner] + number
-            yield part, _Survivors(offsets, 0 if number else keys.keyless)
+    def find_survivors(self, buckets: Sequence[_Bucket]) -> Iterator[tuple[_PartPlace, Piece]]:
+        """Pass on the offsets that survive in some buckets to the parts that have them."""
+        use_file_access(self.task.options.file_access)
+        yield from self.folder.pass_on(self._survivors(buckets))
 
-    def write(self, number: int, found: Iterator[_Survivors | StateFiles]) -> Iterator[StateFiles]:
-        """Write the records of a part that survive."""
-        some, keyless = [], 0
-        for each in found:
-            if isinstance(each, StateFiles):
-                yield each
-            else:
-                some.append(each.offsets)
-                keyless += each.keyless
-        part: PartitionReads = pickle.loads(self._parts[number])
-        survivors = np.concatenate(some)
-        survivors.sort()
-        with reported_work(READ, {"reads": str(len(part.reads))}):
-            files = self._task.surviving_files([(part, survivors)])
-        yield _reported(StateFiles(files, keyless), self._report)
+    def _survivors(self, buckets: Sequence[_Bucket]) -> Iterator[tuple[_PartPlace, bytes]]:
+        for owner, own in groupby(buckets, attrgetter("owner")):
+            some = []
+            for bucket in own:
+                keys = KeyOffsets(self.task.secret)
+                for entries in self.folder.passed(bucket.keys):
+                    keys.merge_bytes(entries)
+                some.append(keys.offsets())
+            offsets = np.concatenate(some)
+            offsets.sort()
+            for number, found in enumerate(divided(offsets, self.firsts[owner])):
+                if len(found):
+                    yield (owner, number), found.tobytes()
+
+    def write(self, parts: Sequence[_Part]) -> Iterator[StateFiles]:
+        """Write the records of some parts that survive."""
+        use_file_access(self.task.options.file_access)
+
+        def with_survivors() -> Iterator[tuple[PartitionReads, LongArray]]:
+            for part in parts:
+                some = [*map(_offsets, self.folder.passed(part.offsets))]
+                survivors = np.concatenate(some)
+                survivors.sort()
+                yield part.reads, survivors
+
+        with reported_work(READ, {"reads": str(sum(len(part.reads.reads) for part in parts))}):
+            files = self.task.surviving_files(with_survivors())
+        yield _reported(StateFiles(files, 0), self.report)
+
+
+def _offsets(data: bytes) -> LongArray:
+    return np.frombuffer(data, dtype=np.int64)
+
+
+def _size(pieces: Sequence[Piece]) -> int:
+    return sum(piece.size for piece in pieces)
+
+
+def _work(part: _Part) -> int:
+    """Return what it takes to write what survives of a part, as if it were bytes to read."""
+    return part.reads.size + _WRITING * (_size(part.offsets) // _OFFSET_BYTES)
 
 
 def _written_whole(

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import cast
+from itertools import accumulate, chain, groupby
+from operator import itemgetter
+from typing import TypeVar, cast
 
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.keys.key_offsets import MOST_BUCKETS
@@ -34,16 +35,23 @@ from kafkalog.views.planning.state_positions import StateRun
 from kafkalog.views.planning.table_positions import StateSource
 
 # Of segments that one task reads at most: a key is passed on once for each task that has it.
-_TASK_BYTES = 1024 * 1024 * 1024
+_TASK_BYTES = 4 * 1024 * 1024 * 1024
+# So many parts of a partition are there for each task, where it has so many segments: most of what
+# survives is in the last ones.
+_PARTS_OF_TASK = 8
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
 class SpreadPartition:
-    """A partition that several tasks read: each has a part of its reads. Its keys are divided into
-    buckets, so that each fits into memory."""
+    """A partition that several tasks read. Its reads are divided into parts, of each of which the
+    offsets that survive fit into memory. Its keys are divided into buckets, so that each fits into
+    memory. `shares` has the reads of some parts together, of a task that finds keys."""
 
     parts: tuple[PartitionReads, ...]
     buckets: int
+    shares: tuple[PartitionReads, ...]
 
     @property
     def firsts(self) -> list[int]:
@@ -133,13 +141,33 @@ def plan_state(
 def _spread(
     partition: PartitionReads, task_bytes: int, processes: int, most_keys: int
 ) -> SpreadPartition:
-    shares = max(-(-partition.size // task_bytes), -(-partition.records // (2 * most_keys)))
-    tasks = -(-shares // processes) * processes
+    tasks = _full_rounds(-(-partition.size // task_bytes), processes)
+    least_parts = -(-partition.records // (2 * most_keys))
     reads = pieces(partition.reads)
     cost = sum(read_cost(read) for read in reads)
-    groups = packed(reads, TaskSize(-(-cost // tasks), cores=1))
-    parts = tuple(replace(partition, reads=task_reads(group)) for group in groups)
+    parts, shares = (
+        tuple(
+            replace(partition, reads=task_reads(group))
+            for group in packed(reads, TaskSize(-(-cost // count), cores=1))
+        )
+        for count in (max(least_parts, _PARTS_OF_TASK * tasks), tasks)
+    )
     # A task has a bucket's keys several times: as it receives them, and while its table grows.
     bucket_keys = max(1, most_keys // 4)
     buckets = max(-(-partition.records // bucket_keys), min(processes, len(parts)))
-    return SpreadPartition(parts, min(buckets, MOST_BUCKETS))
+    return SpreadPartition(parts, min(buckets, MOST_BUCKETS), shares)
+
+
+def _full_rounds(tasks: int, processes: int) -> int:
+    return -(-tasks // processes) * processes
+
+
+def in_shares(items: Sequence[_Item], costs: Sequence[int], most: int) -> list[tuple[_Item, ...]]:
+    """Return the items, in their order, in at most so many groups of about the same cost."""
+    total = max(sum(costs), 1)
+    numbers = [
+        (2 * end - cost) * most // (2 * total)
+        for end, cost in zip(accumulate(costs), costs, strict=True)
+    ]
+    grouped = groupby(zip(numbers, items, strict=True), itemgetter(0))
+    return [tuple(item for _, item in group) for _, group in grouped]

@@ -115,6 +115,11 @@ class StateRun:
         return bool(self.starts or self.raised_log_starts) or self.replaced is not None
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the table has no row but the run's afterwards."""
+        return self.replaced is not None and self.replaced.issuperset(self.positions.next_offsets)
+
+    @property
     def offsets_to_read(self) -> int:
         return sum(self.ends[key] - start for key, start in self.starts.items())
 

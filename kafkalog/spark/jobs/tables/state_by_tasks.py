@@ -74,7 +74,7 @@ def why_by_spark(spark: SparkSession, job: JobSettings, run: StateRun) -> str | 
         return "the format is json"
     if run.replaced is None and run.offsets_to_read > MOST_NEW_OFFSETS:
         return f"the run adds more than {MOST_NEW_OFFSETS:,} offsets, whose keys the driver keeps"
-    return why_not_by_files(spark, job, STATE, is_whole=_is_whole(run))
+    return why_not_by_files(spark, job, STATE, is_whole=run.is_whole)
 
 
 def write_state(
@@ -99,18 +99,17 @@ def write_state(
     path = os.path.join(job.output_dir, STATE)
     if version is None:
         return _written_directory(views, path, plan, run)
-    is_whole = _is_whole(run)
     old: list[WrittenFile] = []
     with discarded_on_error(spark, path) as report:
         task = _task(plan, run, path)
-        if is_whole:
+        if run.is_whole:
             done = written_state(views, task, plan, report)
         else:
             done, old = _written_changes(views, task, plan, run, report)
     commit_files(
         *(spark, job, STATE, FileChanges(old, done.files)),
         version=version,
-        is_whole=is_whole,
+        is_whole=run.is_whole,
         replaced_rows=None if run.replaced is None else any_of(run.replaced),
         user_metadata=run.positions.to_json(),
     )
@@ -180,8 +179,3 @@ def _files_of(found: Sequence[FoundRows]) -> list[WrittenFile]:
 def _task(plan: StatePlan, run: StateRun, path: str) -> StateTask:
     secret, keeps = secrets.token_bytes(SECRET_BYTES), run.positions.settings.keep_tombstones
     return StateTask(plan.options, TableOutput(path, ingest_run=0), keeps, secret)
-
-
-def _is_whole(run: StateRun) -> bool:
-    """Return whether the table has no row but the run's afterwards."""
-    return run.replaced is not None and run.replaced.issuperset(run.positions.next_offsets)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
@@ -19,6 +20,7 @@ from kafkalog.spark.jobs.tables.source_frames import sources_frame
 from kafkalog.spark.jobs.tables.written_tables import commit_files, replace_rows, why_not_by_files
 from kafkalog.spark.lake.delta_history import any_of
 from kafkalog.spark.tables import with_table_schema
+from kafkalog.views.engine import RowsInMemory
 from kafkalog.views.planning.state_positions import StateRun
 from kafkalog.views.planning.table_positions import StateSource
 
@@ -34,7 +36,8 @@ def write_partitions(
     path = os.path.join(job.output_dir, PARTITIONS)
     keys = {*run.ends, *(run.replaced or ())}
     if not job.is_delta:
-        replace_rows(job, PARTITIONS, inputs, sources_frame(spark, sources))
+        rows = RowsInMemory(pa.Table.from_batches([partition_rows(sources)]))
+        replace_rows(job, PARTITIONS, inputs, rows)
     elif not is_remote() and why_not_by_files(spark, job, PARTITIONS, is_whole=False) is None:
         _write_file(spark, job, path, keys, sources)
     else:

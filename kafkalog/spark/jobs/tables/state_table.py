@@ -15,8 +15,11 @@ from pyspark.sql.utils import is_remote
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.state.partition_rows import PARTITIONS
 from kafkalog.lake.state.state_rows import STATE
+from kafkalog.lake.written_file import WrittenFile
+from kafkalog.questions.state import StateTotals, written_totals
 from kafkalog.spark.delta_commit import commit_text, delta_tables, row_count
 from kafkalog.spark.jobs.job import JobSettings
+from kafkalog.spark.jobs.tables.state_frames import state_totals
 from kafkalog.spark.jobs.tables.written_tables import refuse_other_format, replace_rows
 from kafkalog.spark.lake.delta_history import History, any_of, newest_positions
 from kafkalog.spark.tables import read_table, with_table_schema, write_derived
@@ -104,11 +107,19 @@ def write_rows(rows: DataFrame, job: JobSettings, inputs: Sequence[str], run: St
         _merge(rows, path, run)
 
 
-def known_rows(spark: SparkSession, job: JobSettings, run: StateRun) -> int | None:
-    """Return how many keys the table has where its log says so and none can be deleted ones."""
-    if is_remote() or not job.is_delta or run.positions.settings.keep_tombstones:
-        return None
-    return row_count(spark, os.path.join(job.output_dir, STATE))
+def table_totals(
+    spark: SparkSession, job: JobSettings, run: StateRun, files: Sequence[WrittenFile] | None
+) -> StateTotals:
+    """Return how many rows the table is, after a run of which tasks have written the files, if
+    given. Spark counts them where neither the files nor the table's log say so."""
+    path = os.path.join(job.output_dir, STATE)
+    has_deletes = run.positions.settings.keep_tombstones
+    if files is not None and run.is_whole:
+        return written_totals(path, files, has_deletes=has_deletes)
+    is_in_log = job.is_delta and not has_deletes and not is_remote()
+    if is_in_log and (rows := row_count(spark, path)) is not None:
+        return StateTotals(rows, 0)
+    return StateTotals(*state_totals(read_state(spark, job)).collect()[0])
 
 
 def read_state(spark: SparkSession, job: JobSettings) -> DataFrame:
