@@ -48,7 +48,7 @@ from kafkalog.questions.groups.history_summary import (
 )
 from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import segment_sizes
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.engine import Rows, RowsInMemory, Step, Views
@@ -269,23 +269,32 @@ class LagHistory:
         shown = [f"{totals[name]:,} {name}" for name in _STATUS_ORDER if name in totals]
         groups = f"{counted(totals.total(), 'group')} at the end: {', '.join(shown) or 'none'}"
         reach = reach_words(self.reaches, self._question.from_ms)
+        shares, names = self._named_shares, self.rows.summary.names
         missing = self._question.chosen.words_without(
-            self.rows.summary.names, lambda: known_names(self._views, self._zookeeper)
+            names._replace(groups=names.groups | shares),
+            lambda: known_names(self._views, self._zookeeper),
         )
-        return [groups, *reach.splitlines(), *self._share_words(), *missing]
+        return [groups, *reach.splitlines(), *_share_words(sorted(shares)), *missing]
 
-    def _share_words(self) -> list[str]:
-        """Return a line about the groups that were named and commit nothing."""
-        found = self.rows.summary.generations
-        rows = [] if found is None else found.select(["group_id", "group_type"]).to_pylist()
-        shares = {row["group_id"] for row in rows if row["group_type"] == "share"}
-        named = sorted(shares & self._question.chosen.groups)
+    @cached_property
+    def _named_shares(self) -> frozenset[str]:
+        """The share groups among those that were named and have no row."""
+        named = self._question.chosen.groups - self.rows.summary.names.groups
         if not named:
-            return []
-        return [
-            f"share groups commit nothing, and have no history: {first_names(named, _MOST_NAMED)}; "
-            "kafkalog groups shows where they are now"
-        ]
+            return frozenset()
+        rows = self.rows.generations().table.select(["group_id", "group_type"]).to_pylist()
+        return named & {row["group_id"] for row in rows if row["group_type"] == "share"}
+
+
+def _share_words(named: Sequence[str]) -> list[str]:
+    """Return a line about named groups that commit nothing."""
+    if not named:
+        return []
+    return [
+        "a share group commits no offset, and has no history: its state of deliveries is in "
+        f"{SHARE_GROUP_STATE}, and kafkalog groups shows where it is now: "
+        f"{first_names(named, _MOST_NAMED)}"
+    ]
 
 
 def _blocks(

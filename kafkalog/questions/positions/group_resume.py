@@ -40,7 +40,9 @@ COLUMNS = (
 )
 _ANSWERS = ("resumes_at", "reason", "records_again", "records_skipped")
 _MOST_SENTENCES = 20
-_MOST_GROUPS = 5
+_MOST_GROUPS, _MOST_PARTITIONS = 5, 3
+# Of a row, beside COLUMNS: the reason in words, and whether another commit waits.
+_WHY, _WAITS = "why", "waits"
 # Statuses of commits that brokers give to no consumer any more.
 _DROPPED = {
     "expired": "the commit expires: brokers drop it by offsets.retention.minutes",
@@ -114,10 +116,13 @@ class GroupResume:
         ]
 
     def words(self) -> list[str]:
-        """Return a sentence for each commit that consumers do not continue at, of the first ones,
-        and what other leaders change."""
-        elsewhere = [row for row in self.telling() if row["reason"] != Reason.AT_COMMIT]
-        lines = [_sentence(row) for row in elsewhere[:_MOST_SENTENCES]]
+        """Return a sentence for each group and reason for which its consumers do not continue at
+        commits, of the first ones, and what other leaders change."""
+        elsewhere: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        for row in self.telling():
+            if row["reason"] != Reason.AT_COMMIT:
+                elsewhere[row["group"], row[_WHY]].append(row)
+        lines = [_sentence(rows) for rows in [*elsewhere.values()][:_MOST_SENTENCES]]
         if len(elsewhere) > _MOST_SENTENCES:
             more = counted(len(elsewhere) - _MOST_SENTENCES, "sentence")
             lines.append(f"{more} more: --format json has all")
@@ -172,10 +177,34 @@ def _other_leader(broker: int, at_commit: bool, rows: Sequence[Mapping[str, Any]
     )
 
 
-def _sentence(row: Mapping[str, Any]) -> str:
-    where = f"{row['group']} in {row['topic']}-{row['partition']}"
-    leader = "" if row["leader"] is None else f", led by broker {row['leader']}"
-    return f"{where}{leader}: {row['what_happens']}"
+def _sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence about commits of a group that have the same reason."""
+    row, *others = rows
+    if not others:
+        leader = "" if row["leader"] is None else f", led by broker {row['leader']}"
+        place = f"{row['topic']}-{row['partition']}{leader}"
+        return f"{row['group']} in {place}: {row['what_happens']}"
+    names = [*dict.fromkeys(f"{row['topic']}-{row['partition']}" for row in rows)]
+    parts = [row[_WHY], *_record_words(rows)]
+    waiting = sum(row[_WAITS] for row in rows)
+    if waiting:
+        parts.append(f"for {waiting:,} of them another commit waits for its transaction")
+    places = f"{counted(len(names), 'partition')} ({first_names(names, _MOST_PARTITIONS)})"
+    return f"{row['group']} in {places}: {'; '.join(parts)}"
+
+
+def _record_words(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield how many records come again, and how many are skipped."""
+    if again := sum(row["records_again"] or 0 for row in rows):
+        yield f"{counted(again, 'record')} come again"
+    if skipped := sum(row["records_skipped"] or 0 for row in rows):
+        deleted = sum(
+            max(row["log_start_offset"] - (row["current_offset"] or 0), 0)
+            for row in rows
+            if row["records_skipped"]
+        )
+        of_them = f", {deleted:,} of them deleted" if deleted else ""
+        yield f"{counted(skipped, 'record')} are skipped{of_them}"
 
 
 class _Resume(NamedTuple):
@@ -278,7 +307,7 @@ def _rows_of_replica(
             between = readable(min(offset, committed)) - readable(max(offset, committed))
             row["records_again"] = between if offset < committed else 0
             row["records_skipped"] = between + below if offset > committed else 0
-        row["what_happens"] = _words(commit, resume, row, request)
+        row["what_happens"] = _words(commit, resume, row)
         yield row
 
 
@@ -346,6 +375,7 @@ def _row(
         "current_offset": commit.committed_offset,
         "resumes_at": resume.offset,
         "reason": str(resume.reason),
+        _WAITS: commit.has_open_commit,
     }
     if replica is not None:
         row["leader"] = replica.broker_id
@@ -353,9 +383,10 @@ def _row(
             replica.state.log_start,
             replica.state.log_end,
         )
-    row["what_happens"] = _words(commit, resume, row, request)
+    row[_WHY] = _why(commit, resume, request)
     if resume.reason is Reason.NO_START and replica is not None:
-        row["what_happens"] = f"the broker does not start: {replica.plan.start_error}"
+        row[_WHY] += f": {replica.plan.start_error}"
+    row["what_happens"] = _words(commit, resume, row)
     return row
 
 
@@ -363,14 +394,12 @@ def _share_words(resume: _Resume) -> str:
     if resume.offset is None:
         return "the group's share.auto.offset.reset decides, latest by default"
     if resume.reason is Reason.BELOW_LOG_START:
-        return f"the share group begins at the log start, {resume.offset}"
-    return f"the share group gets no record written below {resume.offset}"
+        return "the share group begins at the log start"
+    return "the share group gets no record written below it"
 
 
-def _words(
-    commit: CommitToResume, resume: _Resume, row: Mapping[str, Any], request: ResumeRequest
-) -> str:
-    """Return a sentence about what consumers that start get."""
+def _why(commit: CommitToResume, resume: _Resume, request: ResumeRequest) -> str:
+    """Return why consumers that start continue where they do, without the offset."""
     why = {
         Reason.AT_COMMIT: "reads on at its commit",
         Reason.EPOCH_ENDED: "the leader epoch of the commit ended before it: Java's consumers go "
@@ -382,22 +411,28 @@ def _words(
         Reason.NO_LOG: "the log is not in the input",
         Reason.NO_START: "the broker does not start",
     }[resume.reason]
-    is_reset = resume.reason not in (
+    if not _is_reset(resume):
+        return why
+    if commit.is_share:
+        return f"{why}; {_share_words(resume)}"
+    policy = f"auto.offset.reset={request.reset}"
+    if resume.offset is None:
+        return f"{why}; {policy}: the consumer ends with an error"
+    return f"{why}; {policy} decides"
+
+
+def _is_reset(resume: _Resume) -> bool:
+    return resume.reason not in (
         *(Reason.AT_COMMIT, Reason.EPOCH_ENDED, Reason.NO_LOG, Reason.NO_START),
     )
-    parts = [why]
-    if commit.is_share and is_reset:
-        parts.append(_share_words(resume))
-    elif is_reset and resume.offset is None:
-        parts.append(f"auto.offset.reset={request.reset}: the consumer ends with an error")
-    elif is_reset:
-        parts.append(f"auto.offset.reset={request.reset} begins at {resume.offset}")
-    if row["records_again"]:
-        parts.append(f"{counted(row['records_again'], 'record')} come again")
-    if row["records_skipped"]:
-        deleted = max(row["log_start_offset"] - (commit.committed_offset or 0), 0)
-        of_them = f", {deleted:,} of them deleted" if deleted else ""
-        parts.append(f"{counted(row['records_skipped'], 'record')} are skipped{of_them}")
+
+
+def _words(commit: CommitToResume, resume: _Resume, row: Mapping[str, Any]) -> str:
+    """Return a sentence about what consumers that start get."""
+    why = row[_WHY]
+    if _is_reset(resume) and not commit.is_share and resume.offset is not None:
+        why += f", and begins at {resume.offset}"
+    parts = [why, *_record_words([row])]
     if commit.has_open_commit:
         parts.append(
             "another commit waits for the end of its transaction, and counts if it ends so"

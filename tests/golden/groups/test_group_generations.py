@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from click.testing import CliRunner
 
 from kafkalog import scan
+from kafkalog.command_line.main import kafkalog
 from kafkalog.coordination.groups.group_generations import GroupGenerations
 from tests.support.messages.printed_messages import LINE
 from tests.support.repository import Unpack
@@ -182,3 +184,15 @@ def test_nothing_is_compared_with_a_generation_that_was_compacted_away(unpacked:
     assert found[:3] == [(4, None, 1, None), (5, 4, 0, 4), (6, 5, 1, 4)]
     assert (rows[0].get("members_joined"), rows[1]["members_joined"]) == (None, [])
     assert len(rows[1]["members_left"]) == 1
+
+
+def test_a_share_group_has_no_history_of_commits(unpacked: Unpack) -> None:
+    """The share group exists: it is not a name that the input lacks."""
+    disks = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
+    given = ["lag-history", *map(str, disks), "--group", "g-share", "--group", "g-shade"]
+    lines = CliRunner().invoke(kafkalog, given).stdout.splitlines()
+    (line,) = (line for line in lines if line.startswith("a share group commits no offset"))
+    assert line.endswith(": g-share")
+    assert [line.split(";")[0] for line in lines if line.startswith("no rows of")] == [
+        "no rows of --group g-shade"
+    ]

@@ -92,6 +92,25 @@ def test_a_commit_that_expires_is_reset(log_dir: Path) -> None:
         assert skipped[group]["records_skipped"] == LOG_END - offset
 
 
+def test_commits_of_a_group_with_one_reason_are_one_sentence(unpacked: Unpack) -> None:
+    """F325: without members a commit expires; group g-early reads five partitions."""
+    disks = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
+    given = (*disks, "--offsets-retention", "1", "--group", "g-early")
+    _, as_json, _ = run_resume(*given, "--format", "json")
+    rows = [json.loads(line) for line in as_json.splitlines()]
+    led = [row for row in rows if row["leads_now"]]
+    assert {row["reason"] for row in led} == {"dropped"}
+    # At the end of the log, which the consumers then begin at, all that was left is skipped.
+    skipped = sum(row["log_end_offset"] - row["current_offset"] for row in led)
+    _, out, _ = run_resume(*given)
+    (line,) = (line for line in out.splitlines() if "offsets.retention.minutes" in line)
+    assert line == (
+        "g-early in 5 partitions (events-0, events-1, events-2 and 2 more): the commit expires: "
+        "brokers drop it by offsets.retention.minutes; auto.offset.reset=latest decides; "
+        f"{skipped:,} records are skipped"
+    )
+
+
 def test_another_leader_can_have_less(unpacked: Unpack) -> None:
     # The disks of three nodes at three different seconds.
     disks = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
