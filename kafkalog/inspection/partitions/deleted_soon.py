@@ -64,9 +64,7 @@ def deleted_soon(
     ]
     if not going:
         return None
-    totals = [
-        end_of_log if segment is left[-1] else batch_totals(log, segment) for segment, _ in going
-    ]
+    totals = [batch_totals(log, segment, with_records=True) for segment, _ in going]
     limit_ms = settings.retention_ms.value or -1
     is_early = [
         row["reason"] == Reason.TIME.value and now_ms + SOON_MS - each.latest_ms <= limit_ms
@@ -75,7 +73,7 @@ def deleted_soon(
     last = going[-1][0]
     return DeletedSoon(
         [segment.base_offset or 0 for segment, _ in going],
-        sum(each.records for each in totals),
+        sum(each.records or 0 for each in totals),
         sum(segment.size for segment, _ in going),
         _reason([row for _, row in going], given, any(is_early)),
         not any(is_early),

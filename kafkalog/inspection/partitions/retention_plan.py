@@ -12,7 +12,7 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.table_rows import TableRow
-from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE
 from kafkalog.storage.cleaning.retention import (
     RetentionLog,
     RetentionSegment,
@@ -131,27 +131,30 @@ def _settings_columns(settings: RetentionSettings) -> TableRow:
 @dataclass(frozen=True, slots=True)
 class BatchTotals:
     """What the sound batches of a segment come to: the offset after the last one, the largest
-    timestamp, -1 without one, and the records."""
+    timestamp, -1 without one, and the records that consumers get, None if nobody asked."""
 
     next_offset: int
     latest_ms: int
-    records: int
+    records: int | None = None
 
 
-def batch_totals(log: PartitionLog, segment: SegmentFile) -> BatchTotals:
-    """Return what the headers of a segment's batches say, or what was found in it before."""
+def batch_totals(
+    log: PartitionLog, segment: SegmentFile, *, with_records: bool = False
+) -> BatchTotals:
+    """Return what the headers of a segment's batches say, or what was found in it before, which
+    does not tell control records from others."""
     options = SegmentOptions.of(segment, check_crcs=False)
     latest_ms, records = NO_VALUE, 0
     with opened_segment(segment) as file:
-        known = log.known_sound(segment, file.size)
+        known = None if with_records else log.known_sound(segment, file.size)
         if known is not None:
             latest = known.max_timestamp_ms
-            latest_ms = NO_VALUE if latest is None else latest
-            return BatchTotals(known.last_offset + 1, latest_ms, known.records)
+            return BatchTotals(known.last_offset + 1, NO_VALUE if latest is None else latest)
         headers = SegmentHeaders(FileWindow(file), options)
         for chunk in headers.chunks():
             sound = chunk.table[chunk.table[:, column.FAULT] == 0]
             if len(sound):
                 latest_ms = max(latest_ms, int(sound[:, column.MAX_TIMESTAMP].max()))
-                records += int(column.record_counts(sound).sum())
+                is_data = sound[:, column.ATTRIBUTES] & CONTROL_BIT == 0
+                records += int(column.record_counts(sound[is_data]).sum())
         return BatchTotals(headers.next_offset, latest_ms, records)

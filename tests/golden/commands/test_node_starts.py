@@ -90,6 +90,19 @@ def test_what_is_deleted_after_a_start_is_not_announced_as_of_a_node_that_does_n
     assert all("within minutes of its next start, by" in each for each in deletes)
 
 
+@pytest.mark.parametrize("case", ["00-control"], indirect=True)
+def test_the_markers_of_transactions_are_not_among_the_records_that_are_deleted(
+    case: StartupCase, tmp_path: Path
+) -> None:
+    # F972: three transactions of a record each, and the broker's three markers.
+    assert case.outcome["log_end_offsets"]["pay-0"] == 6
+    folder = case.made_in(tmp_path)
+    given = ["recover", folder / "d1", folder / "d2", "--as-of", "2100-01-01T00:00:00Z", "--all"]
+    result = CliRunner().invoke(kafkalog, list(map(str, (*given, "--format", "json"))))
+    rows = {name_of(row): row for row in map(json.loads, result.stdout.splitlines())}
+    assert rows["pay-0"]["deleted_soon"]["records"] == 3
+
+
 @pytest.mark.parametrize("case", startup_case_names(), indirect=True)
 def test_a_node_becomes_what_a_broker_made_of_it(case: StartupCase, tmp_path: Path) -> None:
     said, folder = case.outcome, case.made_in(tmp_path)
