@@ -22,7 +22,7 @@ from kafkalog.errors import LogDirError
 from kafkalog.questions.restore.inexact import not_exact
 from kafkalog.questions.restore.nodes import SERVER_PROPERTIES, Node
 from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan
-from kafkalog.questions.restore.partitions.written_files import WrittenFile
+from kafkalog.questions.restore.partitions.read_back import ReadBack
 from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.restoring import MANIFEST, Restored
 from kafkalog.storage.files.files import InputFile
@@ -177,7 +177,7 @@ def file_facts(
     views: Views,
     target: str,
     on_done: Callable[[int], None] = lambda size: None,
-    known: Mapping[str, WrittenFile] = MappingProxyType({}),
+    known: Mapping[str, ReadBack] = MappingProxyType({}),
 ) -> dict[str, FileFacts]:
     """Return size and CRC-32C of every file below a directory, the manifest apart, by its path
     there; null for what cannot be read, which is noted. `on_done` is called with the size of

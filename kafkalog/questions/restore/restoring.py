@@ -39,7 +39,7 @@ from kafkalog.questions.restore.partitions.partition_files import (
     WrittenPartition,
     write_partition,
 )
-from kafkalog.questions.restore.partitions.written_files import WrittenFile
+from kafkalog.questions.restore.partitions.read_back import ReadBack
 from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.transactions import state_values
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -65,7 +65,7 @@ class Restored:
     written: dict[int, list[WrittenPartition]] = field(default_factory=dict)
     suppressed: dict[str, Suppressed] = field(default_factory=dict)
     input_files: dict[str, Any] = field(default_factory=dict)
-    files: dict[str, WrittenFile] = field(default_factory=dict)
+    files: dict[str, ReadBack] = field(default_factory=dict)
 
     @property
     def left_out_persons(self) -> list[tuple[str, Suppressed]]:

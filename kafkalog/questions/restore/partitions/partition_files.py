@@ -43,7 +43,7 @@ from kafkalog.questions.restore.partitions.copied_bytes import (
 )
 from kafkalog.questions.restore.partitions.log_walk import kept_rows
 from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan, SegmentPlan
-from kafkalog.questions.restore.partitions.written_files import WrittenFile, written_files
+from kafkalog.questions.restore.partitions.read_back import ReadBack, read_back
 from kafkalog.storage.files.files import read_bytes
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, SegmentFile
 from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame
@@ -119,7 +119,7 @@ class WrittenPartition:
     bytes: int
     suppressed: Suppressed = field(default_factory=Suppressed)
     is_whole: bool = True
-    files: Mapping[str, WrittenFile] = field(default_factory=dict)
+    files: Mapping[str, ReadBack] = field(default_factory=dict)
 
 
 def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
@@ -141,7 +141,7 @@ def write_partition(task: WriteTask) -> Iterator[WrittenPartition]:
     end = _write_end(directory, task) if task.is_last else start
     cleaned = None if plan.cleaned_to is None or plan.is_united else min(plan.cleaned_to, plan.cut)
     is_compacted = cleaned is not None
-    files = dict(written_files(directory, task.next_base_offset, is_compacted=is_compacted))
+    files = dict(read_back(directory, task.next_base_offset, is_compacted=is_compacted))
     for name in os.listdir(directory):
         whole = os.path.join(task.target, plan.name, name)
         os.replace(os.path.join(directory, name), whole)

@@ -7,7 +7,7 @@ from pathlib import Path
 import crc32c
 import pytest
 
-from kafkalog.questions.restore.partitions.written_files import WrittenFile, written_files
+from kafkalog.questions.restore.partitions.read_back import ReadBack, read_back
 
 Unpacked = Callable[[str], Path]
 
@@ -22,8 +22,8 @@ def directory(unpacked: Unpacked, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def found(directory: Path, next_base_offset: int | None = None) -> dict[str, WrittenFile]:
-    return dict(written_files(str(directory), next_base_offset, is_compacted=False))
+def found(directory: Path, next_base_offset: int | None = None) -> dict[str, ReadBack]:
+    return dict(read_back(str(directory), next_base_offset, is_compacted=False))
 
 
 def test_checksums_are_those_of_the_bytes(directory: Path) -> None:

@@ -21,7 +21,7 @@ from kafkalog.wire.checksums import crc32c
 _READ_BYTES = 8 * 1024 * 1024
 
 
-class WrittenFile(NamedTuple):
+class ReadBack(NamedTuple):
     """A log file as it was read back: its size, its CRC-32C, and what it has, None for one with any
     finding."""
 
@@ -35,9 +35,9 @@ class WrittenFile(NamedTuple):
         return self.size, f"{self.checksum:08x}"
 
 
-def written_files(
+def read_back(
     directory: str, next_base_offset: int | None, *, is_compacted: bool
-) -> Iterator[tuple[str, WrittenFile]]:
+) -> Iterator[tuple[str, ReadBack]]:
     """Yield the log files in a directory by their names, those apart that cannot be read. The log
     goes on at `next_base_offset`, None for one that ends in this directory. Raises OSError."""
     names = sorted(name for name in os.listdir(directory) if name.endswith(".log"))
@@ -49,7 +49,7 @@ def written_files(
                 yield name, found
 
 
-def _read(file: InputFile, options: SegmentOptions, *, is_compacted: bool) -> WrittenFile:
+def _read(file: InputFile, options: SegmentOptions, *, is_compacted: bool) -> ReadBack:
     source = _Checksummed(file)
     ranges = SegmentByteRanges(FileWindow(source), options, is_compacted=is_compacted)
     rows = iter(ranges.rows())
@@ -58,7 +58,7 @@ def _read(file: InputFile, options: SegmentOptions, *, is_compacted: bool) -> Wr
     is_sound = is_sound and first["length"] == file.size > 0
     fields: list[Any] = [first[name] for name in SoundFile._fields[1:]] if is_sound else []
     sound = SoundFile(file.size, *fields) if is_sound else None
-    return WrittenFile(file.size, source.checksum(), sound)
+    return ReadBack(file.size, source.checksum(), sound)
 
 
 class _Checksummed:
