@@ -7,7 +7,7 @@ are given a value of Python, `to_numpy` of flags, and `group_by` of a table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -164,6 +164,21 @@ def of_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
         )
     numbers = np.array([0 if value is None else value for value in values])
     return fixed_width(numbers, data_type, nulls)
+
+
+def python_values(column: pa.ChunkedArray) -> list[Any]:
+    """Return integers or strings as Python values, None for null, in a fraction of the time of
+    `to_pylist`."""
+    array = column.combine_chunks()
+    if pa.types.is_string(array.type):
+        encoded = array.dictionary_encode(null_encoding="encode")
+        distinct = np.array(encoded.dictionary.to_pylist(), dtype=object)
+        return cast("list[Any]", distinct[integers(encoded.indices)].tolist())
+    if not array.null_count:
+        return cast("list[Any]", integers(array).tolist())
+    found = integers(array.fill_null(scalar(0, array.type))).astype(object)
+    found[~present(array)] = None
+    return cast("list[Any]", found.tolist())
 
 
 def scalar(value: object, data_type: pa.DataType) -> pa.Scalar:

@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 from kafkalog.format.batch_header import read_header
 from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
 from kafkalog.format.records import Record
+from kafkalog.inspection.groups.commit_reach import LogReach
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS
 from kafkalog.inspection.groups.complete_from import CompleteFrom, complete_from
+from kafkalog.questions.groups.group_parts import PartReaches, group_parts
 from kafkalog.storage.cleaning.compaction import (
     CleaningRound,
     SourceBatch,
@@ -25,6 +28,8 @@ from kafkalog.storage.cleaning.compaction import (
 )
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.options.options import view_options
+from kafkalog.views.reading.group_reading import read_group_records
 from tests.support.logs.log_dirs import checkpoint_text
 from tests.support.spark.kafka_logs import write_log
 
@@ -105,6 +110,44 @@ def test_states_from_that_time_on_are_those_of_the_whole_log(
     assert [state_at(left, time) for time in told] == [state_at(whole, time) for time in told]
     assert since is None or since <= times[-1]
     assert times[-1] in told
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_read_of_groups_finds_the_same_on_its_way(
+    seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # F1385: for any bytes, whether the cleaner or damage has taken the records.
+    source = random.Random(seed)
+    whole = drawn_batches(source, source.randint(2, 9))
+    left = source.sample(whole, source.randint(1, len(whole)))
+    left.sort(key=lambda each: read_header(each, 0).base_offset)
+    active = source.randint(0, len(left) - 1)
+    if source.random() < 0.7:
+        number = source.randrange(len(left))
+        damaged = bytearray(left[number])
+        for _ in range(source.choice((1, 1, 4))):
+            damaged[source.randrange(len(damaged))] ^= 1 << source.randrange(8)
+        left[number] = bytes(damaged[: source.choice((len(damaged), len(damaged) - 3))])
+    folder = tmp_path_factory.mktemp("logs")
+    bases = {0: left[:active], read_header(left[active], 0).base_offset: left[active:]}
+    directory = write_log(folder, "__consumer_offsets-0", bases)
+    if source.random() < 0.5:
+        text = checkpoint_text({("__consumer_offsets", 0): source.randint(0, 20)})
+        (folder / "cleaner-offset-checkpoint").write_text(text)
+    for path in directory.glob("*.log"):
+        os.utime(path, (0, LAST_WRITTEN_MS / 1000))
+    (log,) = find_partitions([str(directory)])
+    options = view_options([str(directory)], "offset_commits")
+    (part,) = group_parts(options, [log], None)
+    assert part.read is not None
+    on_the_way = PartReaches(part, options)
+    (copy,) = part.read.copies
+    walk = on_the_way.walk_of(copy)
+    assert walk is not None
+    for _ in read_group_records(copy, options, COMMIT_COLUMNS, lambda row: None, tables=walk):
+        pass
+    assert walk.is_at_end
+    assert on_the_way.found() == (LogReach(0, *complete_from(log)[1:]),)
 
 
 def batch(*records: tuple[int, int]) -> bytes:

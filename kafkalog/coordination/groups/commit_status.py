@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NamedTuple
 
 from kafkalog.wire.java_text import java_string_hash
@@ -35,6 +36,14 @@ class KnownTopics:
 
     by_name: Mapping[tuple[str | None, str], Sequence[KnownTopic]]
     confirmed: Collection[str | None] = ()
+
+
+class RetentionStart(Enum):
+    """From when on the retention of a commit counts: its own time, or when its group got into its
+    state."""
+
+    COMMIT = "commit_timestamp_ms"
+    STATE = "state_timestamp_ms"
 
 
 class GroupFacts(NamedTuple):
@@ -70,11 +79,40 @@ def expires_ms(
 
     `commit` is a row of view `offset_commits` that is in effect, with has_open_commit.
     """
-    base_ms = None if group is None else _base_ms(commit, group)
-    if base_ms is None or commit["has_open_commit"]:
+    start = None if group is None else retention_start(commit, group)
+    times = {
+        RetentionStart.COMMIT: commit["commit_timestamp_ms"],
+        RetentionStart.STATE: None if group is None else group.state_timestamp_ms,
+    }
+    base_ms: int | None = None if start is None else times[start]
+    if base_ms is None:
         return None
     own_ms: int | None = commit["expire_timestamp_ms"]
     return base_ms + retention_ms if own_ms is None else own_ms
+
+
+def retention_start(commit: Mapping[str, Any], group: GroupFacts) -> RetentionStart | None:
+    """Return from when on the retention of a commit counts, None if it does not. F325
+
+    Of the commit that depends on its topic and on has_open_commit, of the group's times only on
+    whether that of its state is known."""
+    if commit["has_open_commit"]:
+        return None
+    if group.state is None or group.group_type in ("share", "zookeeper"):
+        return None
+    is_empty = group.state == "Empty"
+    is_unread = group.topics is not None and commit["topic"] not in group.topics
+    if group.group_type == "streams":
+        return RetentionStart.COMMIT if is_empty else None
+    if group.group_type == "consumer":
+        return RetentionStart.COMMIT if is_empty or is_unread else None
+    if group.protocol_type is None:
+        return RetentionStart.COMMIT
+    if is_empty:
+        has_time = group.state_timestamp_ms is not None
+        return RetentionStart.STATE if has_time else RetentionStart.COMMIT
+    is_left = group.protocol_type == "consumer" and is_unread
+    return RetentionStart.COMMIT if is_left else None
 
 
 def commit_status(
@@ -120,24 +158,6 @@ def _is_of_earlier_topic(commit: Mapping[str, Any], topics: Sequence[KnownTopic]
     if commit["internal_partition"] is not None or committed_ms is None:
         return False
     return any(topic.created_ms is not None and committed_ms < topic.created_ms for topic in topics)
-
-
-def _base_ms(commit: Mapping[str, Any], group: GroupFacts) -> int | None:
-    """Return the time from which the retention of a commit counts, None if it does not. F325"""
-    if group.state is None or group.group_type in ("share", "zookeeper"):
-        return None
-    committed_ms: int | None = commit["commit_timestamp_ms"]
-    is_empty = group.state == "Empty"
-    is_unread = group.topics is not None and commit["topic"] not in group.topics
-    if group.group_type == "streams":
-        return committed_ms if is_empty else None
-    if group.group_type == "consumer":
-        return committed_ms if is_empty or is_unread else None
-    if group.protocol_type is None:
-        return committed_ms
-    if is_empty:
-        return committed_ms if group.state_timestamp_ms is None else group.state_timestamp_ms
-    return committed_ms if group.protocol_type == "consumer" and is_unread else None
 
 
 _LEAST_HASH = -(1 << 31)

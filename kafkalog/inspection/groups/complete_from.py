@@ -36,28 +36,62 @@ def complete_from(log: PartitionLog) -> CompleteFrom:
 def _complete_from(log: PartitionLog) -> CompleteFrom:
     if not log.segments:
         return CompleteFrom(0, None, 0)
-    key = log.topic_partition
-    checkpoint = log.log_dir.cleaner_checkpoints.get(key, NO_VALUE) if key else NO_VALUE
-    # The cleaner leaves the active segment alone.
-    by_checkpoint, by_segment = _Bound(checkpoint), _Bound(log.segments[-1].base_offset or 0)
-    gaps = _Gaps(checkpoint)
-    numbers, damaged = range(len(log.segments)), 0
-    for headers in LogHeaders(log, read_whole=numbers).tables(numbers):
-        is_whole = gaps.take(headers.table)
-        is_last = headers.segment == numbers[-1]
-        damaged += int(np.count_nonzero(is_damaged(headers.table, is_last=is_last)))
-        for bound in (by_checkpoint, by_segment):
-            bound.take(headers.table, is_whole)
-    if not gaps.end:
-        return CompleteFrom(0, None, damaged)
-    bound = by_checkpoint if gaps.end <= checkpoint <= gaps.log_end else by_segment
-    time_ms = bound.time_ms()
-    if gaps.end > bound.offset or time_ms is None:
-        # The missing records were there when their file was last written to.
-        offset = max(gaps.end, bound.offset)
-        last_written_ms = max(modified_ms(segment.path) for segment in log.segments)
-        return CompleteFrom(offset, last_written_ms, damaged)
-    return CompleteFrom(bound.offset, time_ms, damaged)
+    walk = CompleteFromWalk(log)
+    numbers = range(len(log.segments))
+    every = LogHeaders(log, read_whole=numbers)
+    for number in numbers:
+        for headers in every.tables([number]):
+            walk.take(headers.table)
+        walk.end_segment()
+    return walk.found()
+
+
+class CompleteFromWalk:
+    """Takes all batches of a log that has a segment, with all faults, in their order: whoever reads
+    its records can have it go along."""
+
+    def __init__(self, log: PartitionLog) -> None:
+        key = log.topic_partition
+        self._log = log
+        self._checkpoint = log.log_dir.cleaner_checkpoints.get(key, NO_VALUE) if key else NO_VALUE
+        self._by_checkpoint = _Bound(self._checkpoint)
+        # The cleaner leaves the active segment alone.
+        self._by_segment = _Bound(log.segments[-1].base_offset or 0)
+        self._gaps = _Gaps(self._checkpoint)
+        self._segments_left = len(log.segments)
+        self._damaged = 0
+
+    def take(self, table: LongArray) -> None:
+        """Take the next batches."""
+        is_whole = self._gaps.take(table)
+        is_last = self._segments_left == 1
+        self._damaged += int(np.count_nonzero(is_damaged(table, is_last=is_last)))
+        for bound in (self._by_checkpoint, self._by_segment):
+            bound.take(table, is_whole)
+
+    def end_segment(self) -> None:
+        """Know that there are no more in a segment."""
+        self._segments_left -= 1
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all segments were taken."""
+        return not self._segments_left
+
+    def found(self) -> CompleteFrom:
+        """Return from when on the log is complete."""
+        gaps, damaged = self._gaps, self._damaged
+        if not gaps.end:
+            return CompleteFrom(0, None, damaged)
+        is_by_checkpoint = gaps.end <= self._checkpoint <= gaps.log_end
+        bound = self._by_checkpoint if is_by_checkpoint else self._by_segment
+        time_ms = bound.time_ms()
+        if gaps.end > bound.offset or time_ms is None:
+            # The missing records were there when their file was last written to.
+            offset = max(gaps.end, bound.offset)
+            last_written_ms = max(modified_ms(segment.path) for segment in self._log.segments)
+            return CompleteFrom(offset, last_written_ms, damaged)
+        return CompleteFrom(bound.offset, time_ms, damaged)
 
 
 def first_timestamp_ms(log: PartitionLog) -> int | None:

@@ -14,15 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import fixed_width, no_rows, of_values
+from kafkalog.columns.arrays import distinct_rows, fixed_width, no_rows, of_values, scalar
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.commit_status import (
     GroupFacts,
     KnownTopics,
+    RetentionStart,
     commit_status,
-    expires_ms,
     offsets_partition_of,
+    retention_start,
     subscribed_by_all,
 )
 from kafkalog.coordination.groups.group_records import (
@@ -39,6 +41,7 @@ from kafkalog.coordination.groups.group_records import (
 from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.coordination.groups.share_states import ShareState
 from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, COMMIT_KEY, HAS_OPEN_COMMIT
+from kafkalog.inspection.lag.lag_times import Numbers
 
 _MEMBER = ("member_id", "instance_id", "client_id", "client_host")
 # Columns of a group, by the names of `Group`.
@@ -80,6 +83,11 @@ _DECISIVE = (
     *("commit_timestamp_ms", "expire_timestamp_ms", "is_confirmed", HAS_OPEN_COMMIT),
     *("group_type", "group_state", "protocol_type", "state_timestamp_ms"),
     *(OFFSETS_PARTITION, IS_SUBSCRIBED, "high_watermark"),
+)
+# Of these, all but numbers that differ from row to row.
+_KINDS = (
+    *("cluster_id", "internal_partition", "topic", "topic_id", "is_confirmed", HAS_OPEN_COMMIT),
+    *("group_type", "group_state", "protocol_type", OFFSETS_PARTITION, IS_SUBSCRIBED),
 )
 _Place = tuple[GroupKey, GroupPartition]
 _NO_COLUMNS: Mapping[str, pa.Array] = MappingProxyType({})
@@ -162,19 +170,58 @@ def with_statuses(rows: pa.Table, topics: KnownTopics, question: LagQuestion) ->
     if "high_watermark" not in rows.column_names:
         rows = rows.append_column("high_watermark", pa.nulls(len(rows), pa.int64()))
     at_ms, retention_ms = question.at_ms, question.retention_ms
-    expiry: list[int | None] = []
-    statuses: list[str] = []
-    for row in rows.select(_DECISIVE).to_pylist():
-        group = _facts(row, topics.confirmed)
-        known = topics.by_name.get((row["cluster_id"], row["topic"]), ())
-        expiry.append(expires_ms(row, group, retention_ms))
-        statuses.append(
-            commit_status(
-                *(row, group, known, row["high_watermark"]), at_ms=at_ms, retention_ms=retention_ms
-            )
+    expiry = _expiry(rows, topics, retention_ms)
+    committed, ends = Numbers.of(rows["committed_offset"]), Numbers.of(rows["high_watermark"])
+    is_old = rows["internal_partition"].is_null().combine_chunks()
+    # All that a status depends on but its own row's numbers, of which it matters how they compare.
+    compared = {
+        "is_beyond": ends.is_set & (committed.values > ends.values),
+        "is_expired": expiry.is_set & (expiry.values <= at_ms),
+        "has_offset": committed.is_set,
+    }
+    kinds = rows.select(_KINDS).append_column(
+        # With the time at which a topic was created. F327
+        "committed_ms",
+        pc.if_else(is_old, rows["commit_timestamp_ms"], scalar(None, pa.int64())),
+    )
+    for name, values in compared.items():
+        kinds = kinds.append_column(name, fixed_width(values, pa.bool_()))
+    codes, firsts = distinct_rows(kinds)
+    statuses = [
+        commit_status(
+            *(row, _facts(row, topics.confirmed)),
+            topics.by_name.get((row["cluster_id"], row["topic"]), ()),
+            row["high_watermark"],
+            at_ms=at_ms,
+            retention_ms=retention_ms,
         )
-    rows = rows.append_column(STATUS_SCHEMA.field(0), of_values(expiry, pa.int64()))
-    return rows.append_column(STATUS_SCHEMA.field(1), of_values(statuses, pa.string()))
+        for row in rows.select(_DECISIVE).take(fixed_width(firsts, pa.int64())).to_pylist()
+    ]
+    expires = fixed_width(expiry.values, pa.int64(), ~expiry.is_set)
+    rows = rows.append_column(STATUS_SCHEMA.field(0), expires)
+    return rows.append_column(
+        STATUS_SCHEMA.field(1),
+        of_values(statuses, pa.string()).take(fixed_width(codes, pa.int64())),
+    )
+
+
+def _expiry(rows: pa.Table, topics: KnownTopics, retention_ms: int) -> Numbers:
+    """Return when the broker drops each commit, as `expires_ms` does."""
+    has_state_ms = rows["state_timestamp_ms"].is_valid()
+    codes, firsts = distinct_rows(rows.select(_KINDS).append_column("has_state_ms", has_state_ms))
+    starts = [
+        retention_start(row, _facts(row, topics.confirmed))
+        for row in rows.select(_DECISIVE).take(fixed_width(firsts, pa.int64())).to_pylist()
+    ]
+    found, is_set = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.bool_)
+    for start in RetentionStart:
+        counts = np.array([each is start for each in starts], dtype=np.bool_)[codes]
+        times = Numbers.of(rows[start.value])
+        found, is_set = np.where(counts, times.values, found), is_set | (counts & times.is_set)
+    # Later than any time that can be written is not yet.
+    found = np.minimum(found, np.iinfo(np.int64).max - retention_ms) + retention_ms
+    own = Numbers.of(rows["expire_timestamp_ms"])
+    return Numbers(np.where(own.is_set, own.values, found), is_set)
 
 
 def _places(commits: pa.Table) -> list[_Place]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,9 +16,10 @@ from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
 from kafkalog.coordination.groups.lag_question import ChosenNames, FoundNames
 from kafkalog.errors import LogDirError
+from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
-from kafkalog.inspection.groups.complete_from import complete_from
+from kafkalog.inspection.groups.complete_from import CompleteFrom, CompleteFromWalk, complete_from
 from kafkalog.inspection.groups.placed_commits import PartitionFacts, PlacedShares, placed_commits
 from kafkalog.inspection.lag.chosen_rows import chosen_rows, found_names, group_digests
 from kafkalog.inspection.logs.missing_records import note_missing_records, refuse_unknown_of_records
@@ -28,6 +30,7 @@ from kafkalog.views.options.options import Mode, ReadOptions
 from kafkalog.views.planning.planning import planned_groups
 from kafkalog.views.reading.commit_reading import CommitsRead
 from kafkalog.views.reading.group_reading import GroupsRead, read_groups
+from kafkalog.views.reading.shared_walk import is_whole
 
 if TYPE_CHECKING:
     from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, ZookeeperInput
@@ -51,9 +54,38 @@ class GroupsPart:
         """The bytes that are read of groups."""
         return 0 if self.read is None else self.read.size
 
-    def reaches(self) -> tuple[LogReach, ...]:
-        """Return how far back the commits in each log reach. Reads all batches of the logs."""
-        return tuple(LogReach(log.partition, *complete_from(log)[1:]) for log in self.logs)
+
+class PartReaches:
+    """Finds how far back the commits in each log of a partition reach, on the way of the reads of
+    its groups where these are of all its bytes. Rule: docs/format.md F1385."""
+
+    def __init__(self, part: GroupsPart, options: ReadOptions) -> None:
+        self._logs = part.logs
+        is_usual = options.check_crcs and options.max_batch_bytes == MAX_BATCH_BYTES
+        self._walks = {
+            tuple(segment.path for segment in log.segments): CompleteFromWalk(log)
+            for log in (part.logs if is_usual else ())
+            if log.segments
+        }
+
+    def walk_of(self, copy: CommitsRead) -> CompleteFromWalk | None:
+        """Return what goes along the read of a copy, None where that is not of all bytes of one of
+        the logs."""
+        if not all(map(is_whole, copy.segments)):
+            return None
+        return self._walks.get(tuple(segment.path for segment in copy.segments))
+
+    def found(self) -> tuple[LogReach, ...]:
+        """Return it, once the groups were read: logs that were not read whole are read now."""
+        return tuple(LogReach(log.partition, *self._of_log(log)[1:]) for log in self._logs)
+
+    def _of_log(self, log: PartitionLog) -> CompleteFrom:
+        walk = self._walks.get(tuple(segment.path for segment in log.segments))
+        if walk is not None and walk.is_at_end:
+            # What was deleted meanwhile is listed again.
+            with suppress(FileNotFoundError):
+                return walk.found()
+        return complete_from(log)
 
 
 class RowsSummary(NamedTuple):
@@ -103,10 +135,15 @@ def placed_part(
 ) -> tuple[pa.Table, RowsSummary]:
     """Return the chosen commits of a partition's groups, now or at a past time, with
     PLACED_SCHEMA."""
-    reaches = part.reaches()
+    on_the_way = PartReaches(part, options)
+    commits, records = (
+        (None, [])
+        if part.read is None
+        else read_groups(part.read, options, at_ms, on_the_way.walk_of)
+    )
+    reaches = on_the_way.found()
     times = [reach.complete_from_ms for reach in reaches if reach.complete_from_ms is not None]
     facts = facts._replace(complete_from_ms=max(times, default=None))
-    commits, records = (None, []) if part.read is None else read_groups(part.read, options, at_ms)
     placed = placed_commits(commits, records, topic_names, facts, shares)
     rows = chosen_rows(placed.rows, chosen)
     return rows, RowsSummary(

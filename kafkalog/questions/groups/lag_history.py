@@ -12,7 +12,6 @@ import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
 
 import pyarrow as pa
 
@@ -22,7 +21,12 @@ from kafkalog.coordination.groups.group_generations import GroupGenerations
 from kafkalog.coordination.groups.group_statuses import GroupStatus, group_statuses
 from kafkalog.coordination.groups.lag_question import LagHistoryQuestion
 from kafkalog.coordination.groups.lag_status import LagStatus
-from kafkalog.inspection.groups.commit_reach import CommitReach, commit_reaches, reach_words
+from kafkalog.inspection.groups.commit_reach import (
+    CommitReach,
+    LogReach,
+    commit_reaches,
+    reach_words,
+)
 from kafkalog.inspection.lag.history_commits import (
     HISTORY_COLUMNS,
     CommitBlock,
@@ -37,7 +41,7 @@ from kafkalog.lake.file_schemas import file_metadata
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import OnReport, Report, WrittenFile
-from kafkalog.questions.groups.group_parts import GroupsPart, group_parts, known_names
+from kafkalog.questions.groups.group_parts import GroupsPart, PartReaches, group_parts, known_names
 from kafkalog.questions.groups.history_summary import (
     GENERATIONS,
     HistorySummary,
@@ -171,14 +175,19 @@ class HistoryRows:
                 return
             use_file_access(options.file_access)
             generations = []
-            copies = [copy for part in item if part.read for copy in part.read.copies]
+            reaches: list[LogReach] = []
             with reported_work(READ, {"reads": str(len(item))}):
-                for copy in copies:
-                    own = GroupGenerations(is_group)
-                    for batch in read_group_records(copy, options, HISTORY_COLUMNS, own.add):
-                        yield from blocks.add(batch)
-                    generations.append(own)
-                reaches = chain.from_iterable(part.reaches() for part in item)
+                for part in item:
+                    on_the_way = PartReaches(part, options)
+                    for copy in part.read.copies if part.read else ():
+                        own = GroupGenerations(is_group)
+                        for batch in read_group_records(
+                            *(copy, options, HISTORY_COLUMNS, own.add),
+                            tables=on_the_way.walk_of(copy),
+                        ):
+                            yield from blocks.add(batch)
+                        generations.append(own)
+                    reaches += on_the_way.found()
                 summary = ReadSummary.of(reaches, generations, tasks, blocks.span)
             yield from blocks.last()
             yield _SUMMARIES, summary

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafkalog.columns.arrays import python_values
 from kafkalog.coordination.groups.commit_status import COUNTED
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
@@ -75,4 +76,6 @@ class LagRow(dict[str, Any]):
 def lag_rows_of(table: pa.Table) -> list[LagRow]:
     """Return the rows of the table by group, topic and partition."""
     order = [(name, "ascending") for name in ("group_id", "topic", "partition")]
-    return [LagRow(row) for row in table.select(_COLUMNS).sort_by(order).to_pylist()]
+    columns = table.select(_COLUMNS).sort_by(order).columns
+    rows = zip(*map(python_values, columns), strict=True)
+    return [LagRow(zip(_COLUMNS, row, strict=True)) for row in rows]

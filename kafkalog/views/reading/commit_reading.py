@@ -14,7 +14,7 @@ from kafkalog.inspection.groups.commit_columns import LastCommits
 from kafkalog.inspection.groups.offset_commits import COMMIT_RECORD_COLUMNS, CommitRows
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import ReadOptions
-from kafkalog.views.reading.reading import read_segment
+from kafkalog.views.reading.reading import BatchTables, read_segment
 
 _ROWS_PER_BATCH = 65_536
 
@@ -79,11 +79,14 @@ def _commits(
     yield from commits.last_batches()
 
 
-def commit_records(read: CommitsRead, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+def commit_records(
+    read: CommitsRead, options: ReadOptions, tables: BatchTables | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the records of one partition with COMMIT_RECORD_COLUMNS, control records included, in
-    the order of their offsets."""
+    the order of their offsets; `tables` go along."""
     for segment in read.segments:
-        yield from _in_order(read_segment(segment, options, COMMIT_RECORD_COLUMNS), segment)
+        batches = read_segment(segment, options, COMMIT_RECORD_COLUMNS, tables)
+        yield from _in_order(batches, segment)
 
 
 def _in_order(batches: Iterator[pa.RecordBatch], segment: SegmentRead) -> Iterator[pa.RecordBatch]:

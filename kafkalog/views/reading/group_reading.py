@@ -24,6 +24,7 @@ from kafkalog.inspection.groups.group_metadata import group_rows
 from kafkalog.inspection.groups.offset_commits import CommitRows
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.reading.commit_reading import CommitsRead, commit_records
+from kafkalog.views.reading.reading import BatchTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,20 @@ class PartitionGroups(NamedTuple):
     records: list[GroupRecord]
 
 
-def read_groups(read: GroupsRead, options: ReadOptions, at_ms: int | None) -> PartitionGroups:
-    """Return the groups of one partition, now or at a past time. Raises what reading raises."""
+def read_groups(
+    read: GroupsRead,
+    options: ReadOptions,
+    at_ms: int | None,
+    tables_of: Callable[[CommitsRead], BatchTables | None] = lambda copy: None,
+) -> PartitionGroups:
+    """Return the groups of one partition, now or at a past time. `tables_of` says what goes along
+    the read of a copy. Raises what reading raises."""
     in_effect, latest = CommitsInEffect(at_ms), LatestRecords(at_ms)
     for copy in read.copies:
         last = LastCommits(at_ms)
-        for batch in read_group_records(copy, options, COMMIT_COLUMNS, latest.add, last):
+        for batch in read_group_records(
+            copy, options, COMMIT_COLUMNS, latest.add, last, tables_of(copy)
+        ):
             in_effect.add(batch)
     kept = in_effect.rows()
     return PartitionGroups(None if kept is None else commits_that_count(kept), latest.records())
@@ -68,11 +77,13 @@ def read_group_records(
     columns: tuple[str, ...],
     take: Callable[[GroupRecord], None],
     last: LastCommits | None = None,
+    tables: BatchTables | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a copy in view `offset_commits`, as `CommitRows` does; `take` gets those of
-    view `group_metadata` one by one, in the order of their offsets. Raises what reading raises."""
+    view `group_metadata` one by one, in the order of their offsets; `tables` go along. Raises what
+    reading raises."""
     commits = CommitRows(copy.segments[0].high_watermark, copy.constants, columns, last)
-    for records in commit_records(copy, options):
+    for records in commit_records(copy, options, tables):
         for row in group_rows(records):
             take({**copy.constants, **row})
         yield from commits.batches([records])

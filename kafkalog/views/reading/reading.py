@@ -21,11 +21,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
+from typing import Protocol
 
 import pyarrow as pa
 
+from kafkalog.columns.batches.segment_batches import SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.filled_records import FilledRecords
 from kafkalog.columns.records.oldest_records import OldestRecords
 from kafkalog.columns.records.segment_reader import (
@@ -64,16 +67,29 @@ _logger = logger(__name__)
 ROWS_PER_BATCH = 4096
 
 
+class BatchTables(Protocol):
+    """Goes along where the records of whole segments are read."""
+
+    def take(self, table: LongArray) -> None:
+        """Take the next batches, with all their faults."""
+        ...
+
+    def end_segment(self) -> None:
+        """Know that there are no more in a segment's file."""
+        ...
+
+
 @dataclass
 class ViewRead:
     """The read of one segment into the requested view: `file` is now at `path`. `log_end` is where
-    the log ends, once all rows were taken."""
+    the log ends, once all rows were taken. `tables` go along a read of records."""
 
     file: InputFile
     segment: SegmentRead
     options: ReadOptions
     columns: tuple[str, ...]
     log_end: int = 0
+    tables: BatchTables | None = None
 
     @property
     def path(self) -> str:
@@ -119,9 +135,13 @@ class ViewRead:
 
 
 def read_segment(
-    segment: SegmentRead, options: ReadOptions, columns: tuple[str, ...]
+    segment: SegmentRead,
+    options: ReadOptions,
+    columns: tuple[str, ...],
+    tables: BatchTables | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one segment in the requested view. Rules: docs/format.md F950 and F951."""
+    """Yield the rows of one segment in the requested view; `tables` go along, but of a segment that
+    was deleted. Rules: docs/format.md F950 and F951."""
     try:
         file = opened(segment.path)
     except FileNotFoundError:
@@ -130,7 +150,7 @@ def read_segment(
             yield from ViewRead(opened_segment(segment), segment, options, columns).rows()
         return
     with file:
-        read = ViewRead(file, segment, options, columns)
+        read = ViewRead(file, segment, options, columns, tables=tables)
         yield from read.rows()
     requested = max(segment.requested_start or 0, segment.requested_end or 0)
     if requested > read.log_end:
@@ -188,10 +208,12 @@ def _records(
     begins = segment.start_position or start_position(read.path, segment.first_offset)
     options = read.segment_options(begins)
     constants = {**read.constants, "brokerId": segment.broker_id}
+    tables = read.tables
+    walk = None if tables is None else SegmentBatches(window, options)
     records: SegmentRecords | FilledRecords
     with _outcomes(read) as outcomes:
         if segment.filling is None:
-            records = SegmentRecords(
+            records = own = SegmentRecords(
                 window,
                 options,
                 columns,
@@ -199,7 +221,9 @@ def _records(
                 damage.report,
                 with_control_records=with_control_records,
                 outcomes=outcomes,
+                walk=walk,
             )
+            rows = own.rows() if walk is None or tables is None else _along(tables, walk, own)
         else:
             records = FilledRecords(
                 window,
@@ -212,12 +236,24 @@ def _records(
                 with_control_records=with_control_records,
                 outcomes=outcomes,
             )
-        yield from records.rows()
+            rows = records.rows()
+        yield from rows
     read.log_end = records.log_end
     if read.options.timestamps is None:
         found_end = max(read.log_end, segment.first_offset)
         report_missing_end(segment.recorded_end, found_end, segment.end_offset, window.size, damage)
     damage.summarise()
+
+
+def _along(
+    tables: BatchTables, walk: SegmentBatches, records: SegmentRecords
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a walk that tables go along."""
+    for chunk in walk.chunks():
+        yield from records.of_chunk(chunk)
+        tables.take(chunk.table)
+    records.end()
+    tables.end_segment()
 
 
 def _outcomes(read: ViewRead) -> AbstractContextManager[TransactionOutcomes | None]:

@@ -23,7 +23,7 @@ ROWS = [
 
 
 def table(rows: list[tuple[object, ...]]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row)) for row in rows], SCHEMA)
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
 
 
 def test_rows_that_agree_become_one_as_arrow_groups_them() -> None:
