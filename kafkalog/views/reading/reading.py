@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.filled_records import FilledRecords
 from kafkalog.columns.records.oldest_records import OldestRecords
 from kafkalog.columns.records.segment_reader import (
@@ -73,6 +74,7 @@ class ViewRead:
     segment: SegmentRead
     options: ReadOptions
     columns: tuple[str, ...]
+    chosen_offsets: LongArray | None = None
     log_end: int = 0
 
     @property
@@ -96,7 +98,7 @@ class ViewRead:
         )
         if start_position is None:
             return options
-        return replace(options, start_position=start_position)
+        return replace(options, start_position=start_position, chosen_offsets=self.chosen_offsets)
 
     @property
     def constants(self) -> dict[str, str | int | None]:
@@ -119,18 +121,26 @@ class ViewRead:
 
 
 def read_segment(
-    segment: SegmentRead, options: ReadOptions, columns: tuple[str, ...]
+    segment: SegmentRead,
+    options: ReadOptions,
+    columns: tuple[str, ...],
+    chosen_offsets: LongArray | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one segment in the requested view. Rules: docs/format.md F950 and F951."""
+    """Yield the rows of one segment in the requested view. Batches without one of `chosen_offsets`,
+    which rise, are passed over, and other records can be.
+
+    Rules: docs/format.md F950 and F951.
+    """
     try:
         file = opened(segment.path)
     except FileNotFoundError:
         _report_deleted(segment, options)
         if options.mode is not Mode.FAILFAST:
-            yield from ViewRead(opened_segment(segment), segment, options, columns).rows()
+            file = opened_segment(segment)
+            yield from ViewRead(file, segment, options, columns, chosen_offsets).rows()
         return
     with file:
-        read = ViewRead(file, segment, options, columns)
+        read = ViewRead(file, segment, options, columns, chosen_offsets)
         yield from read.rows()
     requested = max(segment.requested_start or 0, segment.requested_end or 0)
     if requested > read.log_end:
