@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from operator import truediv
 from pathlib import Path
@@ -110,13 +110,7 @@ def _measured(name: str, options: argparse.Namespace) -> tuple[Mapping[str, Sequ
 
 
 def _job(options: argparse.Namespace) -> _Parts:
-    from kafkalog.spark.session import job_session
-
-    with (
-        job_session("state", with_delta=False, compiles_less=True) as spark,
-        tempfile.TemporaryDirectory() as output,
-    ):
-        _warm(spark, options)
+    with _session(options, with_delta=False) as spark, tempfile.TemporaryDirectory() as output:
         taken = _run(options, output, "parquet")
         if spark.read.parquet(f"{output}/state").count() > options.keys:
             raise ValueError("not the state of these keys")
@@ -124,22 +118,27 @@ def _job(options: argparse.Namespace) -> _Parts:
 
 
 def _delta(options: argparse.Namespace) -> _Parts:
-    from kafkalog.spark.session import job_session
-
     most = options.records * 99 // 100
-    with (
-        job_session("state", with_delta=True, compiles_less=True) as spark,
-        tempfile.TemporaryDirectory() as output,
-    ):
-        _warm(spark, options)
+    with _session(options, with_delta=True), tempfile.TemporaryDirectory() as output:
         first = _run(options, output, "delta", "--as-of-offset", str(most))
         rest = _run(options, output, "delta")
         return {DELTA: _Part(*first, most), INCREMENT: _Part(*rest, options.records - most)}
 
 
-def _warm(spark: SparkSession, options: argparse.Namespace) -> None:
-    """Start a worker, and load its kernels."""
-    spark.read.format("kafkalog").load(str(options.inputs / "logs")).limit(1).collect()
+@contextmanager
+def _session(options: argparse.Namespace, *, with_delta: bool) -> Iterator[SparkSession]:
+    """Yield a job's session, with a worker that has its kernels. The environment of workers is that
+    which a job gives them: Spark starts others for another one."""
+    from kafkalog.spark.session import job_session
+    from kafkalog.storage.files.unreadable_input import noted_unreadable_by_all
+
+    with ExitStack() as ending:
+        with noted_unreadable_by_all():
+            session = job_session("state", with_delta=with_delta, compiles_less=True)
+            spark = ending.enter_context(session)
+            logs = str(options.inputs / "logs")
+            spark.read.format("kafkalog").load(logs).limit(1).collect()
+        yield spark
 
 
 def _run(

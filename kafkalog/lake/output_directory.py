@@ -108,9 +108,8 @@ class OutputDirectory:
             self._system.delete_file(self._place(path))
 
     def delete_folder(self, path: str) -> None:
-        """Remove a folder with all that is in it, if it is there."""
-        with suppress(FileNotFoundError):
-            self._system.delete_dir(self._place(path))
+        """Remove a folder with all that is in it."""
+        self._system.delete_dir(self._place(path))
 
     def exists(self, path: str) -> bool:
         """Return whether there is a file."""

@@ -102,12 +102,12 @@ def written_state(views: Views, task: StateTask, plan: StatePlan, report: OnRepo
         buckets=[each.buckets for each in plan.spread],
         firsts=[each.firsts for each in plan.spread],
     )
-    items: list[_Whole | _Share] = [*map(_Whole, plan.whole)]
-    items += [
+    shares = [
         _Share(owner, reads)
         for owner, partition in enumerate(plan.spread)
         for reads in partition.shares
     ]
+    items: list[_Whole | _Share] = [*map(_Whole, plan.whole), *shares]
     done: list[StateFiles] = []
     keys: defaultdict[tuple[int, int], list[Piece]] = defaultdict(list)
     survivors: defaultdict[_PartPlace, list[Piece]] = defaultdict(list)
@@ -128,9 +128,10 @@ def written_state(views: Views, task: StateTask, plan: StatePlan, report: OnRepo
             _Part(plan.spread[owner].parts[number], pieces)
             for (owner, number), pieces in sorted(survivors.items())
         ]
-        done += views.tasks(tasks.write, in_shares(parts, [*map(_work, parts)], len(items)))
+        done += views.tasks(tasks.write, in_shares(parts, [*map(_work, parts)], len(shares)))
     finally:
-        folder.remove()
+        if shares:
+            folder.remove()
     return _together(done)
 
 

@@ -108,8 +108,7 @@ class AskedView:
 @dataclass(frozen=True, slots=True)
 class Step:
     """A step of work after a shuffle: `make` has all that was passed on to one of `places`, in a
-    task of its own, and is not called for a place without any. It yields results, or before another
-    step what it passes on, each with the number of a place there."""
+    task of its own, and is not called for a place without any. It yields results."""
 
     make: Callable[[int, Iterator[Any]], Iterable[Any]]
     places: int
@@ -180,14 +179,11 @@ class Views(Protocol):
         ...
 
     def shuffled(
-        self,
-        read: Callable[[_Item], Iterable[tuple[int, Any]]],
-        items: Sequence[_Item],
-        *steps: Step,
+        self, read: Callable[[_Item], Iterable[tuple[int, Any]]], items: Sequence[_Item], step: Step
     ) -> Iterator[Any]:
-        """Yield what the last step makes. `read` has an item in a task of its own, and passes on
-        what it finds, each with a number below the `places` of the first step. What is passed on,
-        and results, can be pickled."""
+        """Yield what the step makes. `read` has an item in a task of its own, and passes on what it
+        finds, each with a number below the step's `places`. What is passed on, and results, can be
+        pickled."""
         ...
 
     def shuffled_rows(
@@ -195,9 +191,9 @@ class Views(Protocol):
         read: Callable[[_Item], Iterable[tuple[int, Any]]],
         items: Sequence[_Item],
         schema: pa.Schema,
-        *steps: Step,
+        step: Step,
     ) -> Rows:
-        """Return the same, where the last step makes batches of rows with a schema."""
+        """Return the same, where the step makes batches of rows with a schema."""
         ...
 
 
@@ -356,22 +352,9 @@ class LocalViews:
         return self.processes
 
     def shuffled(
-        self,
-        read: Callable[[_Item], Iterable[tuple[int, Any]]],
-        items: Sequence[_Item],
-        *steps: Step,
+        self, read: Callable[[_Item], Iterable[tuple[int, Any]]], items: Sequence[_Item], step: Step
     ) -> Iterator[Any]:
-        """Yield what the last step makes. What is passed on waits in this process."""
-        waiting = self._passed_on(read, items)
-        for step in steps[:-1]:
-            waiting = self._passed_on(partial(_made, step, waiting), sorted(waiting))
-        last = partial(_made, steps[-1], waiting)
-        yield from in_order(last, sorted(waiting), processes=self.processes)
-
-    def _passed_on(
-        self, read: Callable[[_Item], Iterable[tuple[int, Any]]], items: Sequence[_Item]
-    ) -> dict[int, list[bytes]]:
-        """Return what is passed on, pickled, by its place."""
+        """Yield what the step makes. What is passed on waits in this process."""
         waiting: dict[int, list[bytes]] = defaultdict(list)
 
         def pickled(item: _Item) -> Iterator[tuple[int, bytes]]:
@@ -380,17 +363,18 @@ class LocalViews:
 
         for place, data in in_order(pickled, items, processes=self.processes, on_done=self._done):
             waiting[place].append(data)
-        return waiting
+        made = partial(_made, step, waiting)
+        yield from in_order(made, sorted(waiting), processes=self.processes)
 
     def shuffled_rows(
         self,
         read: Callable[[_Item], Iterable[tuple[int, Any]]],
         items: Sequence[_Item],
         schema: pa.Schema,
-        *steps: Step,
+        step: Step,
     ) -> RowsInMemory:
         """Return the same as rows."""
-        return RowsInMemory(pa.Table.from_batches(self.shuffled(read, items, *steps), schema))
+        return RowsInMemory(pa.Table.from_batches(self.shuffled(read, items, step), schema))
 
 
 def _folded(

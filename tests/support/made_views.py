@@ -30,11 +30,11 @@ class MadeViews:
         for item in items:
             yield from run(item)
 
-    def shuffled(self, read: Any, items: Sequence[Any], *steps: Any) -> Iterator[Any]:
+    def shuffled(self, read: Any, items: Sequence[Any], step: Any) -> Iterator[Any]:
         raise NotImplementedError
 
     def shuffled_rows(
-        self, read: Any, items: Sequence[Any], schema: pa.Schema, *steps: Any
+        self, read: Any, items: Sequence[Any], schema: pa.Schema, step: Any
     ) -> RowsInMemory:
         raise NotImplementedError
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.storage.partition_log import SegmentFile
@@ -22,6 +23,9 @@ class SegmentOptions:
     Of the records of requested batches, those with `timestamps` are read, if any are given. Without
     `has_value_bytes` their values may be empty: who reads wants to know which are null.
 
+    `chosen_offsets`, which rise, are those of the records that are wanted, if not all are: of other
+    records, some or none are read.
+
     A walk begins at `start_position` if `may_begin_at` says so, else at the start of the file.
     Where this is one part of a read that was split, `requested_offset` is where the whole read
     begins, and `next_position` where the walk of the next part is to begin.
@@ -38,6 +42,7 @@ class SegmentOptions:
     next_position: int | None = None
     timestamps: TimestampRange | None = None
     has_value_bytes: bool = True
+    chosen_offsets: LongArray | None = field(default=None, compare=False)
 
     @classmethod
     def of(

@@ -112,8 +112,9 @@ class KeyOffsets:
         while keys * _OF > count * _USED:
             count *= 2
         if count > len(self._slots):
-            entries, self._slots, self._used = self.entries(), _empty(count), 0
-            self.merge(entries)
+            slots = _empty(count)
+            _move_entries(self._slots, slots)
+            self._slots = slots
 
 
 def in_buckets(entries: LongArray, buckets: int) -> Iterator[LongArray]:
@@ -168,6 +169,23 @@ def _put_entries(
                 break
             slot = (slot + 1) & mask
     return found
+
+
+@kernel
+def _move_entries(entries: LongArray, slots: LongArray) -> None:
+    """Put the entries of other slots into these, a power of two, of which none is used."""
+    mask = long(slots.shape[0] - 1)
+    for i in range(entries.shape[0]):
+        if entries[i, NEXT] == 0:
+            continue
+        slot = entries[i, FIRST] & mask
+        for _ in range(mask + 1):
+            if slots[slot, NEXT] == 0:
+                slots[slot, FIRST] = entries[i, FIRST]
+                slots[slot, SECOND] = entries[i, SECOND]
+                slots[slot, NEXT] = entries[i, NEXT]
+                break
+            slot = (slot + 1) & mask
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import ByteArray, LongArray, inlined_kernel, kernel
 from kafkalog.columns.records.message_kernels import find_fields
-from kafkalog.columns.records.record_arrays import RequestedRange
+from kafkalog.columns.records.record_arrays import RequestedRange, first_chosen
 from kafkalog.format import batch_header as layout
 from kafkalog.format.faults import Fault
 from kafkalog.format.torn_batch import LEAST_RECORD_BYTES
@@ -112,6 +112,10 @@ def _may_have_requested(batch: LongArray, requested: RequestedRange) -> bool:
     first = batch[column.EXPECTED_OFFSET if _is_in_wrapper(batch) else column.BASE_OFFSET]
     if batch[column.LAST_OFFSET] < requested.first_offset or first >= requested.end_offset:
         return False
+    if len(requested.chosen) > 0:
+        place = first_chosen(requested, first)
+        if place == len(requested.chosen) or requested.chosen[place] > batch[column.LAST_OFFSET]:
+            return False
     latest = batch[column.MAX_TIMESTAMP]
     is_append_time = (
         batch[column.MAGIC] > 0 and batch[column.ATTRIBUTES] & layout.LOG_APPEND_TIME_BIT != 0

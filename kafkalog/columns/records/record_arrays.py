@@ -10,7 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.jit.compiled import ByteArray, IntArray, LongArray, copy_bytes, inlined_kernel
+from kafkalog.columns.jit.compiled import (
+    ByteArray,
+    IntArray,
+    LongArray,
+    copy_bytes,
+    inlined_kernel,
+    kernel,
+    long,
+)
 
 
 class Wanted(NamedTuple):
@@ -78,12 +86,15 @@ class Output(NamedTuple):
 
 
 class RequestedRange(NamedTuple):
-    """The records to read: offsets in [first_offset, end_offset), times in [first_ms, last_ms]."""
+    """The records to read: offsets in [first_offset, end_offset), times in [first_ms, last_ms]. If
+    there are `chosen` offsets, which rise, batches without one have no record, and those of format
+    2 have no others."""
 
     first_offset: int
     end_offset: int
     first_ms: int
     last_ms: int
+    chosen: LongArray
 
 
 class Fields(NamedTuple):
@@ -129,6 +140,20 @@ def is_requested(requested: RequestedRange, offset: int, timestamp_ms: int) -> b
     is_in = requested.first_offset <= offset and offset < requested.end_offset
     is_in = is_in and requested.first_ms <= timestamp_ms and timestamp_ms <= requested.last_ms
     return is_in and (timestamp_ms != NO_TIMESTAMP or requested.first_ms == LEAST_MS)
+
+
+@kernel
+def first_chosen(requested: RequestedRange, offset: int) -> int:
+    """Return the index of the first chosen offset that is not below an offset."""
+    chosen = requested.chosen
+    first, end = long(0), long(len(chosen))
+    while first < end:
+        middle = (first + end) >> 1
+        if chosen[middle] < offset:
+            first = middle + 1
+        else:
+            end = middle
+    return int(first)
 
 
 @inlined_kernel

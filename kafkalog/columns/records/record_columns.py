@@ -59,6 +59,7 @@ _SEGMENT_COLUMNS = ("topic", "partition", "file", "brokerId")
 PAYLOAD_COLUMNS = {"key", "value", "headers"}
 _TIME_COLUMNS = {"timestamp", "timestampMs"}
 _ALL_TIMES = (LEAST_MS, 2**63 - 1)
+_NO_OFFSETS = np.zeros(0, dtype=np.int64)
 
 
 class Sieve(Protocol):
@@ -96,7 +97,11 @@ class RecordColumns:
         self._walk = _payloads_to_walk(needed) if by_headers else WALK_ALL
         first_ms, last_ms = (times.first_ms, times.end_ms - 1) if times else _ALL_TIMES
         self._requested = RequestedRange(
-            options.first_offset, options.end_offset, first_ms, last_ms
+            options.first_offset,
+            options.end_offset,
+            first_ms,
+            last_ms,
+            _NO_OFFSETS if options.chosen_offsets is None else options.chosen_offsets,
         )
         self.schema = record_schema(columns)
         self._constants = {
@@ -131,8 +136,10 @@ class RecordColumns:
     def batches(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """Yield the records of a chunk's sound batches. Set FAULT of batches that have none."""
         if self._outcomes is not None:
-            first_offset, end_offset, _, _ = self._requested
-            self._outcomes.leave_out_aborted(chunk.table, first_offset, end_offset)
+            requested = self._requested
+            self._outcomes.leave_out_aborted(
+                chunk.table, requested.first_offset, requested.end_offset
+            )
         if len(self._payloads) < len(chunk.table):
             self._payloads = np.zeros((len(chunk.table), PAYLOAD_WIDTH), dtype=np.int64)
         payloads = self._payloads

@@ -34,6 +34,7 @@ from kafkalog.columns.records.record_arrays import (
     RecordArrays,
     RequestedRange,
     begin_batch,
+    first_chosen,
     is_requested,
     put_record,
     set_null,
@@ -171,6 +172,7 @@ def fill_batch(
     max_timestamp = table[row, column.MAX_TIMESTAMP]
     longest_delta = table[row, column.LAST_OFFSET] - base_offset
     last_delta = long(-1)
+    chosen, place = requested.chosen, first_chosen(requested, base_offset)
     index = payload.begin
     fault = 0
     for _ in range(payload.records):
@@ -188,6 +190,10 @@ def fill_batch(
         offset = base_offset + record.offset_delta
         timestamp = max_timestamp if append_time else base_timestamp + record.timestamp_delta
         put = is_requested(requested, offset, timestamp)
+        if put and len(chosen) > 0:
+            while place < len(chosen) and chosen[place] < offset:
+                place += 1
+            put = place < len(chosen) and chosen[place] == offset
         headers_before = output.cursor[HEADERS]
         index, count = record.headers_start, record.header_count
         if count > 0 and put and output.wanted.headers:

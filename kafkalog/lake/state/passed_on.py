@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -29,8 +30,8 @@ class Piece(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class PassingFolder:
     """A folder for such files in the directory of a table, which all tasks reach. Readers of the
-    table skip it, for its name begins with `_`. Every method raises OSError as the file system
-    does."""
+    table skip it, for its name begins with `_`. Every method but `remove` raises OSError as the
+    file system does."""
 
     path: str
     name: str
@@ -62,5 +63,7 @@ class PassingFolder:
                     yield file.read_at(piece.size, piece.position)
 
     def remove(self) -> None:
-        """Remove the folder with its files, if it is there."""
-        OutputDirectory(self.path).delete_folder(self.name)
+        """Remove the folder with its files, as far as the file system does: what stays is in no
+        table."""
+        with suppress(OSError):
+            OutputDirectory(self.path).delete_folder(self.name)

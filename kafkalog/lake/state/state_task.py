@@ -29,7 +29,7 @@ from kafkalog.views.reading.reading import read_segment
 
 # So many keys of a partition a task keeps at once: 100 MB.
 MOST_KEYS = 3 * 2**20
-# And so many it passes on at once, 400 KB: the JVM has a row as a whole, several times.
+# And so many it passes on at once: 400 KB.
 _PART_KEYS = 2**14
 
 
@@ -142,7 +142,7 @@ class StateTask:
         options = _options_again(self.options)
         for read, own in _of_each_read(partition.reads, survivors):
             found = 0
-            for records in read_segment(_again(read), options, STATE_COLUMNS):
+            for records in read_segment(_again(read), options, STATE_COLUMNS, own):
                 kept = _positions(records, own)
                 found += len(kept)
                 if not self.keep_tombstones:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -87,20 +86,17 @@ class SparkViews:
         return parallelism(self.spark)
 
     def shuffled(
-        self,
-        read: Callable[[_Item], Iterable[tuple[int, Any]]],
-        items: Sequence[_Item],
-        *steps: Step,
+        self, read: Callable[[_Item], Iterable[tuple[int, Any]]], items: Sequence[_Item], step: Step
     ) -> Iterator[Any]:
-        """Yield what the last step makes."""
-        last = steps[-1]
+        """Yield what the step makes."""
 
         def made(batches: _Batches) -> _Batches:
             for place, passed in _received(batches):
-                yield from map(pickled, last.make(place, passed))
+                yield from map(pickled, step.make(place, passed))
 
         with session_setting(self.spark, *_SMALL_BATCHES):
-            found = results(self._passed_on(read, items, steps).mapInArrow(made, RESULT))
+            passed_on = self._passed_on(read, items, step.places)
+            found = results(passed_on.mapInArrow(made, RESULT))
         yield from found
 
     def shuffled_rows(
@@ -108,36 +104,30 @@ class SparkViews:
         read: Callable[[_Item], Iterable[tuple[int, Any]]],
         items: Sequence[_Item],
         schema: pa.Schema,
-        *steps: Step,
+        step: Step,
     ) -> KeptRows:
         """Return the same as rows: few are in the driver, many in Spark's memory."""
-        last = steps[-1]
 
         def made(batches: _Batches) -> _Batches:
             for place, passed in _received(batches):
-                yield from last.make(place, passed)
+                yield from step.make(place, passed)
 
         with session_setting(self.spark, *_SMALL_BATCHES):
-            passed_on = self._passed_on(read, items, steps)
+            passed_on = self._passed_on(read, items, step.places)
             return kept_rows(passed_on.mapInArrow(made, from_arrow_schema(schema)))
 
     def _passed_on(
         self,
         read: Callable[[_Item], Iterable[tuple[int, Any]]],
         items: Sequence[_Item],
-        steps: Sequence[Step],
+        places: int,
     ) -> DataFrame:
-        """Return what the last step has, each in the partition of its place."""
+        """Return what is passed on, each in the partition of its place."""
 
         def pass_on(item: _Item) -> _Batches:
             yield from map(_passed, read(item))
 
-        rows = in_tasks(self.spark, items, pass_on, _PASSED_ON)
-        for step, after in zip(steps, [*steps[1:], None], strict=True):
-            rows = in_places(rows, step.places, "place")
-            if after is not None:
-                rows = rows.mapInArrow(partial(_step, step), _PASSED_ON)
-        return rows
+        return in_places(in_tasks(self.spark, items, pass_on, _PASSED_ON), places, "place")
 
     def frame(self, asked: AskedView) -> DataFrame:
         """Return the rows of a view as a DataFrame, which reads each time that it is used."""
@@ -164,11 +154,6 @@ class SparkViews:
             return reduced(tasks.read(ReadGroup(reads)))
 
         return in_tasks(self.spark, planned_groups(parsed, list(logs)), read, result)
-
-
-def _step(step: Step, batches: _Batches) -> _Batches:
-    for place, passed in _received(batches):
-        yield from map(_passed, step.make(place, passed))
 
 
 def _passed(each: tuple[int, Any]) -> pa.RecordBatch:

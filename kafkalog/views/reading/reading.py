@@ -88,6 +88,7 @@ class ViewRead:
     segment: SegmentRead
     options: ReadOptions
     columns: tuple[str, ...]
+    chosen_offsets: LongArray | None = None
     log_end: int = 0
     tables: BatchTables | None = None
 
@@ -112,7 +113,7 @@ class ViewRead:
         )
         if start_position is None:
             return options
-        return replace(options, start_position=start_position)
+        return replace(options, start_position=start_position, chosen_offsets=self.chosen_offsets)
 
     @property
     def constants(self) -> dict[str, str | int | None]:
@@ -138,19 +139,25 @@ def read_segment(
     segment: SegmentRead,
     options: ReadOptions,
     columns: tuple[str, ...],
+    chosen_offsets: LongArray | None = None,
     tables: BatchTables | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one segment in the requested view; `tables` go along, but of a segment that
-    was deleted. Rules: docs/format.md F950 and F951."""
+    """Yield the rows of one segment in the requested view. Batches without one of `chosen_offsets`,
+    which rise, are passed over, and other records can be. `tables` go along, but of a segment that
+    was deleted.
+
+    Rules: docs/format.md F950 and F951.
+    """
     try:
         file = opened(segment.path)
     except FileNotFoundError:
         _report_deleted(segment, options)
         if options.mode is not Mode.FAILFAST:
-            yield from ViewRead(opened_segment(segment), segment, options, columns).rows()
+            file = opened_segment(segment)
+            yield from ViewRead(file, segment, options, columns, chosen_offsets).rows()
         return
     with file:
-        read = ViewRead(file, segment, options, columns, tables=tables)
+        read = ViewRead(file, segment, options, columns, chosen_offsets, tables=tables)
         yield from read.rows()
     requested = max(segment.requested_start or 0, segment.requested_end or 0)
     if requested > read.log_end:
