@@ -97,10 +97,10 @@ class ZooKeeperRequest:
                 f"ZooKeeper's logs begin later than the cluster: the first change of a "
                 f"partition there is of {begin}, and what changed before is not known"
             )
-        if not rows and changes.span is None:
-            print_note("ZooKeeper's logs here have no change of a partition")
-        elif not rows:
+        if not rows and changes.span is not None:
             print_note(unchanged_words(first, changes.span[1], "change of a partition"))
+        elif not rows:
+            print_note("ZooKeeper's logs here have no change of a partition")
         for line in found:
             print_note(line)
         return ExitCode.UNREADABLE_INPUT if found else ExitCode.DONE

@@ -180,8 +180,8 @@ def partition_changes(
     report: OnFinding,
     on_unreadable: Callable[[str, str], None],
 ) -> PartitionChanges:
-    """Return the changes of partitions after a time and up to another, by the member of the ensemble
-    that has come furthest, as far back as its logs go. Damage is reported, and
+    """Return the changes of partitions after a time and up to another, by the member of the
+    ensemble that has come furthest, as far back as its logs go. Damage is reported, and
     `on_unreadable` is called with the path of a znode that cannot be read and why. Raises what
     `newest_tree` does."""
     newest = newest_tree(paths, (), chroot)
