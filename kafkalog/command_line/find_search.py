@@ -18,7 +18,7 @@ from kafkalog.command_line.terminal import print_note, progress_bar
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.dump.decoded_search import with_decoded
-from kafkalog.inspection.dump.dump_messages import is_decoded
+from kafkalog.inspection.dump.dump_messages import is_decoded, payload_texts
 from kafkalog.inspection.dump.record_search import (
     MatchedRecord,
     ReadRecords,
@@ -47,6 +47,8 @@ from kafkalog.words import counted, first_names, size_text
 FoundRow = tuple[object, ...]
 # So many logs have a line each.
 _MOST_LOGS = 10
+# The most characters of keys and values.
+_MOST_SHOWN = 64
 _Place = tuple[PartitionLog, SegmentFile]
 _Match = tuple[PartitionLog, MatchedRecord]
 
@@ -55,8 +57,9 @@ _Match = tuple[PartitionLog, MatchedRecord]
 class FindRequest:
     """The command's arguments: a key, bytes in the value, a header, a value at a path, times, or
     several of these. `decoders` are for values that are not JSON. With `largest` so many of the
-    largest records are found, not of the last ones. `copies_together`: replicas that have a record
-    in the same batch have one row for it, and count as one of `limit` or `largest`."""
+    largest records are found, not of the last ones. `for_people`: replicas that have a record in
+    the same batch have one row for it, and count as one of `limit` or `largest`; rows have the
+    beginnings of key and value."""
 
     topics: tuple[str, ...]
     partitions: tuple[int, ...] = ()
@@ -70,7 +73,7 @@ class FindRequest:
     partition_count: int | None = None
     limit: int = 1000
     largest: int | None = None
-    copies_together: bool = False
+    for_people: bool = False
 
     @property
     def most(self) -> int:
@@ -222,6 +225,7 @@ def _searched(place: _Place, request: FindRequest) -> Iterator[SegmentSearch]:
         # Their keys and values are Kafka's own: they are found by time alone.
         control_records=not request.names_records and request.largest is None,
         headers=request.header is not None,
+        payloads=request.for_people,
     )
     with opened_segment(segment) as file:
         searched = search_segment(
@@ -267,7 +271,7 @@ def _largest(accounts: Iterable[_Account]) -> Iterator[_Match]:
 
 def _first(ordered: Iterator[_Match], request: FindRequest) -> list[_Match]:
     """Return as many matches as are shown, with all copies of each if they are shown together."""
-    if not request.copies_together:
+    if not request.for_people:
         return list(islice(ordered, request.most))
     kept: list[_Match] = []
     records: set[tuple[object, ...]] = set()
@@ -290,8 +294,8 @@ def _found_rows(
     matches: Sequence[_Match], ends: Mapping[str, int], processes: int, request: FindRequest
 ) -> list[FoundRow]:
     """Return a row per match, in their order, with what consumers see of it, and its size if the
-    largest are wanted. Copies of a record that are to be together have a row where consumers see
-    the same of them, with their number. `ends` are up to where replicas are of the best one's
+    largest are wanted. For people the copies of a record have a row where consumers see the same of
+    them, with their number. `ends` are up to where replicas are of the best one's
     lineage, by their paths."""
     by_log: dict[str, tuple[PartitionLog, list[MatchedRecord]]] = {}
     for log, record in sorted(matches, key=lambda match: match[1].offset):
@@ -305,13 +309,14 @@ def _found_rows(
     }
     judged_matches = [(log, seen[_place(record)]) for log, record in matches]
     with_size = request.largest is not None
-    if not request.copies_together:
+    if not request.for_people:
         return [_found_row(*match, with_size=with_size) for match in judged_matches]
     alike: dict[tuple[object, ...], list[_Match]] = {}
     for match in judged_matches:
         alike.setdefault((_record_of(match), match[1].visibility), []).append(match)
-    rows = ((_found_row(*copies[0], with_size=with_size), copies) for copies in alike.values())
-    return [(*row[:-1], len(copies), row[-1]) for row, copies in rows]
+    return [
+        _row_for_people(*copies[0], len(copies), with_size=with_size) for copies in alike.values()
+    ]
 
 
 def _place(record: MatchedRecord) -> tuple[str, int, int]:
@@ -340,6 +345,25 @@ def _found_row(log: PartitionLog, record: MatchedRecord, *, with_size: bool) -> 
     place = log.topic, log.partition, record.offset, time_ms
     seen = record.value_size, str(record.visibility), record.position
     return (*place, *seen, *((record.size,) if with_size else ()), record.path)
+
+
+def _row_for_people(
+    log: PartitionLog, record: MatchedRecord, copies: int, *, with_size: bool
+) -> FoundRow:
+    """Return the row with the beginnings of key and value before the value's size, which says of a
+    tombstone what it is, and the number of copies before the file."""
+    *place, size, seen, position, file = _found_row(log, record, with_size=False)
+    is_control = record.visibility is Visibility.CONTROL
+    texts = payload_texts(log.topic or "", record.key, record.value, is_control=is_control)
+    of_record = (record.size,) if with_size else ()
+    is_tombstone = size is None and not is_control
+    shown = map(_beginning, texts)
+    size = "tombstone" if is_tombstone else size
+    return (*place, *shown, size, seen, position, *of_record, copies, file)
+
+
+def _beginning(text: str | None) -> str | None:
+    return text if text is None or len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def _searched_row(account: _Account) -> FoundRow:
@@ -401,12 +425,28 @@ def _lines_by_topic(accounts: Iterable[_Account]) -> Iterator[str]:
     for account in accounts:
         by_topic.setdefault(account.log.topic or account.log.name, []).append(account)
     for topic, logs in by_topic.items():
-        yield f"searched {topic}: {counted(len(logs), 'log')}, {_much(logs)}"
+        ends = _last_offsets(logs)
+        last = f"; last offset {first_names(ends, _MOST_LOGS)}" if ends else ""
+        yield f"searched {topic}: {counted(len(logs), 'log')}, {_much(logs)}{last}"
         later = [f"{each.log.name} {each.first_offset}" for each in logs if each.first_offset]
         if later:
             names = first_names([*dict.fromkeys(later)], _MOST_LOGS)
             yield f"  in no file here: offsets below the first of {names}"
         yield from _lines_about(logs)
+
+
+def _last_offsets(accounts: Iterable[_Account]) -> list[str]:
+    """Return the last offset that was searched of each partition, of replicas the least and the
+    greatest."""
+    found: dict[object, set[int]] = {}
+    for each in accounts:
+        if each.end_offset is not None:
+            found.setdefault(each.log.partition, set()).add(each.end_offset - 1)
+    return [
+        (f"{min(ends)} to {max(ends)}" if len(ends) > 1 else f"{max(ends)}")
+        + ("" if partition is None else f" in partition {partition}")
+        for partition, ends in found.items()
+    ]
 
 
 def _much(accounts: Sequence[_Account]) -> str:
@@ -417,8 +457,11 @@ def _much(accounts: Sequence[_Account]) -> str:
 
 def _lines_about(accounts: Sequence[_Account]) -> Iterator[str]:
     """Yield lines about what logs may hide."""
-    if any(each.is_compacted for each in accounts):
-        yield "  the log is compacted: of a key, older records may have been removed"
+    compacted = [*dict.fromkeys(each.log.name for each in accounts if each.is_compacted)]
+    if compacted:
+        names = f"compacted: {first_names(compacted, _MOST_LOGS)}"
+        what = names if len(accounts) > 1 else "the log is compacted"
+        yield f"  {what}: of a key, older records may have been removed"
     undecoded = sum(each.total("undecoded") for each in accounts)
     if undecoded:
         yield f"  {counted(undecoded, 'value')} not decoded, which may hide what is at the path"

@@ -20,6 +20,7 @@ _ANSWERS = (
     *("reason", "outcome", "finding", "kind", "severity", "broker_starts", "can_lead"),
     *("work", "visibility", "resumes_at", "records_skipped", "records_again"),
     *("stream_time_ms", "committed_offset", "at_ms", "status", "record_size"),
+    *("key", "value"),
     *("lost_records", "lag", "to_read", "offset", "behind", "diverges_at", "what"),
     *("start_error", "waiting_offsets", "value_size", "next_offset", "records_behind"),
     *("bytes", "last_producer_id", "peak_bytes_per_second"),
@@ -38,9 +39,11 @@ _ANSWERS = (
 )
 _RANKS = {name: rank for rank, name in enumerate((*_SUBJECTS, *_ANSWERS))}
 # Columns that have other ranks beside one. Of a change, when it was counts for more than where it
-# is written, and what kind of thing changed is in its name. Who wrote last needs the time.
+# is written, and what kind of thing changed is in its name. A record that was found has an offset.
+# Who wrote last needs the time.
 _RANKS_BESIDE = {
     "change": {**_RANKS, "timestamp_ms": -1, "offset": len(_RANKS) - 1, "kind": len(_RANKS)},
+    "visibility": {**_RANKS, "offset": _RANKS["partition"]},
     "last_producer_id": {**_RANKS, "last_timestamp_ms": _RANKS["last_producer_id"]},
 }
 _PATHS = frozenset(("file", "path", "directory", "source", "cut_file"))

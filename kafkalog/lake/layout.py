@@ -12,8 +12,6 @@ RECORDS = "ingested_records"
 # Large enough that a table of terabytes has few files, small enough that a scan of few rows skips
 # most of the table.
 TARGET_FILE_BYTES = 256 * 1024 * 1024
-# The catalog of Iceberg tables in --output-dir, where no other is named.
-CATALOG_FILE = "catalog.db"
 # The namespace of Iceberg tables whose name has none.
 DEFAULT_NAMESPACE = "kafkalog"
 

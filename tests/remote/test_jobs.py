@@ -21,8 +21,8 @@ pytestmark = [*needs_store, pytest.mark.spark]
 _VARYING = re.compile(r"'(modified_ms|[a-z_]*created_at|job_time[a-z_]*)': [^,}]*")
 
 
-def run(job: str, *arguments: str, table_format: str = "parquet") -> str:
-    """Run a job as a user does; what it said."""
+def run(job: str, *arguments: str, table_format: str = "parquet", code: int = 0) -> str:
+    """Run a job as a user does; what it said. It ends with this exit code."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("SPARK")}
     done = subprocess.run(
         [sys.executable, str(ROOT / "jobs" / f"{job}.py"), *arguments, "--format", table_format],
@@ -34,7 +34,7 @@ def run(job: str, *arguments: str, table_format: str = "parquet") -> str:
         check=False,
     )
     said = done.stdout + done.stderr
-    assert done.returncode == 0, said
+    assert done.returncode == code, said
     assert SECRET_KEY not in said
     return said
 
@@ -51,23 +51,24 @@ def tables(output: Path, written: str, as_if: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("job", "arguments"),
+    ("job", "arguments", "code"),
     [
-        ("validate_checksums", []),
-        ("consumer_lag", ["--as-of", "1795309918000"]),
-        ("report_transactions", ["--as-of", "1795309918000"]),
-        ("verify_compaction", ["--as-of", "1795309918000"]),
+        ("validate_checksums", [], 0),
+        # F940: the checkpoints name partitions of internal topics that are not there.
+        ("consumer_lag", ["--as-of", "1795309918000"], 3),
+        ("report_transactions", ["--as-of", "1795309918000"], 3),
+        ("verify_compaction", ["--as-of", "1795309918000"], 0),
     ],
 )
 def test_a_job_makes_the_same_tables(
-    spark: SparkSession, store: Store, tmp_path: Path, job: str, arguments: list[str]
+    spark: SparkSession, store: Store, tmp_path: Path, job: str, arguments: list[str], code: int
 ) -> None:
     """F540."""
     uri, folder = store.bucket(EXAMPLES / "kafka-4.4")
     # Files in a store have whole seconds.
     for path in folder.rglob("*"):
         os.utime(path, (1_795_000_000, 1_795_000_000))
-    run(job, uri, "--output-dir", str(tmp_path / "remote"), *arguments)
+    run(job, uri, "--output-dir", str(tmp_path / "remote"), *arguments, code=code)
     main = importlib.import_module(f"jobs.{job}").main
     local = [
         str(folder),
@@ -77,7 +78,7 @@ def test_a_job_makes_the_same_tables(
         "parquet",
         *arguments,
     ]
-    assert main(local) == 0
+    assert main(local) == code
     expected = tables(tmp_path / "local", "", "")
     assert tables(tmp_path / "remote", uri, str(folder)) == expected
     assert any(expected.values())

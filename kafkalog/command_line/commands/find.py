@@ -20,20 +20,18 @@ from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.words import time_text
 
-_FOUND = (
-    *("topic", "partition", "offset", "timestamp_ms", "value_size", "visibility", "position"),
-    "file",
-)
-# With --largest the bytes of key and value come before the file.
-_LARGEST = (*_FOUND[:-1], "record_size", "file")
+_PLACE = ("topic", "partition", "offset", "timestamp_ms")
+_SEEN = ("value_size", "visibility", "position")
+# With --largest the bytes of key and value.
+_LARGEST = "record_size"
+# Of text: the beginnings of key and value, and how many replicas have the record.
+_PAYLOADS, _COPIES = ("key", "value"), "copies"
 _SEARCHED = (
     *("topic", "partition", "first_offset", "end_offset", "log_start", "segments", "bytes"),
     *("records", "matches", "damaged_ranges", "damaged_bytes", "is_compacted"),
     "undecoded",
 )
 _DAMAGED = ("topic", "partition", "file", "position", "size", "fault", "first_offset")
-# Of text: how many replicas have the record.
-_COPIES = "copies"
 _TEXTS: dict[str, Callable[[Any], str]] = {"timestamp_ms": time_text}
 
 _EPILOG = f"""\
@@ -44,8 +42,9 @@ that is in one partition has its value. VISIBILITY says whether consumers see a
 record: visible, aborted, open transaction, behind open transaction, above high
 watermark, below log start, not in the best replica, control or unknown. As text,
 replicas that have a record in the same batch have one row, and COPIES says how many;
---format json and csv have a row for each. A summary of what was searched goes to
-stderr, with JSON also to stdout. Exit codes: 0 found, 1 not found.
+--format json and csv have a row for each, without KEY and VALUE: these are the
+beginnings of what `kafkalog dump --key` shows whole. A summary of what was
+searched goes to stderr, with JSON also to stdout. Exit codes: 0 found, 1 not found.
 
 \b
 Examples:
@@ -138,8 +137,10 @@ def find(
     from kafkalog.inspection.erasure.registered_values import registered_values
 
     is_text = table_format == "text"
-    names: tuple[str, ...] = _FOUND if largest is None else _LARGEST
-    names = (*names[:-1], _COPIES, names[-1]) if is_text else names
+    sizes = () if largest is None else (_LARGEST,)
+    names: tuple[str, ...] = (*_PLACE, *_SEEN, *sizes, "file")
+    if is_text:
+        names = (*_PLACE, *_PAYLOADS, *_SEEN, *sizes, _COPIES, "file")
     every = ("type", *names, *_SEARCHED, *_DAMAGED) if table_format == "json" else names
     printed_columns(tuple(dict.fromkeys(every)))
     refuse_inverted_times(from_ms, until_ms)
@@ -158,7 +159,7 @@ def find(
         partition_count=partition_count,
         limit=limit,
         largest=largest,
-        copies_together=is_text,
+        for_people=is_text,
     )
     if not request.names_records and request.timestamps is None and largest is None:
         raise click.UsageError(
@@ -183,18 +184,8 @@ def find(
             write_table(("type", *columns), typed, "json")
     elif result.found or table_format == "csv":
         rows = result.found
-        if is_text:
-            is_single = len(rows) == result.shown and not has_chosen_columns()
-            names = tuple(name for name in names if not (is_single and name == _COPIES))
-            rows = [_for_people(row, has_copies=_COPIES in names) for row in rows]
+        if is_text and len(rows) == result.shown and not has_chosen_columns():
+            names = tuple(name for name in names if name != _COPIES)
+            rows = [(*row[:-2], row[-1]) for row in rows]
         write_table(names, rows, table_format, texts=_TEXTS)
     return ExitCode.DONE if result.matches else ExitCode.FINDINGS
-
-
-def _for_people(row: Sequence[object], *, has_copies: bool) -> tuple[object, ...]:
-    """Return a row that says of a tombstone what it is, and not that it has no size; without the
-    number of copies unless it `has_copies`."""
-    place = _FOUND.index("value_size")
-    size = "tombstone" if row[place] is None else row[place]
-    *others, copies, file = row[place + 1 :]
-    return *row[:place], size, *others, *([copies] if has_copies else []), file

@@ -28,6 +28,7 @@ from kafkalog.storage.files.output_files import given_file, refuse_log_directory
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
+from kafkalog.storage.log_dir.table_formats import query_line
 from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.options.options import Mode
 from kafkalog.views.parallel import processes_for
@@ -130,3 +131,9 @@ def _report(plan: ExportPlan, runs: Sequence[IngestRun], settings: ExportCommand
     written = [each.name for each in plan.tables if each.output is not None]
     if written:
         print_text(f"tables: {' '.join(map(settings.place.location, written))}")
+        place = settings.place
+        # A catalog has a client of its own.
+        table = None if place.output_dir is None else place.location(written[0])
+        query = None if table is None else query_line(table, place.table_format)
+        if query is not None:
+            print_text(f"query: {query}")

@@ -20,7 +20,7 @@ from kafkalog.inspection.partitions.segment_storage import Storage, summed_stora
 from kafkalog.inspection.partitions.wrong_times import wrong_time_lines
 from kafkalog.storage.log_dir.disk_usage import DiskUsage
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
-from kafkalog.words import size_text, time_text
+from kafkalog.words import counted, first_names, size_text, time_text
 
 _HELD = (
     "records",
@@ -44,6 +44,7 @@ _USAGE = ("directory", "kind", "files", "size", "allocated")
 # Where the metadata says that a partition is.
 _ASSIGNED = ("leader", "replicas")
 _PLACE = {"topic": (), "partition": ("directory",), "segment": ("file",)}
+_MOST_NAMED = 5
 # Columns that need the batch headers.
 _BY_HEADERS = ("end_offset", "first_offset", "last_offset", *_HELD)
 _TEXTS: dict[str, Callable[[Any], str]] = {
@@ -105,8 +106,32 @@ def write_storage(
             row["codecs"] = _codecs_text(codecs)
     write_table(names, [[row[name] for name in names] for row in rows], table_format, texts=_TEXTS)
     put = print_text if table_format == "text" else print_note
-    for line in wrong_time_lines(segment_times(logs), time.time_ns() // 1_000_000):
+    for line in (
+        *_below_start_lines(logs),
+        *wrong_time_lines(segment_times(logs), time.time_ns() // 1_000_000),
+    ):
         put(line)
+
+
+def _below_start_lines(logs: Sequence[StoredLog]) -> Iterator[str]:
+    """Yield a line about what files have below log starts, which RECORDS counts and consumers do
+    not get. Rule: docs/command-line.md F1390."""
+    below: dict[str, int] = {}
+    for stored in logs:
+        first = next((found.first_offset for _, found in stored.segments), None)
+        last = summed_storage([found for _, found in stored.segments]).last_offset
+        if first is not None and last is not None:
+            start = log_bounds(stored.log, EndRule.LOG_END).start_offset
+            offsets = min(start, last + 1) - first
+            below[stored.log.name] = max(offsets, below.get(stored.log.name, 0))
+    found = {name: offsets for name, offsets in below.items() if offsets > 0}
+    if found:
+        total = counted(sum(found.values()), "offset")
+        yield (
+            f"below the log start: {total} of {first_names([*found], _MOST_NAMED)}: RECORDS counts "
+            "their records in the files; consumers do not get these, and sql and export leave them "
+            "out"
+        )
 
 
 def write_usage(usages: Sequence[DiskUsage], sort: str, table_format: str) -> None:

@@ -116,7 +116,7 @@ class Request:
             print_note(f"{self._copy.path}: {_cut_words(replay)}")
         write_changes(_CHANGE_COLUMNS, _TEXT_CHANGE_COLUMNS, rows, self.table_format)
         if not rows:
-            print_note(_unchanged_words(first, replay.last_ms))
+            print_note(unchanged_words(first, replay.last_ms))
         return self.ended(replay)
 
     @cached_property
@@ -240,14 +240,15 @@ def image_words(image: MetadataImage) -> str:
     return ", ".join(counted(len(image.tables[table]), table) for table in tables)
 
 
-def _unchanged_words(first: Moment, last_ms: int) -> str:
-    """Return that nothing changed, and where the end of a copy is that is older than the period."""
+def unchanged_words(first: Moment, last_ms: int, newest_is: str = "record") -> str:
+    """Return that nothing changed, and where the end of a copy is that is older than the period;
+    `newest_is` says what is of `last_ms`."""
     words = "nothing changed in this period"
     if last_ms < 0 or first.end_offset != END.end_offset or first.time_ms <= last_ms:
         return words
     hour = time_text(last_ms - 3_600_000)
     newest = time_text(last_ms)
-    return f"{words}: the newest record is of {newest}; the hour before it: --diff {hour} end"
+    return f"{words}: the newest {newest_is} is of {newest}; the hour before it: --diff {hour} end"
 
 
 def _cut_words(replay: MetadataReplay) -> str:

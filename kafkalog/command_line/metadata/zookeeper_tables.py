@@ -9,6 +9,7 @@ from kafkalog.command_line.metadata.cluster_tables import (
     kind_of_rows,
     of_topics,
     refuse_unknown_topics,
+    unchanged_words,
     write_changes,
     write_rows,
 )
@@ -79,17 +80,27 @@ class ZooKeeperRequest:
         def report(finding: ZooKeeperFinding) -> None:
             found.append(f"{finding.file}: position {finding.position}: {finding.detail}")
 
-        steps = partition_changes(
+        changes = partition_changes(
             *(self.paths, self.chroot, _time_ms(first, is_first=True), _time_ms(last), report),
             lambda path, detail: found.append(f"{path}: {detail}"),
         )
         rows = [
             {**step_row(step), **row._asdict()}
-            for step in steps
+            for step in changes.steps
             if not self.topics or step.change.topic in self.topics
             for row in change_rows(step.change)
         ]
         write_changes(_CHANGE_COLUMNS, _TEXT_COLUMNS, rows, self.table_format)
+        if changes.is_cut and changes.span is not None:
+            begin = time_text(changes.span[0])
+            print_note(
+                f"ZooKeeper's logs begin later than the cluster: the first change of a "
+                f"partition there is of {begin}, and what changed before is not known"
+            )
+        if not rows and changes.span is not None:
+            print_note(unchanged_words(first, changes.span[1], "change of a partition"))
+        elif not rows:
+            print_note("ZooKeeper's logs here have no change of a partition")
         for line in found:
             print_note(line)
         return ExitCode.UNREADABLE_INPUT if found else ExitCode.DONE

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -89,6 +90,46 @@ def is_decoded(topic: str) -> bool:
     return topic in topic_families()
 
 
+def decoded_columns(
+    topic: str,
+    payloads: tuple[ByteColumn, ByteColumn],
+    text_format: LineFormat,
+    *,
+    show_secrets: bool,
+) -> tuple[ByteColumn, ByteColumn]:
+    """Return keys and values of a topic that `is_decoded` as JSON, not escaped yet."""
+    columns = message_columns if topic.startswith("__") else client_columns
+    return columns(topic, payloads, text_format, show_secrets=show_secrets)
+
+
+def payload_texts(
+    topic: str, key: bytes | None, value: bytes | None, *, is_control: bool
+) -> tuple[str | None, str | None]:
+    """Return the key and the value of a record for a table, as a dump shows them, without secrets:
+    bytes that are not UTF-8 follow `hex:`; a control record is in place of its value."""
+    if is_control:
+        from kafkalog.messages.dump_text import control_text
+        from kafkalog.messages.internal_records import read_control_record
+
+        return None, control_text(read_control_record(key, value))
+    if is_decoded(topic):
+        raw = of_pieces([(key, IS_TEXT)]), of_pieces([(value, IS_TEXT)])
+        decoded = decoded_columns(topic, raw, LineFormat.TEXT, show_secrets=False)
+        key, value = (_bytes_at(column, 0) for column in decoded)
+    elif key is not None and value is not None and key.startswith(CONNECT_KEYS):
+        value = without_connect_secrets(key, value)
+    return _payload_text(key), _payload_text(value)
+
+
+def _payload_text(payload: bytes | None) -> str | None:
+    if payload is None:
+        return None
+    try:
+        return payload.decode()
+    except UnicodeDecodeError:
+        return f"hex:{payload.hex()}"
+
+
 def client_columns(
     topic: str,
     payloads: tuple[ByteColumn, ByteColumn],
@@ -130,8 +171,7 @@ def values_without_secrets(keys: pa.Array, key: ByteColumn, value: ByteColumn) -
     if not len(keys):
         return value
     shown: dict[int, bytes] = {}
-    could_be = np.any([pc.starts_with(keys, prefix) for prefix in CONNECT_KEYS], axis=0)
-    for row in np.flatnonzero(could_be).tolist():
+    for row in np.flatnonzero(may_have_connect_secrets(keys)).tolist():
         found, before = _bytes_at(key, row), _bytes_at(value, row)
         if found is not None and before is not None:
             after = without_connect_secrets(found, before)
@@ -141,6 +181,12 @@ def values_without_secrets(keys: pa.Array, key: ByteColumn, value: ByteColumn) -
         return value
     rows = range(len(value.states))
     return of_pieces([(shown.get(row, _bytes_at(value, row)), IS_TEXT) for row in rows])
+
+
+def may_have_connect_secrets(keys: pa.Array) -> pa.Array:
+    """Return which keys are like those of Kafka Connect's configs; false for null."""
+    found = [pc.starts_with(keys, prefix) for prefix in CONNECT_KEYS]
+    return pc.fill_null(reduce(pc.or_, found), fill_value=False)
 
 
 def _encoded(text: str | None, text_format: LineFormat) -> bytes | None:

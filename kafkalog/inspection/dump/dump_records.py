@@ -16,9 +16,8 @@ from kafkalog.columns.records.record_metadata import IS_CONTROL, MESSAGE_CRC
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.dump.dump_lines import TIMESTAMP_TYPES, DumpedFile, numbers_of, with_fields
 from kafkalog.inspection.dump.dump_messages import (
-    client_columns,
     control_texts,
-    message_columns,
+    decoded_columns,
     values_without_secrets,
 )
 from kafkalog.inspection.dump.text_kernels import ByteColumn
@@ -130,18 +129,14 @@ class RecordLines:
         columns["control"] = control_texts(key, value, is_control, self._format)
         if self._payloads:
             if self._decoded_topic is not None:
-                key, value = self._decoded(self._decoded_topic, (key, value))
+                key, value = decoded_columns(
+                    *(self._decoded_topic, (key, value), self._format),
+                    show_secrets=self._show_secrets,
+                )
             elif not self._show_secrets:
                 value = values_without_secrets(records.column("key"), key, value)
             columns |= {"key": key, "payload": value}
         return numbers, columns
-
-    def _decoded(
-        self, topic: str, payloads: tuple[ByteColumn, ByteColumn]
-    ) -> tuple[ByteColumn, ByteColumn]:
-        if not topic.startswith("__"):
-            return client_columns(topic, payloads, self._format, show_secrets=self._show_secrets)
-        return message_columns(topic, payloads, self._format, show_secrets=self._show_secrets)
 
 
 def _text(template: Template, payloads: bool) -> Template:

@@ -34,12 +34,15 @@ from kafkalog.columns.transactions.transaction_walk import StableOffset, stable_
 from kafkalog.format.batch_header import CONTROL_BIT
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
+from kafkalog.inspection.dump.dump_messages import is_decoded, may_have_connect_secrets
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import recorded_end
 from kafkalog.storage.reading.offset_ranges import TimestampRange
 
 _COLUMNS = ("offset", "timestampMs", "position", "key", "value", IS_CONTROL)
+# Of keys and values as they are, the beginnings that are shown in a table.
+SHOWN_BYTES = 256
 RecordFilter = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
@@ -62,7 +65,8 @@ class Visibility(StrEnum):
 class MatchedRecord:
     """A record that was looked for; `value_size` is None for a tombstone, `size` is that of key and
     value, `batch` is the row of its batch in the batch table. `judged_records` finds out what
-    became of its transaction."""
+    became of its transaction. `key` and `value` are there if they are shown, those that are not
+    decoded up to SHOWN_BYTES."""
 
     offset: int
     timestamp_ms: int
@@ -72,6 +76,8 @@ class MatchedRecord:
     path: str
     batch: LongArray
     size: int = 0
+    key: bytes | None = None
+    value: bytes | None = None
 
 
 @dataclass
@@ -95,11 +101,13 @@ class SegmentSearch:
 
 class ReadRecords(NamedTuple):
     """Which records are looked at: those with these times, all without any; control records too if
-    wanted; with their headers if something is looked for in these."""
+    wanted; with their headers if something is looked for in these; `payloads`: keys and values are
+    shown."""
 
     timestamps: TimestampRange | None = None
     control_records: bool = False
     headers: bool = False
+    payloads: bool = False
 
 
 def wanted_records(key: bytes | None, contained: bytes | None) -> RecordFilter:
@@ -142,7 +150,8 @@ def search_segment(
         chosen = (
             _largest_rows(matches, most) if by_size else matches.slice(max(len(matches) - most, 0))
         )
-        kept += _found(chosen, log.log_start, segment.path, table)
+        shown = _shown_payloads(chosen, log.topic or "") if reads.payloads else None
+        kept += _found(chosen, log.log_start, segment.path, table, shown)
         if by_size:
             kept.sort(key=largest_first)
         kept = kept[:most] if by_size else kept[-most:]
@@ -207,19 +216,39 @@ def _missing(
     return segment_hole(next_offset, segment.next_base_offset, size, is_compacted=False)
 
 
+def _shown_payloads(records: pa.RecordBatch, topic: str) -> list[tuple[bytes | None, bytes | None]]:
+    """Return keys and values, whole if they are decoded to be shown, otherwise their beginnings: so
+    many large ones would take much memory."""
+    keys, values = records.column("key"), records.column("value")
+    if not is_decoded(topic):
+        values = pc.if_else(
+            may_have_connect_secrets(keys), values, pc.binary_slice(values, 0, SHOWN_BYTES)
+        )
+        keys = pc.binary_slice(keys, 0, SHOWN_BYTES)
+    return [*zip(keys.to_pylist(), values.to_pylist(), strict=True)]
+
+
 def _found(
-    records: pa.RecordBatch, log_start: int, path: str, table: LongArray
+    records: pa.RecordBatch,
+    log_start: int,
+    path: str,
+    table: LongArray,
+    shown: list[tuple[bytes | None, bytes | None]] | None,
 ) -> Iterator[MatchedRecord]:
     if not len(records):
         return
+    payloads = shown or [(None, None)] * len(records)
     sizes = pc.binary_length(records.column("value")).to_pylist()
     numbers = [integers(records.column(name)).tolist() for name in _COLUMNS[:3]]
     whole = _sizes(records).tolist()
-    for offset, timestamp_ms, position, size, of_record in zip(*numbers, sizes, whole, strict=True):
+    for offset, timestamp_ms, position, size, of_record, payload in zip(
+        *numbers, sizes, whole, payloads, strict=True
+    ):
         row = int(np.searchsorted(table[:, column.POSITION], position))
         batch = table[row].copy()
         seen = Visibility.DELETED if offset < log_start else Visibility.VISIBLE
-        yield MatchedRecord(offset, timestamp_ms, position, size, seen, path, batch, of_record)
+        place = offset, timestamp_ms, position, size
+        yield MatchedRecord(*place, seen, path, batch, of_record, *payload)
 
 
 def _note(search: SegmentSearch, chunk: Chunk, size: int, *, is_last: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -47,6 +47,15 @@ class PartitionStep(NamedTuple):
     znode: str
     change: Change
     cause: Cause | None
+
+
+class PartitionChanges(NamedTuple):
+    """The steps of a period; when the first and the last change of a partition was that the logs
+    have, None without one; and whether the logs begin after changes that a snapshot shows."""
+
+    steps: list[PartitionStep]
+    span: tuple[int, int] | None
+    is_cut: bool
 
 
 class _BrokerStep(NamedTuple):
@@ -170,27 +179,29 @@ def partition_changes(
     last_ms: int,
     report: OnFinding,
     on_unreadable: Callable[[str, str], None],
-) -> Iterator[PartitionStep]:
-    """Yield the changes of partitions after a time and up to another, by the member of the ensemble
-    that has come furthest, as far back as its logs go. Damage is reported, and
+) -> PartitionChanges:
+    """Return the changes of partitions after a time and up to another, by the member of the
+    ensemble that has come furthest, as far back as its logs go. Damage is reported, and
     `on_unreadable` is called with the path of a znode that cannot be read and why. Raises what
     `newest_tree` does."""
     newest = newest_tree(paths, (), chroot)
     (data_dir,) = [each for each in find_data_dirs(paths) if each.path == newest.path]
     root = newest.place.chroot
-    history = _History()
+    history, is_cut = _History(), False
     for change in znode_changes(data_dir, newest.tree, report):
         if change.path.startswith(f"{root}/"):
+            is_cut = is_cut or (change.time_ms is None and not history.steps)
             try:
                 history.take(change.path.removeprefix(root), change)
             except CorruptDataError as error:
                 on_unreadable(change.path, error.detail)
-    for step in _within(history.steps, first_ms, last_ms):
-        yield step._replace(cause=history.cause(step))
-
-
-def _within(steps: Iterable[PartitionStep], first_ms: int, last_ms: int) -> Iterator[PartitionStep]:
-    return (each for each in steps if first_ms < each.time_ms <= last_ms)
+    steps = [
+        step._replace(cause=history.cause(step))
+        for step in history.steps
+        if first_ms < step.time_ms <= last_ms
+    ]
+    times = [step.time_ms for step in history.steps]
+    return PartitionChanges(steps, (min(times), max(times)) if times else None, is_cut)
 
 
 def step_row(step: PartitionStep) -> dict[str, Any]:

@@ -22,9 +22,9 @@ from kafkalog.errors import KafkaLogError, StatePositionError
 from kafkalog.extras import missing_extras_named
 from kafkalog.lake.delta.delta_actions import add_action, transaction_action
 from kafkalog.lake.delta.delta_layout import why_not_by_tasks
-from kafkalog.lake.delta.delta_positions import DELTA_LOG
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
+from kafkalog.storage.log_dir.table_formats import DELTA_LOG
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

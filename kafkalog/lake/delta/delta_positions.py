@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from kafkalog.errors import StatePositionError
 from kafkalog.lake.output_directory import OutputDirectory
+from kafkalog.storage.log_dir.table_formats import DELTA_LOG
 
-DELTA_LOG = "_delta_log"
 RESTORE = "RESTORE"
 _COMMIT = re.compile(rf"{DELTA_LOG}/([0-9]{{20}})\.json")
 

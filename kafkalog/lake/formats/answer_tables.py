@@ -30,7 +30,7 @@ from pyarrow import parquet
 from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.extras import missing_extras_named
 from kafkalog.lake.file_schemas import file_schema, write_no_rows
-from kafkalog.lake.formats.found_tables import SUCCESS, refuse_inside_table, refuse_other_formats
+from kafkalog.lake.formats.found_tables import refuse_inside_table, refuse_other_formats
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import written_rows
@@ -39,6 +39,7 @@ from kafkalog.schemas import table_json
 from kafkalog.storage.files.output_files import refuse_unwritable
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.log_dir.read_directories import refuse_tables
+from kafkalog.storage.log_dir.table_formats import SUCCESS
 from kafkalog.views.engine import Rows
 from kafkalog.words import json_value
 

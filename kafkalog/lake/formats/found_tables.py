@@ -10,34 +10,17 @@ import posixpath
 from collections.abc import Iterable, Iterator
 
 from kafkalog.errors import OptionError, RefusedOptionError
-from kafkalog.lake.delta.delta_positions import DELTA_LOG
 from kafkalog.lake.output_directory import OutputDirectory
-from kafkalog.lake.parquet.parquet_manifest import MANIFEST
 from kafkalog.storage.files.uris import absolute_path, is_remote
+from kafkalog.storage.log_dir.table_formats import table_format
 
-# Spark's writer puts it beside the files of a table that is whole.
-SUCCESS = "_SUCCESS"
-_ICEBERG_METADATA = "metadata"
 _OUTPUT = "--output-dir"
 
 
 def format_of_table(path: str, *, is_marked: bool = False) -> str | None:
     """Return the format of the table in a directory: delta, iceberg, parquet or json; None without
     one. If `is_marked`, files alone do not make a table. Raises OSError as the file system does."""
-    directory = OutputDirectory(path)
-    names = set(directory.names())
-    if DELTA_LOG in names:
-        return "delta"
-    if MANIFEST in names:
-        return "parquet"
-    if _ICEBERG_METADATA in names:
-        found = directory.names(_ICEBERG_METADATA)
-        if any(name.endswith(".metadata.json") for name in found):
-            return "iceberg"
-    if is_marked and SUCCESS not in names:
-        return None
-    endings = {name.rpartition(".")[2] for name in names}
-    return next((each for each in ("parquet", "json") if each in endings), None)
+    return table_format(OutputDirectory(path).names, is_marked=is_marked)
 
 
 def refuse_other_formats(output_dir: str, paths: Iterable[str], table_format: str) -> None:

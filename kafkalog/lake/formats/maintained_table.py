@@ -16,15 +16,13 @@ import click
 from pyarrow import fs
 
 from kafkalog.errors import OptionError
-from kafkalog.lake.delta.delta_positions import DELTA_LOG
 from kafkalog.lake.formats.targets import ICEBERG, TablePlace, iceberg_table
-from kafkalog.lake.layout import CATALOG_FILE
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.parquet import parquet_maintenance
-from kafkalog.lake.parquet.parquet_manifest import MANIFEST
 from kafkalog.lake.parquet.parquet_table import ParquetTable
 from kafkalog.lake.small_files import Rewrite, RewrittenFiles
 from kafkalog.storage.files.uris import absolute_path, is_remote
+from kafkalog.storage.log_dir.table_formats import CATALOG_FILE, DELTA_LOG, MANIFEST
 
 _TABLE = "TABLE"
 # Of an Iceberg table, in its directory.

@@ -10,11 +10,12 @@ from posixpath import dirname
 import click
 
 from kafkalog.errors import OptionError, StatePositionError
-from kafkalog.lake.delta.delta_positions import DELTA_LOG, read_positions
+from kafkalog.lake.delta.delta_positions import read_positions
 from kafkalog.lake.formats.maintained_table import iceberg_place
 from kafkalog.lake.formats.targets import ICEBERG, TablePlace, iceberg_table
 from kafkalog.lake.output_directory import OutputDirectory
-from kafkalog.lake.parquet.parquet_manifest import MANIFEST, read_manifest
+from kafkalog.lake.parquet.parquet_manifest import read_manifest
+from kafkalog.storage.log_dir.table_formats import DELTA_LOG, MANIFEST
 from kafkalog.views.planning.ingest_positions import IngestPositions, ingest_positions_from_json
 from kafkalog.views.planning.state_positions import state_positions_from_json
 

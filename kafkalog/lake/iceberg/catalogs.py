@@ -41,7 +41,6 @@ from kafkalog.errors import OptionError, StatePositionError, UnsupportedFormatEr
 from kafkalog.lake.decoded_columns import Field
 from kafkalog.lake.iceberg.synced_files import write_synced
 from kafkalog.lake.layout import (
-    CATALOG_FILE,
     DEFAULT_NAMESPACE,
     TARGET_FILE_BYTES,
     Compression,
@@ -53,6 +52,7 @@ from kafkalog.schemas import table_fields
 from kafkalog.storage.files.file_access import file_access
 from kafkalog.storage.files.output_files import make_directories
 from kafkalog.storage.files.uris import absolute_path, is_remote
+from kafkalog.storage.log_dir.table_formats import CATALOG_FILE
 
 _CODEC = TableProperties.PARQUET_COMPRESSION
 _LEVEL = TableProperties.PARQUET_COMPRESSION_LEVEL

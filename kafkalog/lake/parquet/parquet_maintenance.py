@@ -11,7 +11,6 @@ import re
 from pyarrow import fs
 
 from kafkalog.errors import StatePositionError
-from kafkalog.lake.parquet.parquet_manifest import MANIFEST
 from kafkalog.lake.parquet.parquet_table import ParquetTable
 from kafkalog.lake.small_files import (
     Rewrite,
@@ -21,6 +20,7 @@ from kafkalog.lake.small_files import (
     small_file_groups,
 )
 from kafkalog.lake.table_writer import PENDING_FOLDER
+from kafkalog.storage.log_dir.table_formats import MANIFEST
 
 # A manifest that a killed run had not written whole.
 _UNFINISHED_MANIFEST = re.compile(rf"\.{re.escape(MANIFEST)}\.[0-9a-f]+(\..+)?\.tmp")

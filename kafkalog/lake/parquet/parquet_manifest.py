@@ -16,11 +16,10 @@ from kafkalog.lake.decoded_columns import Field
 from kafkalog.lake.layout import Compression, PartitionBy, TableLayout
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
+from kafkalog.storage.log_dir.table_formats import MANIFEST
 from kafkalog.views.options.offset_options import by_partition, by_topic
 from kafkalog.views.planning.ingest_positions import IngestPositions, ingest_positions_from_json
 
-# Engines that list directories skip names that begin like this.
-MANIFEST = "_manifest.json"
 FORMAT_VERSION = 1
 
 

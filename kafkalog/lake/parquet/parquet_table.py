@@ -18,16 +18,16 @@ from pyarrow import parquet
 
 from kafkalog.errors import OptionError, StatePositionError
 from kafkalog.lake.decoded_columns import NO_COLUMNS, DecodedColumns, Field, merged_columns
-from kafkalog.lake.delta.delta_positions import DELTA_LOG
 from kafkalog.lake.layout import TableLayout, TableOutput
 from kafkalog.lake.manifest_rows import TABLE as RUNS
 from kafkalog.lake.manifest_rows import manifest_rows
 from kafkalog.lake.output_directory import OutputDirectory
-from kafkalog.lake.parquet.parquet_manifest import MANIFEST, TableManifest, read_manifest
+from kafkalog.lake.parquet.parquet_manifest import TableManifest, read_manifest
 from kafkalog.lake.replaced_rows import without_replaced
 from kafkalog.lake.table_writer import PENDING_FOLDER
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.storage.files.requests_at_once import answers
+from kafkalog.storage.log_dir.table_formats import DELTA_LOG, MANIFEST
 from kafkalog.views.planning.ingest_positions import IngestPositions, IngestRun
 
 _LOCK = "_manifest.lock"

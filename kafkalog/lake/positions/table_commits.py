@@ -16,12 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.errors import StatePositionError
-from kafkalog.lake.delta.delta_positions import DELTA_LOG
 from kafkalog.lake.formats.recorded_table import recorded_positions
 from kafkalog.lake.formats.targets import ICEBERG, TablePlace, iceberg_table
 from kafkalog.lake.output_directory import OutputDirectory
-from kafkalog.lake.parquet.parquet_manifest import MANIFEST
 from kafkalog.messages.clients.kept_positions import Keeper, KeptPosition
+from kafkalog.storage.log_dir.table_formats import DELTA_LOG, MANIFEST
 
 _METADATA = "metadata"
 _DELTA_COMMIT = re.compile(rf"{DELTA_LOG}/([0-9]{{20}})\.json")

@@ -142,7 +142,7 @@ class StateTask:
         options = _options_again(self.options)
         for read, own in _of_each_read(partition.reads, survivors):
             found = 0
-            for records in read_segment(_again(read), options, STATE_COLUMNS, own):
+            for records in read_segment(_again(read), options, STATE_COLUMNS, chosen_offsets=own):
                 kept = _positions(records, own)
                 found += len(kept)
                 if not self.keep_tombstones:

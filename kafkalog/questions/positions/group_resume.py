@@ -199,7 +199,7 @@ def _record_words(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{counted(again, 'record')} come again"
     if skipped := sum(row["records_skipped"] or 0 for row in rows):
         deleted = sum(
-            max(row["log_start_offset"] - (row["current_offset"] or 0), 0)
+            max(int(row["log_start_offset"]) - (row["current_offset"] or 0), 0)
             for row in rows
             if row["records_skipped"]
         )
@@ -385,7 +385,7 @@ def _row(
         )
     row[_WHY] = _why(commit, resume, request)
     if resume.reason is Reason.NO_START and replica is not None:
-        row[_WHY] += f": {replica.plan.start_error}"
+        row[_WHY] = f"{row[_WHY]}: {replica.plan.start_error}"
     row["what_happens"] = _words(commit, resume, row)
     return row
 

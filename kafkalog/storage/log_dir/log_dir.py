@@ -32,7 +32,7 @@ from kafkalog.storage.files.unreadable_input import note_deleted, note_unlisted
 from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.storage.log_dir.former_topics import CurrentIds, no_ids_known, topics_apart
 from kafkalog.storage.log_dir.listed_logs import listed_log, tiered_log
-from kafkalog.storage.log_dir.nearby_log_dirs import nearby_log_dirs
+from kafkalog.storage.log_dir.nearby_log_dirs import NoLogDir, no_log_dir, no_log_dir_words
 from kafkalog.storage.log_dir.same_partitions import refuse_doubles, with_tiered_beginnings
 from kafkalog.storage.log_dir.tiered_storage import tiered_partitions
 from kafkalog.storage.names import (
@@ -81,7 +81,7 @@ def with_segments_of_now(log: PartitionLog) -> PartitionLog:
 
 
 def logs_of_now(paths: Sequence[str]) -> list[PartitionLog | None]:
-    """Return for each partition directory its log as it is now, None where it does not exist. The
+    """Return for each partition directory its log as it is now, None where there is none. The
     files at the top of a log directory are read once for all of its logs; those that cannot be read
     are ignored."""
     log_dirs = _LogDirs(strict=False)
@@ -89,8 +89,8 @@ def logs_of_now(paths: Sequence[str]) -> list[PartitionLog | None]:
     def listed(path: str) -> PartitionLog | None:
         if not is_directory(path):
             return None
-        (log,) = _directory_search(path, log_dirs, False, False)
-        return log
+        found = _directory_search(path, log_dirs, False, False)
+        return None if isinstance(found, NoLogDir) else found[0]
 
     return answers(listed, paths, str)
 
@@ -125,10 +125,15 @@ def find_partitions(
             files.setdefault(os.path.dirname(entry.path), []).append(entry.path)
     directories = [entry.path for entry in found.values() if entry.is_directory]
     log_dirs = _LogDirs(strict)
+
+    def search(path: str) -> list[PartitionLog] | NoLogDir:
+        return _directory_search(path, log_dirs, strict, len(found) > 1)
+
+    in_directories = answers(search, directories, str)
+    if others := [each for each in in_directories if isinstance(each, NoLogDir)]:
+        raise LogDirError(no_log_dir_words(others))
     searches = [
-        *answers(
-            lambda path: _directory_search(path, log_dirs, strict, len(found) > 1), directories, str
-        ),
+        *(each for each in in_directories if not isinstance(each, NoLogDir)),
         *(_files_search(directory, named, log_dirs, strict) for directory, named in files.items()),
     ]
     logs = [log for found_logs in searches for log in found_logs]
@@ -207,10 +212,10 @@ class _LogDirs:
 
 def _directory_search(
     path: str, log_dirs: _LogDirs, strict: bool, is_one_of_several: bool
-) -> list[PartitionLog]:
+) -> list[PartitionLog] | NoLogDir:
     search = _Search(log_dirs, strict)
-    search.add_directory(path, is_one_of_several=is_one_of_several)
-    return search.found
+    other = search.add_directory(path, is_one_of_several=is_one_of_several)
+    return search.found if other is None else other
 
 
 def _files_search(
@@ -254,34 +259,32 @@ class _Search:
             note_deleted(path)
             return None
 
-    def add_directory(self, path: str, *, is_one_of_several: bool) -> None:
+    def add_directory(self, path: str, *, is_one_of_several: bool) -> NoLogDir | None:
+        """Add the logs in a directory; return what it is instead where it has none."""
         entries = self._entries(path)
         if entries is None:
-            return
+            return None
         tiered = tiered_partitions(self._directories, path, entries)
         self.found += [tiered_log(partition, path) for partition in tiered]
         if not tiered and _is_partition_dir(path, entries):
             log = listed_log(path, entries, self._log_dir(os.path.dirname(path)), path)
             self.found.append(replace(log, is_named=True))
-            return
+            return None
         partitions = [
             entry.path for entry in entries if entry.is_directory and self._is_live(entry)
         ]
         if tiered and not partitions:
-            return
+            return None
         has_partitions = self._add_partitions(partitions, path)
         if not has_partitions and not _LOG_DIR_FILES & {entry.name for entry in entries}:
             below = self._tiered_below(path, entries)
             if below:
                 self.found += below
-                return
-            near = nearby_log_dirs(
+                return None
+            return no_log_dir(
                 self._directories, path, is_log_dir, is_one_of_several=is_one_of_several
             )
-            raise LogDirError(
-                f"{path}: {near} (a log directory has directories named <topic>-<partition>, a "
-                "partition directory has <offset>.log, tiered storage has neither)"
-            )
+        return None
 
     def _add_partitions(self, partitions: list[str], path: str) -> bool:
         """Add the logs of a log directory; return whether there are any, also unlisted ones.

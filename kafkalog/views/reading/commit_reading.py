@@ -85,7 +85,7 @@ def commit_records(
     """Yield the records of one partition with COMMIT_RECORD_COLUMNS, control records included, in
     the order of their offsets; `tables` go along."""
     for segment in read.segments:
-        batches = read_segment(segment, options, COMMIT_RECORD_COLUMNS, tables)
+        batches = read_segment(segment, options, COMMIT_RECORD_COLUMNS, tables=tables)
         yield from _in_order(batches, segment)
 
 

@@ -139,6 +139,7 @@ def read_segment(
     segment: SegmentRead,
     options: ReadOptions,
     columns: tuple[str, ...],
+    *,
     chosen_offsets: LongArray | None = None,
     tables: BatchTables | None = None,
 ) -> Iterator[pa.RecordBatch]:

@@ -33,6 +33,25 @@ def rows(*arguments: object) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.splitlines()]
 
 
+def test_records_below_the_log_start_are_named(unpacked: Unpacked) -> None:
+    # F1390: by the broker's log starts, and the first batches that kafka-dump-log printed.
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    firsts: dict[str, int] = {}
+    for segment in unique_segments(logs):
+        for batch in dumped_batches(golden, segment) or ():
+            name, first = segment.path.parent.name, int(batch["baseOffset"])
+            firsts[name] = min(first, firsts.get(name, first))
+    starts = printed_offsets(golden, -2)
+    names = ("shop.del-records-0", "shop.del-records-mid-0")
+    below = sum(starts[name] - firsts[name] for name in names)
+    (line,) = (
+        line
+        for line in run(logs / "log-dirs")[1].splitlines()
+        if line.startswith("below the log start: ")
+    )
+    assert line.startswith(f"below the log start: {below} offsets of {', '.join(names)}: ")
+
+
 def test_partitions_begin_and_end_where_the_broker_said(unpacked: Unpacked) -> None:
     # F95, F146
     logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")

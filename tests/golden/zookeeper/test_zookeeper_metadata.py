@@ -3,6 +3,7 @@ clients said of the same clusters. Rules: F435, F440, F441, F465, F831 and F832.
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options.zookeeper.zookeeper_options import read_zookeeper_options
 from kafkalog.views.reading.zookeeper_reading import read_data_dir
+from kafkalog.words import time_text
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from tests.support.golden.znodes import Row, listing
 from tests.support.repository import Unpack
@@ -239,6 +241,25 @@ def test_partitions_of_a_topic_that_is_deleted_lose_their_leaders(unpacked: Unpa
         (row,) = [row for row in found if row["column"] == "leader"]
         assert (row["new"], row["cause"]) == (-1, "its topic was deleted")
         assert [row["change"] for row in found if row["column"] is None] == ["created", "deleted"]
+
+
+def test_an_empty_period_is_explained(unpacked: Unpack, tmp_path: Path) -> None:
+    # F1352: the newest change is that of the last row, which no change that a client saw follows.
+    states = [row for row in znodes(unpacked, "kafka08") if row["path"].endswith("/state")]
+    path, given = live(unpacked, "kafka08"), ("--by", "partition", "--diff")
+    last = max(rows(path, *given, "start", "end"), key=lambda row: row["zxid"])
+    assert last["timestamp_ms"] >= max(row["mtime"] for row in states)
+    newest = time_text(last["timestamp_ms"])
+    code, out, err = run(path, *given, "2030-01-01", "end")
+    assert (code, out) == (0, "")
+    said = f"nothing changed in this period: the newest change of a partition is of {newest}; "
+    assert err.startswith(said)
+    # F1244: without its first log, a copy does not know what the cluster did before.
+    assert "logs begin later" not in run(path, *given, "start", "end")[2]
+    cut = Path(shutil.copytree(live(unpacked, "kafka39zk"), tmp_path / "cut"))
+    for name in ("log.1", "snapshot.0"):
+        (cut / "version-2" / name).unlink()
+    assert "logs begin later than the cluster" in run(cut, *given, "start", "end")[2]
 
 
 def test_files_without_a_cluster_are_named_with_what_is_missing(tmp_path: Path) -> None:

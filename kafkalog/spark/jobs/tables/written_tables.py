@@ -21,7 +21,7 @@ from kafkalog.errors import StatePositionError
 from kafkalog.lake.delta.delta_layout import why_not_by_tasks
 from kafkalog.lake.file_schemas import file_schema, write_no_rows
 from kafkalog.lake.formats.answer_tables import RowsOfTasks
-from kafkalog.lake.formats.found_tables import SUCCESS, refuse_other_formats
+from kafkalog.lake.formats.found_tables import refuse_other_formats
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import written_rows
@@ -51,6 +51,7 @@ from kafkalog.spark.tables import (
 )
 from kafkalog.spark.whole_tables import is_in_local_files, replace_whole
 from kafkalog.storage.files import uris
+from kafkalog.storage.log_dir.table_formats import SUCCESS
 from kafkalog.views.engine import Rows, RowsInMemory
 
 

@@ -86,6 +86,28 @@ def test_all_topics_that_are_named_are_searched(log_dir: Path) -> None:
     assert "--topic: 'order' is not valid" in absent.stderr
 
 
+def test_keys_and_values_are_shown_shortened_and_decoded_without_secrets(
+    log_dir: Path, unpacked: Unpack
+) -> None:
+    add_topic(log_dir, "clicks", Record(7, 500, 0, b"a", "ä".encode() * 1000))
+    given = (log_dir, "--topic", "clicks", "--columns", "key,value,value_size", "--key", "a")
+    assert find(*given).stdout.splitlines()[1].split() == ["a", f"{'ä' * 64}…", "2000"]
+    # Any topic can be that of a Connect cluster.
+    secret = b'{"properties": {"connector.class": "a.B", "db.password": "s3cret"}}'
+    add_topic(log_dir, "configs", Record(7, 500, 0, b"connector-c", secret))
+    said = find(log_dir, "--topic", "configs", "--value-contains", "s3cret").stdout
+    assert "a.B" in said
+    assert "s3cret" not in said
+    logs = unpacked("kafka44.logs") / "log-dirs"
+    said = find(
+        logs, "--topic", "__consumer_offsets", "--key", "shop.g-classic-empty", "--limit", "1"
+    ).stdout
+    assert '"group":"shop.g-classic-empty"' in said
+    # A marker of a transaction is what kafka-dump-log calls it.
+    said = find(logs, "--topic", "shop.tx", "--from-time", 0, "--limit", 2000).stdout
+    assert "endTxnMarker: ABORT coordinatorEpoch: " in said
+
+
 def test_many_logs_have_a_line_for_each_topic(log_dir: Path) -> None:
     # F588: with what is missing and damaged in each.
     for number in range(10):
@@ -97,7 +119,8 @@ def test_many_logs_have_a_line_for_each_topic(log_dir: Path) -> None:
     lines = find(log_dir, "--key", "a").stderr.splitlines()
     searched = [line for line in lines if line.startswith("searched ")]
     assert len(searched) == 11
-    assert any(line.startswith("searched orders: 2 logs, 6 records in ") for line in searched)
+    (line,) = (line for line in searched if "orders: 2 logs, 6 records in " in line)
+    assert line.endswith("; last offset 2 in partition 0, 2 in partition 1")
     assert "  in no file here: offsets below the first of clicks.5-0 7" in lines
     assert any(f"{segment}: position 0" in line and "may hide" in line for line in lines)
 
@@ -309,7 +332,12 @@ def test_of_two_partitions_the_later_record_comes_first_and_a_tombstone_says_so(
     result = find(log_dir, "--topic", "orders", "--from-time", "1970-01-01T00:00:00Z")
     table = [line.split() for line in result.stdout.splitlines()[1:]]
     assert [row[1:3] for row in table] == [[p, o] for o in "210" for p in "10"]
-    assert [row[4] for row in table] == ["tombstone"] * 2 + ["10"] * 4
+    # Key, value and its size; b"\xff" is not UTF-8.
+    value = ["value-4711", "10"]
+    assert [row[4:7] for row in table] == [
+        *(["-", "-", "tombstone"], ["a", "-", "tombstone"]),
+        *(["hex:ff", *value], ["b", *value], ["b", *value], ["a", *value]),
+    ]
 
 
 def test_a_log_outside_a_partitions_directory_has_the_name_of_its_own(log_dir: Path) -> None:

@@ -424,3 +424,16 @@ def test_a_parent_of_log_directories_that_is_named_like_a_partition_is_not_one(
         find_partitions([str(tmp_path / "logs-1")])
     empty = add_partition(tmp_path / "logs-2", "orders-0")
     assert places(find_partitions([str(empty)])) == [str(empty)]
+
+
+def test_parents_of_log_dirs_are_named_together(tmp_path: Path) -> None:
+    names = ("node1", "node2", "node3")
+    for name in names:
+        add_partition(tmp_path / name / "data", "orders-0", 0)
+    said = refusal(tmp_path / "*")
+    parents = ", ".join(str(tmp_path / name) for name in names)
+    below = ", ".join(str(tmp_path / name / "data") for name in names)
+    assert said.startswith(f"{parents}: not log directories; did you mean {below} below them? (")
+    (tmp_path / "notes").mkdir()
+    said = refusal(tmp_path / "node1", tmp_path / "notes")
+    assert f"did you mean {tmp_path / 'node1' / 'data'} below it?; {tmp_path / 'notes'}: an" in said
