@@ -121,6 +121,12 @@ class NodeDirectory:
         return any(entry.name == METADATA_DIR for entry in self.folders)
 
     @property
+    def has_records_of_metadata(self) -> bool:
+        """Whether a log or a snapshot is in the copy of the metadata."""
+        found = readable_entries(os.path.join(self.path, METADATA_DIR)) if self.has_metadata else ()
+        return any(entry.name.endswith((".log", ".checkpoint")) for entry in found)
+
+    @property
     def node_id(self) -> int | None:
         """The node's id by meta.properties, which has another name in each version."""
         text = (self.meta or {}).get(_NODE_ID if self.is_of_kraft else _BROKER_ID, "")
