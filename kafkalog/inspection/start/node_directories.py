@@ -86,7 +86,8 @@ class NodeDirectory:
     def read(cls, path: str) -> NodeDirectory:
         """Return the directory at a path; one that is not there or cannot be listed is empty."""
         if not is_directory(path):
-            return cls(path, is_there=False)
+            error = "its log directory is a file" if os.path.exists(path) else None
+            return cls(path, is_there=error is not None, meta_error=error)
         meta, error = None, None
         try:
             text = read_text(os.path.join(path, META_PROPERTIES))

@@ -253,7 +253,7 @@ class _Loader:
         found = epochs_refusal(text)
         if found is not None:
             detail = f"{LEADER_EPOCHS}: {found.detail}"
-            raise BrokerStartError(detail, ends_process=found.is_number)
+            raise BrokerStartError(detail, ends_process=found.is_number or found.ends_process)
         with suppress(CorruptDataError):
             # Sorted as the broker's cache sorts them. What ends after the version has none.
             self.plan.leader_epochs = sorted(read_leader_epochs(text))
