@@ -127,7 +127,9 @@ def coordinator_load(
     loading = _LOADINGS[log.topic](log.topic, rules)
     found = CoordinatorLoad(log.topic, log.partition, log.path)
     loading.run(log, found, end_offset)
-    if found.stop is not None and (found.offset is None or found.stop.expected_offset < found.offset):
+    if found.stop is not None and (
+        found.offset is None or found.stop.expected_offset < found.offset
+    ):
         found.loads, found.offset, found.record_name = False, found.stop.expected_offset, None
         found.reason = f"its batch cannot be read: {found.stop.detail}"
     if not found.loads:

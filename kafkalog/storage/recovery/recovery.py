@@ -297,7 +297,8 @@ class _Loader:
             data = read_bytes(self._paths[index]) if index in files else b""
         except CorruptDataError as error:
             refuse_unreadable(error)
-            raise BrokerStartError(str(error)) from error
+            # One that is too large to be read here only shows where batches begin.
+            data = b""
         entries = read_index_entries(data, base_offset)
         return LoadedSegment(base_offset, self._paths[log], files[log] or 0, entries)
 
