@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
-from kafkalog.inspection.start.assigned_replicas import ReplicaFate
+from kafkalog.inspection.start.assigned_replicas import OFFLINE, ReplicaFate
 from kafkalog.inspection.start.node_start import NodeStart
 from kafkalog.schemas import table_fields
 from kafkalog.storage.names import broker_partition_name
@@ -58,7 +58,8 @@ def _fate_columns(row: Row, fates: Mapping[str, ReplicaFate], stopped: Mapping[s
     """Return the columns of a row that the node decides: the log that is set aside and begins
     empty has no records, and one that is not used any more has no offsets."""
     fate = fates.get(row["directory"])
-    added: Row = {"coordinator_error": stopped.get(row["directory"])}
+    is_loaded = fate is None or (fate.leader_reason != OFFLINE and not fate.is_set_aside)
+    added: Row = {"coordinator_error": stopped.get(row["directory"]) if is_loaded else None}
     if fate is not None:
         added |= {
             "is_set_aside": fate.is_set_aside,
@@ -68,7 +69,7 @@ def _fate_columns(row: Row, fates: Mapping[str, ReplicaFate], stopped: Mapping[s
             "begins_empty": fate.begins_empty,
             "topic": _directory_topic(row),
         }
-        is_replaced = fate.is_set_aside and fate.has_leader and not fate.begins_empty
+        is_replaced = fate.has_leader and not fate.begins_empty and fate.beside is None
         if fate.replaced_by is not None:
             added |= _takeover(row, fate.replaced_by)
         elif fate.begins_empty and not fate.is_set_aside:

@@ -57,14 +57,25 @@ def _jars(libs: Sequence[str], server: ServerProperties | None) -> Jars | None:
 
 
 def without_missing(paths: Sequence[str], server: ServerProperties | None) -> list[str]:
-    """Return the paths without the log directories of server.properties that do not exist: a node
-    is judged without them. Paths that are all missing stay, for the error about them."""
+    """Return the paths without the log directories of server.properties that do not exist, are no
+    directories or have nothing in them: a node is judged without them. Paths that are all so stay,
+    for the error about them."""
     if server is None:
         return list(paths)
     named = {os.path.realpath(path) for path in (*server.log_dirs, server.metadata_dir)}
     there = [
         path
         for path in paths
-        if is_remote(path) or os.path.exists(path) or os.path.realpath(path) not in named
+        if is_remote(path) or os.path.realpath(path) not in named or _has_entries(path)
     ]
     return there or list(paths)
+
+
+def _has_entries(path: str) -> bool:
+    """Return whether a path is a directory with something in it, or one that cannot be listed."""
+    try:
+        return bool(os.listdir(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True

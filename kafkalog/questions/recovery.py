@@ -136,8 +136,10 @@ def recovery_plan(views: Views, settings: RecoveryRequest) -> Recovery:
 
 def _with_nodes(views: Views, settings: RecoveryRequest, plan: Rows) -> Recovery:
     found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
-    loads = coordinators(views, settings.node.coordinators(found.nodes))
-    answers = node_answers(found, views.logs, settings.node, [*plan], loads)
+    planned = [*plan]
+    ends = {row["directory"]: row["log_end_offset"] for row in planned}
+    loads = coordinators(views, settings.node.coordinators(found.nodes), ends)
+    answers = node_answers(found, views.logs, settings.node, planned, loads)
     rows = [
         row
         for row in answers.rows

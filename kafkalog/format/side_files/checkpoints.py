@@ -20,6 +20,8 @@ _SHOWN = 80
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 # An entry takes much more memory than its line; no log directory has as many partitions.
 _MOST_ENTRIES = 1_000_000
+# A list of as many takes the 1 GiB that Kafka's scripts give to Java. Rule: F1370.
+_MOST_ANNOUNCED = 1 << 28
 _Entry = TypeVar("_Entry")
 
 
@@ -43,10 +45,12 @@ def _offset_of_partition(words: list[str]) -> tuple[TopicPartition, int]:
 
 class CheckpointRefusal(NamedTuple):
     """Why a broker refuses a checkpoint. With `is_number` it is a number that it cannot parse: then
-    it does not fail to read the file, but where it uses what is in it."""
+    it does not fail to read the file, but where it uses what is in it. With `ends_process` Java has
+    no memory for as many lines as it announces, and the broker ends."""
 
     detail: str
     is_number: bool = False
+    ends_process: bool = False
 
 
 def refusal(text: str, words: int) -> CheckpointRefusal | None:
@@ -65,6 +69,9 @@ def refusal(text: str, words: int) -> CheckpointRefusal | None:
         return None
     if not _is_number(lines[1], 32):
         return CheckpointRefusal(f"line 2: {lines[1][:_SHOWN]!r} is not a count")
+    if int(lines[1]) >= _MOST_ANNOUNCED:
+        detail = f"line 2: {lines[1]} entries, for which a broker has no memory"
+        return CheckpointRefusal(detail, ends_process=True)
     if int(lines[1]) < 0:
         return CheckpointRefusal(f"line 2: {lines[1]} entries", is_number=True)
     for place, line in enumerate(lines[2:], start=3):

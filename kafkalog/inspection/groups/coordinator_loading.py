@@ -24,7 +24,7 @@ from kafkalog.coordination.groups.group_loading import GroupLoad, LoadError, gro
 from kafkalog.coordination.groups.state_loading import ShareLoad, TransactionLoad
 from kafkalog.coordination.metadata.record_versions import read_versions
 from kafkalog.coordination.metadata.releases import is_at_least
-from kafkalog.format.faults import Severity
+from kafkalog.format.faults import Fault, Severity
 from kafkalog.inspection.groups import commit_kernels as kinds
 from kafkalog.inspection.groups.commit_columns import Commits
 from kafkalog.inspection.groups.offset_commits import COMMIT_RECORD_COLUMNS
@@ -41,6 +41,12 @@ from kafkalog.storage.reading.renamed_files import opened_segment
 COORDINATED = (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE)
 # The most records passed over that are kept one by one.
 MOST_SKIPPED = 100
+# Damage at which the iteration of a coordinator over batches and their records throws. It does not
+# look at the checksum of a batch.
+_STOPPING = (
+    *(Fault.ZEROS, Fault.GARBAGE, Fault.LENGTH, Fault.MAGIC, Fault.CODEC, Fault.COMPRESSION),
+    *(Fault.RECORD_COUNT, Fault.RECORDS, Fault.INNER_CHECKSUM),
+)
 # From this release on a transaction coordinator passes over values of unknown versions.
 _PASSES_VALUES = "4.3"
 
@@ -69,7 +75,8 @@ class CoordinatorLoad:
     None without one. `waiting` counts the groups, or transactional ids, that clients cannot use
     then. `skipped` are the first records that it passes over, `skipped_records` counts them.
     `unserved` are groups that have commits, but that a tombstone for a classic group removed.
-    `damage` is the first damage in the log: records there were not judged.
+    `stop` is the first batch that a coordinator cannot read, `damage` the first other damage in the
+    log: records there were not judged.
     """
 
     topic: str
@@ -85,6 +92,7 @@ class CoordinatorLoad:
     skipped_records: int = 0
     unserved: list[str] = field(default_factory=list)
     damage: str | None = None
+    stop: FaultyRange | None = None
 
     @property
     def is_finding(self) -> bool:
@@ -109,8 +117,9 @@ class CoordinatorRules:
 def coordinator_load(
     log: PartitionLog, rules: CoordinatorRules, end_offset: int | None = None
 ) -> CoordinatorLoad | None:
-    """Return how the coordinator of a partition of COORDINATED loads its log, up to an end offset
-    if one is given; None where the release has no such coordinator. Raises OSError."""
+    """Return how the coordinator of a partition of COORDINATED loads its log; None where the
+    release has no such coordinator. With `end_offset`, where the log ends once a broker has started
+    on it, damage before that is read as a coordinator reads it. Raises OSError."""
     if log.topic == SHARE_GROUP_STATE and not is_at_least(rules.release, "4.0"):
         return None
     if log.topic is None or log.partition is None:
@@ -118,6 +127,11 @@ def coordinator_load(
     loading = _LOADINGS[log.topic](log.topic, rules)
     found = CoordinatorLoad(log.topic, log.partition, log.path)
     loading.run(log, found, end_offset)
+    if found.stop is not None and (
+        found.offset is None or found.stop.expected_offset < found.offset
+    ):
+        found.loads, found.offset, found.record_name = False, found.stop.expected_offset, None
+        found.reason = f"its batch cannot be read: {found.stop.detail}"
     if not found.loads:
         found.consequence = _consequence(log.topic, rules)
         since = found.offset if found.consequence is Consequence.PARTIAL else None
@@ -248,13 +262,15 @@ def _records(
     """Yield the records of a log from its start on, control records too."""
 
     def note(damage: FaultyRange) -> None:
-        if found.damage is None and damage.severity is Severity.ERROR:
+        if end_offset is not None and damage.fault in _STOPPING:
+            found.stop = found.stop or damage
+        elif found.damage is None and damage.severity is Severity.ERROR:
             found.damage = damage.detail
 
     for segment in log.segments:
         options = SegmentOptions.of(segment, first_offset=log.log_start)
         if end_offset is not None:
-            options = replace(options, end_offset=end_offset)
+            options = replace(options, end_offset=end_offset, check_crcs=False)
         with opened_segment(segment) as file:
             records = SegmentRecords(
                 *(FileWindow(file), options, COMMIT_RECORD_COLUMNS, {}, note),

@@ -38,8 +38,9 @@ NEW_DIRECTORY = (
 class ReplicaFate:
     """Whether a partition's directory is set aside, and why; whether the partition has a leader
     once the node runs, None where that is not known; whether the node leads it with an empty log;
-    the directory that takes the place at once; the line to type, where there is one of its own; and
-    why there is no leader, or one that costs records."""
+    the directory that takes the place at once; the line to type, where there is one of its own; why
+    there is no leader, or one that costs records; and the directory of the partition that stays in
+    use beside one that is set aside."""
 
     is_set_aside: bool = False
     reason: str | None = None
@@ -48,6 +49,7 @@ class ReplicaFate:
     replaced_by: str | None = None
     what_to_do: str | None = None
     leader_reason: str | None = None
+    beside: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

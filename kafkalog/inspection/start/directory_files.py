@@ -40,12 +40,13 @@ _WORDS = 3
 
 
 def refused_checkpoints(directory: NodeDirectory) -> Iterator[Reason]:
-    """Yield the checkpoints that a broker cannot read: each takes the directory offline."""
+    """Yield the checkpoints that a broker cannot read: each takes the directory offline, or ends
+    the process."""
     for name, path, found in _refusals(directory):
         if not found.is_number:
             line = f"{move_away(path, directory.path)}  # {_WITHOUT[name]}"
             detail = f"a broker cannot read it: {found.detail}"
-            yield Reason(path, detail, line, directory.path, False)
+            yield Reason(path, detail, line, directory.path, found.ends_process)
 
 
 def ignored_checkpoints(directory: NodeDirectory) -> Iterator[Reason]:

@@ -86,7 +86,8 @@ class NodeDirectory:
     def read(cls, path: str) -> NodeDirectory:
         """Return the directory at a path; one that is not there or cannot be listed is empty."""
         if not is_directory(path):
-            return cls(path, is_there=False)
+            error = "its log directory is a file" if os.path.exists(path) else None
+            return cls(path, is_there=error is not None, meta_error=error)
         meta, error = None, None
         try:
             text = read_text(os.path.join(path, META_PROPERTIES))
@@ -119,6 +120,12 @@ class NodeDirectory:
     @property
     def has_metadata(self) -> bool:
         return any(entry.name == METADATA_DIR for entry in self.folders)
+
+    @property
+    def has_records_of_metadata(self) -> bool:
+        """Whether a log or a snapshot is in the copy of the metadata."""
+        found = readable_entries(os.path.join(self.path, METADATA_DIR)) if self.has_metadata else ()
+        return any(entry.name.endswith((".log", ".checkpoint")) for entry in found)
 
     @property
     def node_id(self) -> int | None:

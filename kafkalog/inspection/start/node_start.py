@@ -299,7 +299,7 @@ def _topic_ids(image: MetadataImage | None) -> dict[str, str]:
 
 def _begins_without_metadata(node: NodeFiles) -> bool:
     """Return whether the node has lost the metadata, and no other controller has it."""
-    if not node.is_of_kraft or any(each.has_metadata for each in node.directories):
+    if not node.is_of_kraft or any(each.has_records_of_metadata for each in node.directories):
         return False
     server = node.server
     if server is None:

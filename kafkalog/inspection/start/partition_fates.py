@@ -137,7 +137,7 @@ class LoadedReplicas:
         futures = {each.key: each for each in self._futures() if each.directory.path not in offline}
         takeovers = self._takeovers()
         in_use = {
-            each.key
+            each.key: each.path
             for each in self.replicas
             if each.stray_reason is None and each.directory.path not in offline
         }
@@ -145,7 +145,7 @@ class LoadedReplicas:
             if each.directory.path in offline:
                 continue
             if each.stray_reason is not None:
-                fates[each.path] = self._stray_fate(each, each.key in in_use)
+                fates[each.path] = self._stray_fate(each, in_use.get(each.key))
             elif not each.is_future and self.assignments is not None:
                 coming = futures.get(each.key)
                 fate = self.assignments.fate(each.topic_id, each.name)
@@ -182,12 +182,16 @@ class LoadedReplicas:
                     fates[entry.path] = ReplicaFate(False, reason, True, begins_empty=True)
         return fates
 
-    def _stray_fate(self, replica: Replica, is_elsewhere: bool) -> ReplicaFate:
+    def _stray_fate(self, replica: Replica, beside: str | None) -> ReplicaFate:
+        line = None
+        if beside is not None:
+            line = f"{move_away(replica.path, replica.directory.path)}  # {beside} stays in use"
+        found = ReplicaFate(True, replica.stray_reason, what_to_do=line, beside=beside)
         if self.assignments is None:
-            return ReplicaFate(True, replica.stray_reason)
+            return found
         fate = self.assignments.fate(replica.topic_id, replica.name)
-        is_replaced = fate.begins_empty and not is_elsewhere and not replica.is_future
-        return ReplicaFate(True, fate.reason, fate.has_leader, is_replaced)
+        is_replaced = fate.begins_empty and beside is None and not replica.is_future
+        return replace(found, has_leader=fate.has_leader, begins_empty=is_replaced)
 
     def absent(self) -> Iterator[AbsentPartition]:
         """Yield the partitions that the metadata has in a log directory, without a directory."""

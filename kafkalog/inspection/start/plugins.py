@@ -12,6 +12,8 @@ from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.words import first_names
 
 _MOST_JARS = 3
+_TIER = "remote.log.storage.manager.class.name"
+_TIER_PATH = "remote.log.storage.manager.class.path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,9 @@ def judged_plugins(server: ServerProperties | None, jars: Jars | None) -> Plugin
         return Plugins([*_tier_reasons(server)], server.plugins)
     names = server.classes if jars.has_kafka else server.plugins
     tier = server.plugin_without_path
-    if tier is not None:
-        names = {**names, "remote.log.storage.manager.class.name": [tier]}
-    return Plugins([*_missing(server, names, jars)])
+    if not tier:
+        return Plugins([*_tier_reasons(server), *_missing(server, names, jars)])
+    return Plugins([*_missing(server, {**names, _TIER: [tier]}, jars)])
 
 
 def _missing(
@@ -70,13 +72,12 @@ def _missing(
 
 def _tier_reasons(server: ServerProperties) -> Iterator[Reason]:
     plugin = server.plugin_without_path
-    if plugin is not None:
-        detail = (
-            f"remote.log.storage.manager.class.name is {plugin}, which Kafka does not have, and "
-            "remote.log.storage.manager.class.path names no jar of it"
-        )
-        line = (
-            "add remote.log.storage.manager.class.path, or put the jar into libs/ of Kafka, and "
-            "give that directory with --libs"
-        )
-        yield Reason(server.path, detail, line, "")
+    if plugin is None or server.roles == {"controller"}:
+        return
+    detail = f"{_TIER} is {plugin}, which Kafka does not have, and {_TIER_PATH} names no jar of it"
+    line = f"add {_TIER_PATH}, or put the jar into libs/ of Kafka, and give that directory with "
+    line += "--libs"
+    if not plugin:
+        detail = f"{_TIER} is missing, and remote.log.storage.system.enable is true"
+        line = f"set {_TIER} in {server.path}, or remove remote.log.storage.system.enable"
+    yield Reason(server.path, detail, line, "")

@@ -42,6 +42,7 @@ from kafkalog.storage.partition_log import PartitionLog
 # Kafka's quorum goes by no such record, and passes over it.
 _HARMLESS = ("FeatureLevelRecord",)
 _FIRST_WITHOUT_ZOOKEEPER = 4
+_BROKER_ID = "broker.id"
 _VOTERS, _LISTENERS = "controller.quorum.voters", "controller.listener.names"
 # Records of registrations, and the first levels that hold directories, and cordoned ones.
 _REGISTRATION = 0
@@ -175,6 +176,9 @@ def _quorum_refusals(server: ServerProperties) -> Iterator[tuple[str, str, str]]
         if len(names) > 1:
             detail = f"{' and '.join(names)} are one directory, and a broker takes them for two"
             yield "log.dirs", detail, f"write {names[0]} in all settings of server.properties"
+    if server.values.get(_BROKER_ID, str(server.node_id)).strip() != str(server.node_id):
+        detail = f"it is {server.values[_BROKER_ID].strip()}, and node.id is {server.node_id}"
+        yield _BROKER_ID, detail, f"remove {_BROKER_ID} from server.properties"
     if not server.log_dirs:
         yield "log.dirs", "it names no directory", "name the log directories in server.properties"
     if not server.voters and not server.bootstrap_controllers:
@@ -184,6 +188,9 @@ def _quorum_refusals(server: ServerProperties) -> Iterator[tuple[str, str, str]]
         named = ", ".join(map(str, sorted(server.voters)))
         detail = f"it names {named}, and not this controller, node {server.node_id}"
         yield _VOTERS, detail, f"change {_VOTERS} or node.id in server.properties"
+    if "controller" not in server.roles and server.node_id in server.voters:
+        detail = f"it names node {server.node_id}, which process.roles makes no controller"
+        yield _VOTERS, detail, f"change {_VOTERS} or process.roles in server.properties"
     if not server.values.get(_LISTENERS, "").strip():
         yield _LISTENERS, "it is missing", f"set {_LISTENERS} in server.properties"
 

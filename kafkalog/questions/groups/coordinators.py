@@ -6,7 +6,7 @@ Rules: docs/format.md F1000 to F1008.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -49,13 +49,16 @@ class CoordinatorSettings:
 
 
 def coordinators(
-    views: Views, settings: CoordinatorSettings, logs: Sequence[PartitionLog] | None = None
+    views: Views, settings: CoordinatorSettings, ends: Mapping[str, int | None] | None = None
 ) -> list[CoordinatorLoad]:
-    """Return how the coordinators of `logs`, or of all live logs of the views, load them, in the
-    order of the logs; without those that the version does not have. Raises OptionError."""
-    loaded = partial(_loads, rules=settings.rules)
-    given = views.logs if logs is None else logs
-    return list(views.tasks(loaded, [log for log in given if is_coordinated(log)]))
+    """Return how the coordinators load the live logs of the views, in the order of the logs;
+    without those that the version does not have. `ends` has by directory where logs end once a
+    broker has started; None for one that it does not load. Raises OptionError."""
+    found = [log for log in views.logs if is_coordinated(log)]
+    if ends is not None:
+        found = [log for log in found if ends.get(log.path) is not None]
+    own = {log.path: ends[log.path] for log in found} if ends is not None else {}
+    return list(views.tasks(partial(_loads, rules=settings.rules, ends=own), found))
 
 
 def is_coordinated(log: PartitionLog) -> bool:
@@ -64,8 +67,10 @@ def is_coordinated(log: PartitionLog) -> bool:
     return is_served and log.topic in COORDINATED
 
 
-def _loads(log: PartitionLog, rules: CoordinatorRules) -> Iterator[CoordinatorLoad]:
-    found = coordinator_load(log, rules)
+def _loads(
+    log: PartitionLog, rules: CoordinatorRules, ends: Mapping[str, int | None]
+) -> Iterator[CoordinatorLoad]:
+    found = coordinator_load(log, rules, ends.get(log.path))
     if found is not None:
         yield found
 

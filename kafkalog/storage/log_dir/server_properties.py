@@ -87,13 +87,13 @@ class ServerProperties:
 
     @property
     def plugin_without_path(self) -> str | None:
-        """The class of tiered storage that is not Kafka's and has no class path of its own; None
-        without one."""
+        """The class of tiered storage, empty if none is set, that is not Kafka's and has no class
+        path of its own; None without one, and where tiered storage is off."""
         is_on = self.values.get("remote.log.storage.system.enable", "").strip().lower() == "true"
         name = self.values.get(f"{_TIER}.name", "").strip()
-        has_path = self.values.get(f"{_TIER}.path", "").strip()
+        has_path = name and self.values.get(f"{_TIER}.path", "").strip()
         is_own = name.startswith("org.apache.kafka.")
-        return name if is_on and name and not has_path and not is_own else None
+        return name if is_on and not has_path and not is_own else None
 
     @property
     def classes(self) -> dict[str, list[str]]:

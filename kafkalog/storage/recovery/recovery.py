@@ -253,7 +253,7 @@ class _Loader:
         found = epochs_refusal(text)
         if found is not None:
             detail = f"{LEADER_EPOCHS}: {found.detail}"
-            raise BrokerStartError(detail, ends_process=found.is_number)
+            raise BrokerStartError(detail, ends_process=found.is_number or found.ends_process)
         with suppress(CorruptDataError):
             # Sorted as the broker's cache sorts them. What ends after the version has none.
             self.plan.leader_epochs = sorted(read_leader_epochs(text))
@@ -297,7 +297,8 @@ class _Loader:
             data = read_bytes(self._paths[index]) if index in files else b""
         except CorruptDataError as error:
             refuse_unreadable(error)
-            raise BrokerStartError(str(error)) from error
+            # One that is too large to be read here only shows where batches begin.
+            data = b""
         entries = read_index_entries(data, base_offset)
         return LoadedSegment(base_offset, self._paths[log], files[log] or 0, entries)
 

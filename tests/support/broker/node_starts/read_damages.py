@@ -3,6 +3,7 @@
 tests/broker/damage starts brokers on each; tests/golden has the outcomes.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ _METADATA = "d1/__cluster_metadata-0"
 _FORMATTED = "00000000000000000000-0000000000.checkpoint"
 _FUTURE = f"orders-0.{7:032x}-future"
 _ID = "AAAAAAAAAAAAAAAAAAAAZQ"
+_OF_D1 = frozenset(("__transaction_state-0", "orders-1", "pay-0"))
 _OF_D2 = frozenset(("__consumer_offsets-0", "comp-0", "orders-0"))
 _TOPIC = "__cluster_metadata"
 # A record's type and version, and its values or their bytes.
@@ -127,6 +129,14 @@ def _feature(name: str, level: int) -> Damage:
 
 def _config(kind: int, resource: str, name: str, value: str) -> Damage:
     return metadata(lambda folder: [config_record(kind, resource, name, value)])
+
+
+def _property(line: str) -> Damage:
+    def change(folder: Path) -> None:
+        with (folder / "server.properties").open("a") as file:
+            file.write(f"{line}\n")
+
+    return change
 
 
 def _copied_file(source: str, target: str) -> Damage:
@@ -267,5 +277,24 @@ READ_DAMAGES: dict[str, ReadDamage] = {
     ),
     "properties-without-listener": _ends(
         changed("server.properties", "controller.listener.names=", "#")
+    ),
+    "properties-other-broker-id": _ends(_property("broker.id=5")),
+    "properties-broker-among-voters": _ends(
+        changed("server.properties", "roles=broker,controller", "roles=broker")
+    ),
+    "properties-tier-without-class": _ends(_property("remote.log.storage.system.enable=true")),
+    "recovery-points-announce-too-many": _ends(
+        written("d2/recovery-point-offset-checkpoint", "0\n2147483647\n")
+    ),
+    "log-dir-is-file": _offline(all_of(removed("d2"), written("d2", "a file"))),
+    "log-dir-is-empty": _ends(all_of(removed("d2"), made("d2"))),
+    "metadata-without-files": ReadDamage(
+        removed(f"{_METADATA}/*.log", f"{_METADATA}/*.checkpoint"), set_aside=_OF_D2 | _OF_D1
+    ),
+    "second-one-without-id": _aside(
+        all_of(copied(_ORDERS, "d1/orders-0"), removed("d1/orders-0/partition.metadata"))
+    ),
+    "index-too-large": ReadDamage(
+        lambda folder: os.truncate(folder / f"{_ORDERS}/{3:020d}.index", 5 << 30)
     ),
 }

@@ -97,3 +97,32 @@ def test_records_beyond_the_end_do_not_count(tmp_path: Path) -> None:
     rules = CoordinatorRules.of("4.4")
     loads = [coordinator_load(log, rules, end) for end in (2, 3)]
     assert [load and load.loads for load in loads] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("position", "stops"),
+    [
+        pytest.param(18, None, id="checksum"),
+        pytest.param(61, 0, id="length of the first record"),
+        pytest.param(60, 0, id="number of records"),
+    ],
+)
+@pytest.mark.parametrize("topic", [CONSUMER_OFFSETS, TRANSACTION_STATE])
+def test_damage_is_read_as_a_coordinator_reads_it(
+    topic: str, position: int, stops: int | None, tmp_path: Path
+) -> None:
+    # F1376: brokers of 4.4.0 and 3.9.2 did not load such partitions, or did not notice.
+    case = CASES[topic][0]
+    assert case.stops("4.4") is None
+    data = bytearray(b"".join(case.batches()))
+    data[position] ^= 4
+    directory = tmp_path / f"{topic}-0"
+    directory.mkdir()
+    (directory / f"{0:020d}.log").write_bytes(data)
+    (log,) = find_partitions([str(tmp_path)])
+    found = coordinator_load(log, CoordinatorRules.of("4.4"), 100)
+    assert found is not None
+    assert (found.loads, found.offset) == (stops is None, stops)
+    unjudged = coordinator_load(log, CoordinatorRules.of("4.4"))
+    assert unjudged is not None
+    assert unjudged.damage
