@@ -1,5 +1,7 @@
 """Sums of rows."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,7 +24,7 @@ ROWS = [
 ]
 
 
-def table(rows: list[tuple[object, ...]]) -> pa.Table:
+def table(rows: Sequence[tuple[object, ...]]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
 
 
