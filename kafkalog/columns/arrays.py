@@ -7,7 +7,7 @@ are given a value of Python, `to_numpy` of flags, and `group_by` of a table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -166,6 +166,35 @@ def of_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
     return fixed_width(numbers, data_type, nulls)
 
 
+class Numbers(NamedTuple):
+    """The numbers of a column of integers, 0 where there is none."""
+
+    values: NDArray[np.int64]
+    is_set: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, column: pa.Array | pa.ChunkedArray) -> Numbers:
+        """Return the numbers of a column."""
+        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        return cls(integers(array.fill_null(scalar(0, array.type))), present(array))
+
+    def above(self, limit: int) -> NDArray[np.bool_]:
+        """Return which are known to be above a limit."""
+        is_above: NDArray[np.bool_] = self.is_set & (self.values > limit)
+        return is_above
+
+    def largest(self, of: NDArray[np.bool_]) -> int | None:
+        """Return the largest of some of them, None without any."""
+        found = self.values[of & self.is_set]
+        return int(found.max()) if len(found) else None
+
+    def minus(self, others: Numbers) -> pa.Array:
+        """Return the differences, null without a number and where no integer of 64 bits has it."""
+        found = self.values - others.values
+        overflows = ((self.values ^ others.values) & (self.values ^ found)) < 0
+        return fixed_width(found, pa.int64(), ~(self.is_set & others.is_set) | overflows)
+
+
 def python_values(column: pa.ChunkedArray) -> list[Any]:
     """Return integers or strings as Python values, None for null, in a fraction of the time of
     `to_pylist`."""
@@ -174,10 +203,11 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         encoded = array.dictionary_encode(null_encoding="encode")
         distinct = np.array(encoded.dictionary.to_pylist(), dtype=object)
         return cast("list[Any]", distinct[integers(encoded.indices)].tolist())
+    numbers, is_set = Numbers.of(array)
     if not array.null_count:
-        return cast("list[Any]", integers(array).tolist())
-    found = integers(array.fill_null(scalar(0, array.type))).astype(object)
-    found[~present(array)] = None
+        return cast("list[Any]", numbers.tolist())
+    found = numbers.astype(object)
+    found[~is_set] = None
     return cast("list[Any]", found.tolist())
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import distinct_rows, fixed_width, no_rows, of_values, scalar
+from kafkalog.columns.arrays import Numbers, distinct_rows, fixed_width, no_rows, of_values, scalar
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.commit_status import (
     GroupFacts,
@@ -41,7 +41,6 @@ from kafkalog.coordination.groups.group_records import (
 from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.coordination.groups.share_states import ShareState
 from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, COMMIT_KEY, HAS_OPEN_COMMIT
-from kafkalog.inspection.lag.lag_times import Numbers
 
 _MEMBER = ("member_id", "instance_id", "client_id", "client_host")
 # Columns of a group, by the names of `Group`.

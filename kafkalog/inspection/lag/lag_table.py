@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import (
+    Numbers,
     booleans,
     chosen,
     fixed_width,
@@ -30,7 +31,7 @@ from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.placed_commits import DELIVERY_COMPLETE, with_statuses
 from kafkalog.inspection.lag.lag_columns import lag_logs, with_accounts
-from kafkalog.inspection.lag.lag_times import Numbers, lag_times
+from kafkalog.inspection.lag.lag_times import lag_times
 from kafkalog.inspection.lag.resumed_commits import RESUMES_AT, with_resumes
 
 TABLE = "consumer_lag"

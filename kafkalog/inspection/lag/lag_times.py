@@ -5,47 +5,16 @@ F315.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import fixed_width, integers, present, scalar
-from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.columns.arrays import Numbers, fixed_width, scalar
 
 # Parts of a lag that a reader has not had.
 _LEFT = ("readable_records", "in_tiered_storage", "damaged")
 _ZERO = scalar(0, pa.int64())
-
-
-class Numbers(NamedTuple):
-    """The numbers of a column of 64-bit integers, 0 where there is none."""
-
-    values: LongArray
-    is_set: BoolArray
-
-    @classmethod
-    def of(cls, column: pa.Array | pa.ChunkedArray) -> Numbers:
-        """Return the numbers of a column."""
-        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        return cls(integers(array.fill_null(_ZERO)), present(array))
-
-    def above(self, limit: int) -> BoolArray:
-        """Return which are known to be above a limit."""
-        is_above: BoolArray = self.is_set & (self.values > limit)
-        return is_above
-
-    def largest(self, of: BoolArray) -> int | None:
-        """Return the largest of some of them, None without any."""
-        found = self.values[of & self.is_set]
-        return int(found.max()) if len(found) else None
-
-    def minus(self, others: Numbers) -> pa.Array:
-        """Return the differences, null without a number and where no integer of 64 bits has it."""
-        found = self.values - others.values
-        overflows = ((self.values ^ others.values) & (self.values ^ found)) < 0
-        return fixed_width(found, pa.int64(), ~(self.is_set & others.is_set) | overflows)
 
 
 def lag_times(rows: pa.Table | Mapping[str, pa.Array]) -> dict[str, pa.Array]:
