@@ -19,11 +19,13 @@ from kafkalog.storage.reading.relisted_logs import read_relisted
 class CompleteFrom(NamedTuple):
     """Below `offset` records may be missing, 0 for none; states are complete from `time_ms` on,
     milliseconds since 1970, None for at all times. `damaged_ranges` is in how many places something
-    is damaged, but for what a broker leaves at the end of a log."""
+    is damaged, but for what a broker leaves at the end of a log; `newest_ms` is the largest
+    timestamp of a batch, None without one."""
 
     offset: int
     time_ms: int | None
     damaged_ranges: int
+    newest_ms: int | None = None
 
 
 def complete_from(log: PartitionLog) -> CompleteFrom:
@@ -41,23 +43,26 @@ def _complete_from(log: PartitionLog) -> CompleteFrom:
     # The cleaner leaves the active segment alone.
     by_checkpoint, by_segment = _Bound(checkpoint), _Bound(log.segments[-1].base_offset or 0)
     gaps = _Gaps(checkpoint)
-    numbers, damaged = range(len(log.segments)), 0
+    numbers, damaged, newest = range(len(log.segments)), 0, NO_VALUE
     for headers in LogHeaders(log, read_whole=numbers).tables(numbers):
         is_whole = gaps.take(headers.table)
         is_last = headers.segment == numbers[-1]
         damaged += int(np.count_nonzero(is_damaged(headers.table, is_last=is_last)))
+        times = headers.table[headers.table[:, column.FAULT] == 0][:, column.MAX_TIMESTAMP]
+        newest = max(newest, int(times.max(initial=NO_VALUE)))
         for bound in (by_checkpoint, by_segment):
             bound.take(headers.table, is_whole)
+    newest_ms = None if newest < 0 else newest
     if not gaps.end:
-        return CompleteFrom(0, None, damaged)
+        return CompleteFrom(0, None, damaged, newest_ms)
     bound = by_checkpoint if gaps.end <= checkpoint <= gaps.log_end else by_segment
     time_ms = bound.time_ms()
     if gaps.end > bound.offset or time_ms is None:
         # The missing records were there when their file was last written to.
         offset = max(gaps.end, bound.offset)
         last_written_ms = max(modified_ms(segment.path) for segment in log.segments)
-        return CompleteFrom(offset, last_written_ms, damaged)
-    return CompleteFrom(bound.offset, time_ms, damaged)
+        return CompleteFrom(offset, last_written_ms, damaged, newest_ms)
+    return CompleteFrom(bound.offset, time_ms, damaged, newest_ms)
 
 
 def first_timestamp_ms(log: PartitionLog) -> int | None:
