@@ -23,6 +23,7 @@ from kafkalog.coordination.groups.transactional_ids import (
     TransactionalIds,
     transaction_words,
 )
+from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.groups.transaction_states import (
     STATES,
     TRANSACTION_STATE_COLUMNS,
@@ -140,6 +141,7 @@ def transactions(views: Views, settings: TransactionSettings) -> Transactions:
         coming += _coming(report, coordinators.by_producer, settings.now_ms)
     else:
         notes += _past_notes(stable, settings.as_of_ms)
+        notes += _other_copies(views, stable, settings)
     return Transactions(report, stable, outcomes, coordinators.ids, notes, missing, coming)
 
 
@@ -344,6 +346,43 @@ def _past_notes(stable: Rows, at_ms: int) -> Iterator[str]:
             f"not known as of {at}: {head} that have nothing left from then: "
             f"{first_names(sorted(unknown), _MOST_NAMED)}"
         )
+
+
+def _other_copies(views: Views, stable: Rows, settings: TransactionSettings) -> Iterator[str]:
+    """Yield which replicas have records from a time that the best ones, which were read, lack: all
+    others of partitions that are not known then, and those of coordinators that were cleaned less.
+    Rule: docs/format.md F1391."""
+    columns = (stable.column(name).to_pylist() for name in ("topic", "partition", "end_offset"))
+    unknown = {(topic, number) for topic, number, end in zip(*columns, strict=True) if end is None}
+    logs = [
+        log
+        for log in views.logs
+        if log.topic == TRANSACTION_STATE or log.topic_partition in unknown
+    ]
+    found: dict[str, list[str]] = defaultdict(list)
+    for replicas in replica_sets(logs):
+        best, *others = replicas.logs
+        is_known = _is_known_then if best.topic == TRANSACTION_STATE else _has_records_of
+        if others and not is_known(best, views, settings.at_ms):
+            for log in others:
+                if is_known(log, views, settings.at_ms):
+                    found[log.log_dir.path].append(log.name)
+    for path, names in found.items():
+        yield (
+            f"the copies in {path} have more from then of {first_names(names, _MOST_NAMED)}: give "
+            "this log directory alone for them"
+        )
+
+
+def _is_known_then(log: PartitionLog, _: Views, at_ms: int) -> bool:
+    """Return whether the cleaner has left all that counted at a time (F328)."""
+    time_ms = complete_from(log).time_ms
+    return time_ms is None or time_ms <= at_ms
+
+
+def _has_records_of(log: PartitionLog, views: Views, at_ms: int) -> bool:
+    (rows,) = views.rows(AskedView(STABLE_OFFSETS, options={"asOf": at_ms}, logs=[log]))
+    return any(end is not None for end in rows.column("end_offset").to_pylist())
 
 
 def _log(row: Mapping[str, Any]) -> tuple[object, ...]:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import kafkalog
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
 from kafkalog.lake.layout import PartitionBy, TableLayout
 from kafkalog.lake.parquet.parquet_table import ParquetTable
+from kafkalog.testing import LogDirectory, ProducerRecord
 from tests.support.golden.exported_topics import check_exported_topics
 from tests.support.golden.fixture_sets import CONSUMERS
 from tests.support.lake.iceberg_tables import scanned
@@ -34,3 +36,15 @@ def test_an_iceberg_table_has_the_records_that_a_consumer_received(
     table = IcebergTable(output_dir=str(tmp_path), layout=layout)
     check_exported_topics(name, unpacked, table, lambda: scanned(table))
     table.catalog.close()
+
+
+def test_what_an_export_from_python_does_not_decode_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = LogDirectory(tmp_path / "logs")
+    values = ('{"a": 1}', "no JSON", "{")
+    directory.topic("orders").records([ProducerRecord(None, value) for value in values])
+    given = {"format": "parquet", "value_format": "json", "value_schema": "a INT"}
+    kafkalog.export(None, directory.write(), str(tmp_path / "lake"), **given)
+    (line,) = [each for each in caplog.messages if "decoded" in each]
+    assert line == "2 values could not be decoded: column value_error has the reason"

@@ -178,7 +178,8 @@ def groups(
         found = _read(lag, table)
     group_notes.note_reach(lag, question.as_of_ms, question.now_ms)
     has_ages = question.as_of_ms is None and "time_lag_ms" in columns
-    if has_ages and (words := old_copy_words(commits, CONSUMER_OFFSETS, question.now_ms)):
+    times_ms = [reach.newest_ms for reach in lag.rows.known.reaches]
+    if has_ages and (words := old_copy_words(times_ms, CONSUMER_OFFSETS, question.now_ms)):
         print_note(words)
     if not lag.groups:
         group_notes.note_nothing_known(lag, logs, question.as_of_ms)

@@ -189,7 +189,8 @@ def txns(
     for note in answer.notes:
         print_note(note)
     has_ages = as_of is None and (answer.totals["open"] or answer.has_findings)
-    if has_ages and (age := old_copy_words(found, TRANSACTION_STATE, now_ms)):
+    times_ms = [state["record_timestamp_ms"] for state in answer.ids.states()]
+    if has_ages and (age := old_copy_words(times_ms, TRANSACTION_STATE, now_ms)):
         print_note(age)
     _refuse_unknown(answer.ids.states(), ids, answer.missing)
     rows = [row for row in _rows(table, answer, views, settings) if not ids or _id(row) in ids]

@@ -23,11 +23,12 @@ class LogCompleteness(Protocol):
 
 
 class LogReach(NamedTuple):
-    """The LogCompleteness of one log."""
+    """The LogCompleteness of one log, and the largest timestamp of a batch there."""
 
     internal_partition: int | None
     complete_from_ms: int | None
     damaged_ranges: int
+    newest_ms: int | None = None
 
 
 class CommitReach(NamedTuple):

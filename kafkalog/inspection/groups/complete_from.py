@@ -19,11 +19,13 @@ from kafkalog.storage.reading.relisted_logs import read_relisted
 class CompleteFrom(NamedTuple):
     """Below `offset` records may be missing, 0 for none; states are complete from `time_ms` on,
     milliseconds since 1970, None for at all times. `damaged_ranges` is in how many places something
-    is damaged, but for what a broker leaves at the end of a log."""
+    is damaged, but for what a broker leaves at the end of a log; `newest_ms` is the largest
+    timestamp of a batch, None without one."""
 
     offset: int
     time_ms: int | None
     damaged_ranges: int
+    newest_ms: int | None = None
 
 
 def complete_from(log: PartitionLog) -> CompleteFrom:
@@ -59,13 +61,15 @@ class CompleteFromWalk:
         self._by_segment = _Bound(log.segments[-1].base_offset or 0)
         self._gaps = _Gaps(self._checkpoint)
         self._segments_left = len(log.segments)
-        self._damaged = 0
+        self._damaged, self._newest_ms = 0, NO_VALUE
 
     def take(self, table: LongArray) -> None:
         """Take the next batches."""
         is_whole = self._gaps.take(table)
         is_last = self._segments_left == 1
         self._damaged += int(np.count_nonzero(is_damaged(table, is_last=is_last)))
+        times = table[table[:, column.FAULT] == 0][:, column.MAX_TIMESTAMP]
+        self._newest_ms = max(self._newest_ms, int(times.max(initial=NO_VALUE)))
         for bound in (self._by_checkpoint, self._by_segment):
             bound.take(table, is_whole)
 
@@ -81,8 +85,9 @@ class CompleteFromWalk:
     def found(self) -> CompleteFrom:
         """Return from when on the log is complete."""
         gaps, damaged = self._gaps, self._damaged
+        newest_ms = None if self._newest_ms < 0 else self._newest_ms
         if not gaps.end:
-            return CompleteFrom(0, None, damaged)
+            return CompleteFrom(0, None, damaged, newest_ms)
         is_by_checkpoint = gaps.end <= self._checkpoint <= gaps.log_end
         bound = self._by_checkpoint if is_by_checkpoint else self._by_segment
         time_ms = bound.time_ms()
@@ -90,8 +95,8 @@ class CompleteFromWalk:
             # The missing records were there when their file was last written to.
             offset = max(gaps.end, bound.offset)
             last_written_ms = max(modified_ms(segment.path) for segment in self._log.segments)
-            return CompleteFrom(offset, last_written_ms, damaged)
-        return CompleteFrom(bound.offset, time_ms, damaged)
+            return CompleteFrom(offset, last_written_ms, damaged, newest_ms)
+        return CompleteFrom(bound.offset, time_ms, damaged, newest_ms)
 
 
 def first_timestamp_ms(log: PartitionLog) -> int | None:

@@ -35,10 +35,10 @@ def nothing_words(newest_ms: int) -> str:
     )
 
 
-def old_copy_words(logs: Iterable[PartitionLog], topic: str, now_ms: int) -> str | None:
+def old_copy_words(times_ms: Iterable[int | None], topic: str, now_ms: int) -> str | None:
     """Return that ages count to now, if the newest record of a topic is older than an hour; None
-    otherwise."""
-    newest_ms = newest_time_ms((log for log in logs if log.topic == topic), now_ms)
+    otherwise. `times_ms` are those of records that were read; a later time than now is left out."""
+    newest_ms = max((each for each in times_ms if each and each <= now_ms), default=None)
     if newest_ms is None or now_ms - newest_ms <= _HOUR_MS:
         return None
     return (

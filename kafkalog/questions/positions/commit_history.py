@@ -184,11 +184,11 @@ def _effective_ms(row: Mapping[str, Any]) -> int:
 def _reach(copies: ReplicaSet) -> Iterator[LogReach]:
     """Yield how far back the commits of a partition of `__consumer_offsets` reach: one copy after
     another goes on where what is complete so far begins. F1360"""
-    offset, time_ms, damaged_ranges = complete_from(copies.best)
+    offset, time_ms, damaged_ranges, _ = complete_from(copies.best)
     others = [(complete_from(log), end) for log, end in copies.logs_and_ends[1:]]
     for complete, end in sorted(others, reverse=True):
         if complete.offset < offset <= end:
-            offset, time_ms, _ = complete
+            offset, time_ms, *_ = complete
     yield LogReach(copies.best.partition, time_ms, damaged_ranges)
 
 

@@ -13,11 +13,12 @@ from kafkalog.lake.decoding.decoding_requests import (
     decoding_requests,
     suppression_of,
 )
-from kafkalog.lake.export_report import TopicRow, topic_rows
+from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
 from kafkalog.lake.formats.dead_letters import refuse_dead_letters
 from kafkalog.lake.formats.local_export import ExportSettings, local_exports
 from kafkalog.lake.formats.targets import DELTA, FORMATS, requested_place
 from kafkalog.lake.table_options import TableRequest
+from kafkalog.log_lines import logger
 from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.read_directories import refuse_tables
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from kafkalog.lake.decoding.decoding_requests import DecodingRequest
 
+_logger = logger(__name__)
 _TIMES = {"from_time": "from_ms", "until_time": "until_ms"}
 # Options that are keywords of other names here, or that only the job has.
 _NOT_HERE = {"topics", "from_ms", "until_ms", "offsets", "starting_offsets_out"}
@@ -72,7 +74,8 @@ def export(
     those of a `catalog`, each exactly once, as job ingest-topics does (docs/ingest.md); a run adds
     what is new. Where `spark` is None, processes of this machine do it, as `kafkalog export` does,
     without pyspark and Java. Return a row for each topic: the partitions, rows and offsets that the
-    run wrote, and its findings.
+    run wrote, and its findings. Log a warning for each finding, and for how many keys and values
+    could not be decoded.
 
     `format` is delta, iceberg or parquet. `log_dirs` is a path or several, `topics` a topic or
     several, all but internal ones by default. `options` are those of the job, as Python values:
@@ -113,6 +116,8 @@ def export(
         settings = ExportSettings(read_options, request, tables, place, decoding, suppression)
         refuse_dead_letters(decoding.dead_letters, place, is_decoding=bool(requests))
         runs = _exported(spark, settings, requests)
+    for line in verdict(runs)[1:]:
+        _logger.warning("%s", line)
     return topic_rows(runs)
 
 

@@ -24,7 +24,7 @@ from kafkalog.views.options.offset_options import by_topic, check_partitions
 from kafkalog.views.options.options import Isolation, ReadOptions
 from kafkalog.views.options.topics import SUBSCRIBE_PATTERN
 from kafkalog.views.planning.planning import best_ranges, logs_of_paths
-from kafkalog.views.planning.table_positions import ASKED, StateSource
+from kafkalog.views.planning.table_positions import ASKED, ExactCopy, StateSource
 from kafkalog.views.reading.reading import report_damage_behind
 from kafkalog.words import name_suggestions
 
@@ -92,7 +92,7 @@ def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) ->
     end, end_from = _end(log, offsets, log_end, options)
     if is_only_copy and (offsets.end is None or offsets.end > log_end):
         report_damage_behind(log, log_end, options)
-    return StateSource(
+    source = StateSource(
         topic=topic,
         partition=partition,
         log_start_offset=offsets.log_start,
@@ -112,6 +112,24 @@ def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) ->
         log=log,
         logs=replicas.logs,
     )
+    if source.is_exact or is_only_copy:
+        return source
+    return replace(source, exact_copy=_exact_copy(replicas, source, options))
+
+
+def _exact_copy(
+    replicas: ReplicaSet, source: StateSource, options: ReadOptions
+) -> ExactCopy | None:
+    """Return the replica that was cleaned least, if it has all that counts at the requested end,
+    which is at another offset there: what was cleaned away is not found by its time."""
+    copies = []
+    for log, log_end in replicas.logs_and_ends[1:]:
+        ((_, offsets, _),) = best_ranges([log], options)
+        cleaned = log.log_dir.cleaner_checkpoints.get(source.key, 0)
+        exact_from = max(offsets.log_start, cleaned)
+        if offsets.end is not None and exact_from <= offsets.end <= log_end:
+            copies.append(ExactCopy(log.path, exact_from))
+    return min(copies, key=lambda copy: copy.offset, default=None)
 
 
 def _end(

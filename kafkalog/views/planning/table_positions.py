@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.format.side_files.leader_epochs import EpochStart
@@ -23,6 +23,13 @@ from kafkalog.words import counted
 ASKED = "asked"
 
 
+class ExactCopy(NamedTuple):
+    """The directory of a replica, and from which end on its files hold all that counts."""
+
+    path: str
+    offset: int
+
+
 @dataclass(frozen=True, slots=True)
 class StateSource:
     """A partition as it is found: the offsets [log_start_offset, end_offset) make up its state.
@@ -32,7 +39,8 @@ class StateSource:
     `cleaner_checkpoint` is None where the cleaner has not been; `end_from` says what the end is:
     log_end, high_watermark, last_stable_offset or asked. `committed` is what reading only committed
     records up to there needs to know. `passed_over` are the records whose time is doubtful by the
-    `time_rule`, so that they did not bound the range (F930). `log` is the replica that counts.
+    `time_rule`, so that they did not bound the range (F930). `log` is the replica that counts;
+    `exact_copy` another one that is exact at the end where this one is not.
     """
 
     topic: str
@@ -54,6 +62,7 @@ class StateSource:
     passed_over: tuple[DoubtfulRecord, ...] = ()
     time_rule: TimeRule | None = None
     log: PartitionLog | None = None
+    exact_copy: ExactCopy | None = None
 
     @property
     def key(self) -> TopicPartition:
@@ -75,9 +84,16 @@ class StateSource:
     @property
     def doubt(self) -> str:
         """Return what to report of a state that is not exact."""
-        return (
+        words = (
             f"NOT EXACT: {self.name} at offset {self.end_offset}: the cleaner has been there, and "
             f"older values may be missing; exact from offset {self.exact_from_offset} on"
+        )
+        if self.exact_copy is None:
+            return words
+        path, offset = self.exact_copy
+        return (
+            f"{words}; the copy in {path} was cleaned less, and is exact from offset {offset} on: "
+            "for this time give its log directory alone"
         )
 
     @property
