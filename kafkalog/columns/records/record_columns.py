@@ -117,7 +117,8 @@ class RecordColumns:
         self._payloads = np.zeros((TABLE_ROWS, PAYLOAD_WIDTH), dtype=np.int64)
         self._inner = inner_messages(options.check_crcs)
         self._sieve = sieve
-        self._others = self
+        # None, not this object: without a cycle the memory is free when a file has been read.
+        self._others: RecordColumns | None = None
         if sieve is not None:
             self._others = RecordColumns(options, sieve.columns, constants)
             self._others._scratch = self._scratch
@@ -228,12 +229,13 @@ class RecordColumns:
             begin = stop
 
     def _sifted(self, chunk: Chunk, payloads: LongArray) -> Iterator[pa.RecordBatch]:
-        if self._sieve is None:
+        sieve, others = self._sieve, self._others
+        if sieve is None or others is None:
             yield from self._filled(chunk, payloads, self._buffers, {})
             return
         source = self._scratch.data if payloads[0, COMPRESSION_ID] else chunk.data
-        is_chosen = self._sieve.chosen(source, payloads[:, BEGIN], payloads[:, END])
-        for columns, some in ((self._others, payloads[~is_chosen]), (self, payloads[is_chosen])):
+        is_chosen = sieve.chosen(source, payloads[:, BEGIN], payloads[:, END])
+        for columns, some in ((others, payloads[~is_chosen]), (self, payloads[is_chosen])):
             if len(some):
                 yield from columns._filled(chunk, some, columns._buffers, {})
 
