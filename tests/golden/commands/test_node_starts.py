@@ -440,6 +440,7 @@ def test_a_wrong_node_id_is_changed_in_the_settings(case: StartupCase, tmp_path:
     assert "kafka-storage.sh" not in text
     # Its consequence is not named beside the cause.
     assert "set aside" not in text
+    assert not any(row["is_set_aside"] for row in partitions(folder))
 
 
 @pytest.mark.parametrize("case", ["33a-log-start-beyond-end"], indirect=True)
