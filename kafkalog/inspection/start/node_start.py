@@ -109,9 +109,10 @@ class NodeStart:
         return not self.unknown
 
     def decide(self, starting_too: Sequence[StartingBroker]) -> None:
-        """Find what becomes of the partitions, where other nodes start too."""
+        """Find what becomes of the partitions, where other nodes start too. It is not known where
+        server.properties names another node, which keeps this one from starting."""
         loaded = self.loaded
-        if loaded is None:
+        if loaded is None or id_of_all(self.files) is not None:
             return
         if loaded.assignments is not None and self.starting is not None:
             assignments = loaded.assignments.starting(self.starting, starting_too)
@@ -227,20 +228,21 @@ def _leader_notices(start: NodeStart, told: Collection[str]) -> Iterator[Reason]
     groups: defaultdict[tuple[str, bool | None], list[str]] = defaultdict(list)
     absent = {f"{each.topic}-{each.partition}": each.fate for each in start.absent}
     here = {
-        os.path.basename(path): fate
+        path: fate
         for path, fate in start.fates.items()
         if path not in told and not fate.is_set_aside
     }
-    for name, fate in (*here.items(), *absent.items()):
+    for path, fate in (*here.items(), *absent.items()):
         # With NEW_DIRECTORY the partition is among those that begin empty.
         if fate.leader_reason not in (None, OFFLINE, NEW_DIRECTORY):
-            groups[str(fate.leader_reason), fate.has_leader].append(name)
-    for (why, has_leader), names in groups.items():
+            groups[str(fate.leader_reason), fate.has_leader].append(path)
+    for (why, has_leader), paths in groups.items():
+        names = [*map(os.path.basename, paths)]
         label = {True: "unclean election", False: "no leader", None: "empty leader"}[has_leader]
         detail = f"{label}: {counted(len(names), 'partition')}, {first_names(names, _MOST_NAMES)}"
         lines = ["start the other brokers first: one that is in sync leads then"]
         if has_leader is None:
-            lines = ["copy these directories before the start, if their records are still wanted"]
+            lines = [f"{_copying_line(paths)}  # if their records are still wanted"]
         elif not has_leader:
             topic, _, number = names[0].rpartition("-")
             if WAITS not in why:
@@ -422,10 +424,7 @@ def _other_ids(start: NodeStart, image: MetadataImage) -> Iterator[tuple[Reason,
 
 def _set_aside(start: NodeStart, image: MetadataImage, *, is_known: bool) -> Iterator[Reason]:
     """Yield the partitions that are set aside, those with the same reason together. Without the
-    metadata (`is_known`) the ids of topics are not known. Where server.properties names another
-    node it is the cause of all of them, and the reason why the node does not start."""
-    if id_of_all(start.files) is not None:
-        return
+    metadata (`is_known`) the ids of topics are not known."""
     groups: defaultdict[tuple[str, str | None], list[str]] = defaultdict(list)
     absent = {
         os.path.join(each.log_dir, f"{each.topic}-{each.partition}"): each.fate

@@ -34,16 +34,14 @@ from kafkalog.inspection.metadata.metadata_log import MetadataEntry, MetadataLog
 from kafkalog.inspection.metadata.seen_records import seen_records
 from kafkalog.inspection.start.node_directories import METADATA_DIR, NodeFiles
 from kafkalog.inspection.start.reasons import Reason
+from kafkalog.inspection.start.related_settings import related_refusals
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot, newest_metadata_snapshot
-from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 
 # Kafka's quorum goes by no such record, and passes over it.
 _HARMLESS = ("FeatureLevelRecord",)
 _FIRST_WITHOUT_ZOOKEEPER = 4
-_BROKER_ID = "broker.id"
-_VOTERS, _LISTENERS = "controller.quorum.voters", "controller.listener.names"
 # Records of registrations, and the first levels that hold directories, and cordoned ones.
 _REGISTRATION = 0
 _FIRST_WITH_DIRECTORIES, _FIRST_WITH_CORDONED = 17, 30
@@ -163,36 +161,8 @@ def _of_properties(node: NodeFiles, release: str) -> Iterator[Reason]:
         for each in property_refusals(node.server.values, release):
             if each.effect is Effect.ENDS:
                 yield _reason(each, node.server.path)
-        for name, detail, line in _quorum_refusals(node.server):
+        for name, detail, line in related_refusals(node.server, release):
             yield Reason(node.server.path, f"{name}: {detail}", line, "")
-
-
-def _quorum_refusals(server: ServerProperties) -> Iterator[tuple[str, str, str]]:
-    """Yield what a node without ZooKeeper refuses of settings that depend on each other: a setting,
-    why, and what to do. Rules: docs/format.md F1187 and F1197."""
-    if not server.roles:
-        return
-    for names in server.spellings.values():
-        if len(names) > 1:
-            detail = f"{' and '.join(names)} are one directory, and a broker takes them for two"
-            yield "log.dirs", detail, f"write {names[0]} in all settings of server.properties"
-    if server.values.get(_BROKER_ID, str(server.node_id)).strip() != str(server.node_id):
-        detail = f"it is {server.values[_BROKER_ID].strip()}, and node.id is {server.node_id}"
-        yield _BROKER_ID, detail, f"remove {_BROKER_ID} from server.properties"
-    if not server.log_dirs:
-        yield "log.dirs", "it names no directory", "name the log directories in server.properties"
-    if not server.voters and not server.bootstrap_controllers:
-        detail = "neither this nor controller.quorum.bootstrap.servers names a controller"
-        yield _VOTERS, detail, f"set {_VOTERS} in server.properties"
-    if "controller" in server.roles and server.voters and server.node_id not in server.voters:
-        named = ", ".join(map(str, sorted(server.voters)))
-        detail = f"it names {named}, and not this controller, node {server.node_id}"
-        yield _VOTERS, detail, f"change {_VOTERS} or node.id in server.properties"
-    if "controller" not in server.roles and server.node_id in server.voters:
-        detail = f"it names node {server.node_id}, which process.roles makes no controller"
-        yield _VOTERS, detail, f"change {_VOTERS} or process.roles in server.properties"
-    if not server.values.get(_LISTENERS, "").strip():
-        yield _LISTENERS, "it is missing", f"set {_LISTENERS} in server.properties"
 
 
 def _reason(refusal: Refusal, file: str) -> Reason:

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from glob import glob
 
 from kafkalog.format.side_files.properties import read_properties
 
@@ -91,7 +92,10 @@ class ServerProperties:
         path of its own; None without one, and where tiered storage is off."""
         is_on = self.values.get("remote.log.storage.system.enable", "").strip().lower() == "true"
         name = self.values.get(f"{_TIER}.name", "").strip()
-        has_path = name and self.values.get(f"{_TIER}.path", "").strip()
+        paths = self.values.get(f"{_TIER}.path", "").split(os.pathsep)
+        has_path = name and any(
+            glob(self._absolute(each.strip())) for each in paths if each.strip()
+        )
         is_own = name.startswith("org.apache.kafka.")
         return name if is_on and not has_path and not is_own else None
 

@@ -1,6 +1,6 @@
 """`kafkalog recover` on the directories of nodes, against what real brokers did to them at their
 start. Rules: docs/format.md F960 to F973, F1000 to F1018, F1180 to F1199, F1208
-to F1211, F1291, F1370 to F1375."""
+to F1211, F1291, F1370 to F1377."""
 
 import json
 import os
@@ -207,7 +207,7 @@ _DAMAGES: dict[str, ReadDamage] = {**READ_DAMAGES, **LEADER_DAMAGES}
 def test_a_node_becomes_what_brokers_made_of_such_files(
     damage: str, cases: dict[str, StartupCase], tmp_path: Path
 ) -> None:
-    # F960 to F973, F1180 to F1191, F1194, F1197 and F1370 to F1375, as brokers of 4.4.0 did.
+    # F960 to F973, F1180 to F1191, F1194, F1197 and F1370 to F1377, as brokers of 4.4.0 did.
     expected, case = _DAMAGES[damage], cases["00-control"]
     folder = case.made_in(tmp_path)
     expected.make(folder)
@@ -440,6 +440,7 @@ def test_a_wrong_node_id_is_changed_in_the_settings(case: StartupCase, tmp_path:
     assert "kafka-storage.sh" not in text
     # Its consequence is not named beside the cause.
     assert "set aside" not in text
+    assert not any(row["is_set_aside"] for row in partitions(folder))
 
 
 @pytest.mark.parametrize("case", ["33a-log-start-beyond-end"], indirect=True)

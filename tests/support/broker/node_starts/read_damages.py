@@ -283,6 +283,50 @@ READ_DAMAGES: dict[str, ReadDamage] = {
         changed("server.properties", "roles=broker,controller", "roles=broker")
     ),
     "properties-tier-without-class": _ends(_property("remote.log.storage.system.enable=true")),
+    "properties-tier-listener": _ends(
+        _property(
+            "remote.log.storage.system.enable=true\n"
+            "remote.log.storage.manager.class.name=org.apache.kafka.Any\n"
+            "remote.log.metadata.manager.listener.name=FOO"
+        )
+    ),
+    "properties-voter-without-port": _ends(
+        changed("server.properties", "voters=1@localhost:29493", "voters=1@localhost")
+    ),
+    "properties-controller-without-listener": _ends(
+        changed("server.properties", ",CONTROLLER://localhost:29493", "")
+    ),
+    "properties-listener-twice": _ends(
+        changed("server.properties", "listeners=PLAINTEXT:", "listeners=PLAINTEXT://:0,PLAINTEXT:")
+    ),
+    "properties-port-twice": _ends(
+        changed("server.properties", "CONTROLLER://localhost:29493", "CONTROLLER://localhost:29492")
+    ),
+    "properties-listener-without-protocol": _ends(
+        changed("server.properties", "names=CONTROLLER", "names=FOO")
+    ),
+    "properties-advertised-unknown": _ends(
+        changed("server.properties", "advertised.listeners=PLAINTEXT:", "advertised.listeners=SSL:")
+    ),
+    "properties-brokers-by-controllers": _ends(
+        changed("server.properties", "listener.name=PLAINTEXT", "listener.name=CONTROLLER")
+    ),
+    "properties-brokers-by-unknown": _ends(
+        changed("server.properties", "listener.name=PLAINTEXT", "listener.name=FOO")
+    ),
+    "properties-brokers-by-two": _ends(_property("security.inter.broker.protocol=PLAINTEXT")),
+    "properties-without-classic": _ends(
+        _property("group.coordinator.rebalance.protocols=consumer")
+    ),
+    "properties-cleaner-buffer": _ends(
+        changed("server.properties", "buffer.size=2097152", "buffer.size=1000")
+    ),
+    "properties-fetch-wait": _ends(_property("replica.fetch.wait.max.ms=99999999")),
+    "properties-session-timeout": _ends(_property("group.consumer.session.timeout.ms=1")),
+    "properties-share-heartbeat": _ends(_property("group.share.heartbeat.interval.ms=99999999")),
+    "properties-empty-log-dir": _ends(
+        changed("server.properties", "log.dirs=d1,d2", "log.dirs=d1,,d2")
+    ),
     "recovery-points-announce-too-many": _ends(
         written("d2/recovery-point-offset-checkpoint", "0\n2147483647\n")
     ),
