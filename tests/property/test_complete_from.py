@@ -18,7 +18,7 @@ from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
 from kafkalog.format.records import Record
 from kafkalog.inspection.groups.commit_reach import LogReach
 from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS
-from kafkalog.inspection.groups.complete_from import CompleteFrom, complete_from
+from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.questions.groups.group_parts import PartReaches, group_parts
 from kafkalog.storage.cleaning.compaction import (
     CleaningRound,
