@@ -69,7 +69,8 @@ def light_in_order(
     on_done: Callable[[_Item], None] = lambda item: None,
 ) -> Generator[_Result, None, None]:
     """Return the same where most items take a moment, such as a look at some headers: processes are
-    made when this one has worked for as long as they cost, and take what is left."""
+    made when this one has worked for as long as they cost, and take what is left.
+    Rule: docs/report.md F1386."""
     begun = time.monotonic()
     for number, item in enumerate(items):
         if time.monotonic() - begun > _FORKS_COST_SECONDS:

@@ -5,13 +5,14 @@ Rules: docs/format.md F310 to F317; columns: schemas/tables/consumer_lag.json.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import chosen, fixed_width, integers, present, scalar
+from kafkalog.columns.arrays import Numbers, chosen, fixed_width, integers, present, scalar
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
@@ -32,6 +33,8 @@ _LOG_START, _, _END_FROM, _ = _ABOUT_LOG = ACCOUNT_COLUMNS[:4]
 LAG_PARTS = ACCOUNT_COLUMNS[
     ACCOUNT_COLUMNS.index("readable_records") : ACCOUNT_COLUMNS.index("next_offset")
 ]
+# Parts of a lag that a reader has not had.
+_LEFT = ("readable_records", "in_tiered_storage", "damaged")
 _ZERO = scalar(0, pa.int64())
 # Columns in which -1 means none.
 _OPTIONAL = ACCOUNT_COLUMNS[ACCOUNT_COLUMNS.index("next_offset") :]
@@ -78,6 +81,28 @@ def lag_logs(paths: Sequence[str]) -> list[PartitionLog | None]:
         if log is None:
             _logger.warning(_DELETED, path)
     return logs
+
+
+def lag_times(rows: pa.Table | Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """Return the columns time_lag_ms, freshness_ms and wait_before_commit_ms of an account (F315),
+    in milliseconds; `rows` are a table, or its columns, with the account's columns, at_ms and
+    commit_timestamp_ms.
+
+    The lag in time is 0 where nothing is left, and otherwise the age of the next record: null
+    without its time, and where no integer of 64 bits has the age.
+    """
+    parts = [Numbers.of(rows[name]) for name in _LEFT]
+    has_none = np.logical_and.reduce([part.is_set & (part.values == 0) for part in parts])
+    next_ms = Numbers.of(rows["next_timestamp_ms"])
+    age = Numbers.of(rows["at_ms"]).minus(next_ms)
+    newest, consumed = (
+        Numbers.of(rows[name]) for name in ("newest_timestamp_ms", "consumed_timestamp_ms")
+    )
+    return {
+        "time_lag_ms": pc.if_else(fixed_width(has_none, pa.bool_()), _ZERO, age),
+        "freshness_ms": newest.minus(next_ms),
+        "wait_before_commit_ms": Numbers.of(rows["commit_timestamp_ms"]).minus(consumed),
+    }
 
 
 def accounts_of_now(

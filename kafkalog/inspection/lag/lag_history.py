@@ -30,7 +30,7 @@ from kafkalog.inspection.lag.history_commits import (
 )
 from kafkalog.inspection.lag.history_rows import SEQUENCE, STATUS_COLUMNS, StatusRows
 from kafkalog.inspection.lag.lag_bounds import KnownCommits
-from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, lag_logs, with_accounts
+from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, lag_logs, lag_times, with_accounts
 from kafkalog.inspection.lag.lag_events import (
     LOG_PATH,
     NO_TIME,
@@ -39,7 +39,6 @@ from kafkalog.inspection.lag.lag_events import (
     OrderedCommits,
     whole_seconds,
 )
-from kafkalog.inspection.lag.lag_times import lag_times
 from kafkalog.storage.partition_log import PartitionLog
 
 TABLE = "lag_history"

@@ -30,8 +30,7 @@ from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT, Known
 from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
 from kafkalog.inspection.groups.placed_commits import DELIVERY_COMPLETE, with_statuses
-from kafkalog.inspection.lag.lag_columns import lag_logs, with_accounts
-from kafkalog.inspection.lag.lag_times import lag_times
+from kafkalog.inspection.lag.lag_columns import lag_logs, lag_times, with_accounts
 from kafkalog.inspection.lag.resumed_commits import RESUMES_AT, with_resumes
 
 TABLE = "consumer_lag"

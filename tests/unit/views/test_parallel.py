@@ -64,6 +64,7 @@ def test_results_come_in_the_order_of_the_files(processes: int) -> None:
 def test_processes_take_what_is_left_of_light_work(
     monkeypatch: pytest.MonkeyPatch, free_seconds: float
 ) -> None:
+    # F1386
     monkeypatch.setattr(parallel, "_FORKS_COST_SECONDS", free_seconds)
     done: list[int] = []
 

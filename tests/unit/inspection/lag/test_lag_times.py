@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafkalog.inspection.lag.lag_times import lag_times
+from kafkalog.inspection.lag.lag_columns import lag_times
 
 NAMES = (
     *("readable_records", "in_tiered_storage", "damaged", "next_timestamp_ms"),
