@@ -128,7 +128,7 @@ def _settings_columns(settings: RetentionSettings) -> TableRow:
 @dataclass(frozen=True, slots=True)
 class BatchTotals:
     """What the sound batches of a segment come to: the offset after the last one, the largest
-    timestamp, -1 without one, and the records that consumers get, None if nobody asked."""
+    timestamp, -1 without one, and the records that consumers get, None if they are not counted."""
 
     next_offset: int
     latest_ms: int
