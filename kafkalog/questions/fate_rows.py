@@ -43,7 +43,7 @@ def partition_rows(
     for start in starts:
         unplanned = {path: it for path, it in start.fates.items() if path not in planned}
         added = (*_unplanned_rows(start, unplanned), *_absent_rows(start, logs))
-        rows += ({**empty, **row} for row in added)
+        rows += ({**empty, "deleted_segments": [], **row} for row in added)
     # What is set aside comes before what is in use in its place.
     rows.sort(
         key=lambda row: (

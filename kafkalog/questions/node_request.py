@@ -57,9 +57,9 @@ def _jars(libs: Sequence[str], server: ServerProperties | None) -> Jars | None:
 
 
 def without_missing(paths: Sequence[str], server: ServerProperties | None) -> list[str]:
-    """Return the paths without the log directories of server.properties that do not exist, are
-    something else or have nothing in them: a node is judged without them. Paths that are all so
-    stay, for the error about them."""
+    """Return the paths without the log directories of server.properties that do not exist, that are
+    files, or that have nothing in them: a node is judged without them. Paths that are all so stay,
+    for the error about them."""
     if server is None:
         return list(paths)
     named = {os.path.realpath(path) for path in (*server.log_dirs, server.metadata_dir)}

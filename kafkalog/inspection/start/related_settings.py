@@ -67,7 +67,7 @@ def related_refusals(server: ServerProperties, release: str) -> Iterator[tuple[s
 
 
 def _number(server: ServerProperties, name: str, default: int) -> int | None:
-    """Return a setting; None for anything but a number, which is refused by itself."""
+    """Return a setting; None for one that is not a number: that is refused by itself."""
     with suppress(ValueError):
         return int(server.values.get(name, default))
     return None
