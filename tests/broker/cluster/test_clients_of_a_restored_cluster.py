@@ -190,7 +190,8 @@ class Sinks:
         self._tables = [(home / each, each) for each in ("delta", "iceberg")]
 
     def go_on(self, bootstrap: str, data: Path) -> None:
-        for source, place in zip((bootstrap, data), self._streams, strict=True):
+        sources: list[str | Path] = [bootstrap, data]
+        for source, place in zip(sources, self._streams, strict=True):
             continue_stream(source, "events", place, SPARK_SECONDS)
         for table, table_format in self._tables:
             code, said = ingest(data, table, table_format)
