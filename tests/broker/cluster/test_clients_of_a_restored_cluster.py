@@ -190,7 +190,7 @@ class Sinks:
         self._tables = [(home / each, each) for each in ("delta", "iceberg")]
 
     def go_on(self, bootstrap: str, data: Path) -> None:
-        sources: tuple[str | Path, ...] = (bootstrap, data)
+        sources: list[str | Path] = [bootstrap, data]
         for source, place in zip(sources, self._streams, strict=True):
             continue_stream(source, "events", place, SPARK_SECONDS)
         for table, table_format in self._tables:
