@@ -51,7 +51,7 @@ def test_every_segment_has_a_row_with_limits_and_where_they_come_from(
     ] == [
         (100, "topic", "default", 1103),
         (100, "topic", "default", 1106),
-        (60_000, "server", "default", 61_003),
+        (60_000, "server", "assumed", 61_003),
     ]
     assert {(row.cluster_id, row.broker_id, row.input_path) for row in rows} == {
         ("cluster", 1, str(log_dir))

@@ -76,7 +76,7 @@ def test_what_a_file_needed_is_free_when_it_has_been_read(directory: Path) -> No
     thousand partitions would keep 250 KiB."""
 
     def alive() -> int:
-        return sum(isinstance(each, RecordColumns) for each in gc.get_objects())
+        return sum(type(each) is RecordColumns for each in gc.get_objects())
 
     gc.collect()
     before = alive()

@@ -69,6 +69,10 @@ def test_a_run_says_what_it_added_and_the_next_adds_what_is_new(
 ) -> None:
     output = tmp_path / "tables"
     given = (logs.write(), "--output-dir", output, "--processes", processes)
+    query = (
+        "query: python -c 'import duckdb; "
+        f'duckdb.read_parquet("{output}/ingested_records/**/*.parquet").show()\''
+    )
     code, out, err = run(*given)
     assert code == 0
     assert out.splitlines() == [
@@ -77,6 +81,7 @@ def test_a_run_says_what_it_added_and_the_next_adds_what_is_new(
         "users            2     5        5         0",
         "read 35 offsets of 4 partitions",
         f"tables: {output}/ingested_records",
+        query,
     ]
     assert err.startswith("found 4 segments of 4 partitions")
     logs._topics["users"].records([(b"k", b"v")] * 4, partition=1)
@@ -84,6 +89,7 @@ def test_a_run_says_what_it_added_and_the_next_adds_what_is_new(
     assert run(*given, "--show", 0)[1].splitlines() == [
         "read 4 offsets of 1 partition",
         f"tables: {output}/ingested_records",
+        query,
     ]
     assert run(*given)[:2] == (0, "nothing is new\n")
     assert rows(output / "ingested_records") == 39
@@ -97,7 +103,9 @@ def test_an_iceberg_table_has_the_rows_of_the_view_and_a_second_run_adds_nothing
     # F660
     given = (SHOP, *_ICEBERG, "--output-dir", tmp_path, "--processes", processes)
     code, out, err = run(*given, "--table", "raw.records")
-    assert (code, out.splitlines()[-1]) == (0, f"tables: {tmp_path}/raw/records"), err
+    tables, query = out.splitlines()[-2:]
+    assert (code, tables) == (0, f"tables: {tmp_path}/raw/records"), err
+    assert query.startswith("query: python -c 'from pyiceberg.catalog import load_catalog")
     table = IcebergTable("raw.records", output_dir=str(tmp_path))
     assert sorted_rows(scanned(table)) == view_rows([SHOP])
     snapshot = current_snapshot(table)

@@ -40,11 +40,18 @@ def test_nothing_given_is_nothing_known() -> None:
 
 
 def test_kafkas_defaults_count_where_the_brokers_settings_are_given() -> None:
-    assert settings(server="") == RetentionSettings(
+    assert settings({}, server="") == RetentionSettings(
         Setting(frozenset(("delete",)), "default"),
         Setting(168 * HOUR, "default"),
         Setting(-1, "default"),
     )
+
+
+def test_the_brokers_policy_is_only_assumed_of_a_topic_that_nothing_describes() -> None:
+    # F1351
+    policy = settings(server="log.cleanup.policy=delete").cleanup_policy
+    assert policy == Setting(frozenset(("delete",)), "assumed")
+    assert settings(server="").cleanup_policy == policy
 
 
 def test_a_topics_own_setting_wins_and_the_rest_is_unknown_without_the_brokers() -> None:
@@ -87,7 +94,7 @@ def test_the_brokers_finer_unit_wins(lines: str, expected: int) -> None:
 )
 def test_policies_are_lists(value: str, words: set[str]) -> None:
     assert settings({"cleanup.policy": value}).cleanup_policy == Setting(frozenset(words), "topic")
-    from_server = settings(server=f"log.cleanup.policy={value}")
+    from_server = settings({}, server=f"log.cleanup.policy={value}")
     assert from_server.cleanup_policy == Setting(frozenset(words), "server")
 
 
