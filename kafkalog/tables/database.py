@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kafkalog.errors import RefusedOptionError
 from kafkalog.extras import missing_extras_named
-from kafkalog.log_lines import warn_once
+from kafkalog.log_lines import forget_warnings
 from kafkalog.tables.decoded_source import ValueOptions
 from kafkalog.tables.scan import ARGUMENTS, NO_VALUES, TABLES, Scan, scan_of, tables_of
 from kafkalog.tables.zookeeper_source import ZOOKEEPER_TABLES, divided_paths, shared_options
@@ -64,7 +64,7 @@ class Database:
         import duckdb
 
         self.errors.clear()
-        warn_once.cache_clear()  # each query says what its rows do not show, and says it once
+        forget_warnings()  # each query says what its rows do not show, and says it once
         try:
             found: duckdb.DuckDBPyRelation | None = self.connection.sql(query)
             if found is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import KafkaLogError, OptionError
-from kafkalog.log_lines import warn_once
+from kafkalog.log_lines import forget_warnings
 from kafkalog.spark_versions import SparkVersion, check_version, settings_for, submitted_version
 from kafkalog.submit_arguments import submit_arguments
 
@@ -48,7 +48,7 @@ def test_a_spark_without_delta_is_refused_with_what_to_do() -> None:
 def test_a_newer_spark_is_a_warning_once_and_an_older_one_an_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    warn_once.cache_clear()
+    forget_warnings()
     with caplog.at_level(logging.WARNING):
         for version in ("4.0.0", "4.3.1", "5.0.0", "5.0.0"):
             check_version(version)
