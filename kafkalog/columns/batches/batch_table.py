@@ -12,6 +12,7 @@ import numpy as np
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.format.batch_header import (
     COMPRESSION_BITS,
+    CONTROL_BIT,
     DELETE_HORIZON_BIT,
     LOG_APPEND_TIME_BIT,
     NO_VALUE,
@@ -62,6 +63,12 @@ def first_offsets(batches: LongArray) -> LongArray:
         is_wrapper(batches), batches[:, EXPECTED_OFFSET], batches[:, BASE_OFFSET]
     )
     return first
+
+
+def is_control(batches: LongArray) -> BoolArray:
+    """Return which batches are control batches; messages of formats 0 and 1 are none."""
+    found: BoolArray = (batches[:, MAGIC] == 2) & (batches[:, ATTRIBUTES] & CONTROL_BIT != 0)
+    return found
 
 
 def record_counts(batches: LongArray) -> LongArray:

@@ -11,7 +11,7 @@ from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.batch_table import first_offsets, is_wrapper
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.records.single_batches import BatchRecords
-from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE
+from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import OffsetSpan
 from kafkalog.inspection.lag.decoded_batches import DecodeBatches
@@ -145,8 +145,9 @@ def set_records(
 def _whole(rows: LongArray, segment: int) -> LongArray:
     """Return batches as pieces, by their headers."""
     pieces = np.zeros((len(rows), _PIECE_WIDTH), dtype=np.int64)
-    is_control = (rows[:, column.MAGIC] == 2) & (rows[:, column.ATTRIBUTES] & CONTROL_BIT != 0)
-    pieces[:, PIECE_KIND] = np.where(is_control, RecordKind.CONTROL, RecordKind.READABLE)
+    pieces[:, PIECE_KIND] = np.where(
+        column.is_control(rows), RecordKind.CONTROL, RecordKind.READABLE
+    )
     # Where the header does not count them there is one at least.
     pieces[:, PIECE_COUNT] = np.maximum(rows[:, column.RECORDS_COUNT], 1)
     pieces[:, NEWEST_MS] = rows[:, column.MAX_TIMESTAMP]

@@ -14,11 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkalog.columns.batches import batch_table as column
-from kafkalog.columns.batches.batch_table import first_offsets, record_counts
+from kafkalog.columns.batches.batch_table import first_offsets, is_control, record_counts
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.transactions.transaction_markers import is_transactional
 from kafkalog.columns.transactions.transaction_walk import TransactionWalk
-from kafkalog.format.batch_header import CONTROL_BIT
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.leader_epochs import (
@@ -412,8 +411,7 @@ def batch_keys(rows: LongArray) -> list[BatchKey]:
 
 def _records(rows: LongArray) -> list[int]:
     """Return how many records each batch has; control batches have none."""
-    is_control = (rows[:, column.MAGIC] >= 2) & (rows[:, column.ATTRIBUTES] & CONTROL_BIT != 0)
-    found: list[int] = np.where(is_control, 0, record_counts(rows)).tolist()
+    found: list[int] = np.where(is_control(rows), 0, record_counts(rows)).tolist()
     return found
 
 

@@ -12,7 +12,7 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.table_rows import TableRow
-from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE
+from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.storage.cleaning.retention import (
     RetentionLog,
     RetentionSegment,
@@ -155,6 +155,6 @@ def batch_totals(
             sound = chunk.table[chunk.table[:, column.FAULT] == 0]
             if len(sound):
                 latest_ms = max(latest_ms, int(sound[:, column.MAX_TIMESTAMP].max()))
-                is_data = sound[:, column.ATTRIBUTES] & CONTROL_BIT == 0
-                records += int(column.record_counts(sound[is_data]).sum())
+                data = sound[~column.is_control(sound)]
+                records += int(column.record_counts(data).sum())
         return BatchTotals(headers.next_offset, latest_ms, records)

@@ -22,7 +22,7 @@ from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import COMPRESSION_BITS, CONTROL_BIT, DELETE_HORIZON_BIT, NO_VALUE
+from kafkalog.format.batch_header import COMPRESSION_BITS, DELETE_HORIZON_BIT, NO_VALUE
 from kafkalog.format.faults import Severity
 from kafkalog.format.side_files.leader_epochs import CarriedEpoch, with_carried
 from kafkalog.format.side_files.partition_metadata import read_topic_id
@@ -263,10 +263,7 @@ class HeaderAccount:
             counts = sound[:, column.RECORDS_COUNT]
             self._batches += len(sound)
             self._records += int(counts.clip(0).sum())
-            is_control = (sound[:, column.MAGIC] == 2) & (
-                sound[:, column.ATTRIBUTES] & CONTROL_BIT != 0
-            )
-            self.control_records += int(counts[is_control].clip(0).sum())
+            self.control_records += int(counts[column.is_control(sound)].clip(0).sum())
             self._counts_all &= bool((counts != NO_VALUE).all())
             self._note_offsets(sound)
             self._latest_ms = max(self._latest_ms, int(sound[:, column.MAX_TIMESTAMP].max()))

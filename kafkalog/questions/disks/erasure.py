@@ -155,10 +155,10 @@ class Erasure:
             for each in self.searches
             for run in each.unsearched_runs()
         )
-        undecoded = [each for each in self.searches if each.undecoded]
         yield from _first_of(
             (False, f"{each.entry.path}: {counted(each.undecoded, 'value')} that nothing decodes")
-            for each in undecoded
+            for each in self.searches
+            if each.undecoded
         )
 
 

@@ -29,7 +29,7 @@ from kafkalog.columns.records.batch_columns import DEEP_COLUMNS, BatchColumns
 from kafkalog.columns.records.record_columns import PAYLOAD_COLUMNS, RecordColumns
 from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.columns.table_rows import table_batch
-from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE
+from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.storage.files.files import InputFile
@@ -302,10 +302,7 @@ class _Walk:
             self._checks.check(chunk)
             return
         table = chunk.table
-        is_control = (table[:, column.MAGIC] == 2) & (
-            table[:, column.ATTRIBUTES] & CONTROL_BIT != 0
-        )
-        is_control &= table[:, column.FAULT] == Fault.NONE
+        is_control = column.is_control(table) & (table[:, column.FAULT] == Fault.NONE)
         control = chunk.of_rows(is_control)
         # Before the records, which can take the bytes of the chunk with them.
         self._checks.check(control)

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from kafkalog.format.record_batch import BatchFields, write_batch
@@ -131,6 +132,9 @@ def _config(kind: int, resource: str, name: str, value: str) -> Damage:
     return metadata(lambda folder: [config_record(kind, resource, name, value)])
 
 
+_setting = partial(changed, "server.properties")
+
+
 def _property(line: str) -> Damage:
     def change(folder: Path) -> None:
         with (folder / "server.properties").open("a") as file:
@@ -247,41 +251,25 @@ READ_DAMAGES: dict[str, ReadDamage] = {
     "log-of-more-digits": ReadDamage(
         _copied_file(f"{_ORDERS}/{15:020d}.log", f"{_ORDERS}/{20:021d}.log")
     ),
-    "log-dirs-without-one": ReadDamage(
-        changed("server.properties", "log.dirs=d1,d2", "log.dirs=d1")
-    ),
-    "properties-number": _ends(
-        changed("server.properties", "num.partitions=1", "log.retention.ms=abc")
-    ),
-    "properties-other-voter": _ends(changed("server.properties", "voters=1@", "voters=2@")),
-    "properties-log-dir-twice": ReadDamage(
-        changed("server.properties", "log.dirs=d1,d2", "log.dirs=d1,d2,d1")
-    ),
-    "properties-log-dir-in-two-ways": _ends(
-        changed("server.properties", "log.dirs=d1,d2", "log.dirs=d1,d2,d2/")
-    ),
+    "log-dirs-without-one": ReadDamage(_setting("log.dirs=d1,d2", "log.dirs=d1")),
+    "properties-number": _ends(_setting("num.partitions=1", "log.retention.ms=abc")),
+    "properties-other-voter": _ends(_setting("voters=1@", "voters=2@")),
+    "properties-log-dir-twice": ReadDamage(_setting("log.dirs=d1,d2", "log.dirs=d1,d2,d1")),
+    "properties-log-dir-in-two-ways": _ends(_setting("log.dirs=d1,d2", "log.dirs=d1,d2,d2/")),
     "properties-metadata-dir-in-two-ways": _ends(
-        changed("server.properties", "num.partitions=1", "metadata.log.dir=d1/")
+        _setting("num.partitions=1", "metadata.log.dir=d1/")
     ),
-    "properties-without-log-dirs": _ends(
-        changed("server.properties", "log.dirs=d1,d2", "log.dirs=")
-    ),
+    "properties-without-log-dirs": _ends(_setting("log.dirs=d1,d2", "log.dirs=")),
     "metadata-version-lowered": _ends(_feature("metadata.version", 20)),
     "metadata-version-lowered-to-first": _ends(_feature("metadata.version", 7)),
     "groups-lowered": ReadDamage(_feature("group.version", 0)),
     "transactions-lowered": ReadDamage(_feature("transaction.version", 0)),
     "share-groups-lowered": ReadDamage(_feature("share.version", 0)),
     "feature-unknown": _ends(_feature("foo.version", 1)),
-    "properties-without-voters": _ends(
-        changed("server.properties", "controller.quorum.voters=", "#")
-    ),
-    "properties-without-listener": _ends(
-        changed("server.properties", "controller.listener.names=", "#")
-    ),
+    "properties-without-voters": _ends(_setting("controller.quorum.voters=", "#")),
+    "properties-without-listener": _ends(_setting("controller.listener.names=", "#")),
     "properties-other-broker-id": _ends(_property("broker.id=5")),
-    "properties-broker-among-voters": _ends(
-        changed("server.properties", "roles=broker,controller", "roles=broker")
-    ),
+    "properties-broker-among-voters": _ends(_setting("roles=broker,controller", "roles=broker")),
     "properties-tier-without-class": _ends(_property("remote.log.storage.system.enable=true")),
     "properties-tier-listener": _ends(
         _property(
@@ -291,42 +279,34 @@ READ_DAMAGES: dict[str, ReadDamage] = {
         )
     ),
     "properties-voter-without-port": _ends(
-        changed("server.properties", "voters=1@localhost:29493", "voters=1@localhost")
+        _setting("voters=1@localhost:29493", "voters=1@localhost")
     ),
-    "properties-controller-without-listener": _ends(
-        changed("server.properties", ",CONTROLLER://localhost:29493", "")
-    ),
+    "properties-controller-without-listener": _ends(_setting(",CONTROLLER://localhost:29493", "")),
     "properties-listener-twice": _ends(
-        changed("server.properties", "listeners=PLAINTEXT:", "listeners=PLAINTEXT://:0,PLAINTEXT:")
+        _setting("listeners=PLAINTEXT:", "listeners=PLAINTEXT://:0,PLAINTEXT:")
     ),
     "properties-port-twice": _ends(
-        changed("server.properties", "CONTROLLER://localhost:29493", "CONTROLLER://localhost:29492")
+        _setting("CONTROLLER://localhost:29493", "CONTROLLER://localhost:29492")
     ),
-    "properties-listener-without-protocol": _ends(
-        changed("server.properties", "names=CONTROLLER", "names=FOO")
-    ),
+    "properties-listener-without-protocol": _ends(_setting("names=CONTROLLER", "names=FOO")),
     "properties-advertised-unknown": _ends(
-        changed("server.properties", "advertised.listeners=PLAINTEXT:", "advertised.listeners=SSL:")
+        _setting("advertised.listeners=PLAINTEXT:", "advertised.listeners=SSL:")
     ),
     "properties-brokers-by-controllers": _ends(
-        changed("server.properties", "listener.name=PLAINTEXT", "listener.name=CONTROLLER")
+        _setting("listener.name=PLAINTEXT", "listener.name=CONTROLLER")
     ),
     "properties-brokers-by-unknown": _ends(
-        changed("server.properties", "listener.name=PLAINTEXT", "listener.name=FOO")
+        _setting("listener.name=PLAINTEXT", "listener.name=FOO")
     ),
     "properties-brokers-by-two": _ends(_property("security.inter.broker.protocol=PLAINTEXT")),
     "properties-without-classic": _ends(
         _property("group.coordinator.rebalance.protocols=consumer")
     ),
-    "properties-cleaner-buffer": _ends(
-        changed("server.properties", "buffer.size=2097152", "buffer.size=1000")
-    ),
+    "properties-cleaner-buffer": _ends(_setting("buffer.size=2097152", "buffer.size=1000")),
     "properties-fetch-wait": _ends(_property("replica.fetch.wait.max.ms=99999999")),
     "properties-session-timeout": _ends(_property("group.consumer.session.timeout.ms=1")),
     "properties-share-heartbeat": _ends(_property("group.share.heartbeat.interval.ms=99999999")),
-    "properties-empty-log-dir": _ends(
-        changed("server.properties", "log.dirs=d1,d2", "log.dirs=d1,,d2")
-    ),
+    "properties-empty-log-dir": _ends(_setting("log.dirs=d1,d2", "log.dirs=d1,,d2")),
     "recovery-points-announce-too-many": _ends(
         written("d2/recovery-point-offset-checkpoint", "0\n2147483647\n")
     ),
