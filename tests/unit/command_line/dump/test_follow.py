@@ -1,5 +1,6 @@
 """`kafkalog dump --follow`: a log that grows and is rolled while it is shown. F586."""
 
+import os
 import re
 import signal
 import subprocess
@@ -66,8 +67,10 @@ def test_a_log_that_is_cut_short_and_goes_on_is_shown_from_where_it_was_left(
         append(first, batch(3, 4))
         append(second, batch(5))
         wait_for(output, 5)
+        # In this order, so that a look in between finds nothing changed.
+        overwrite(first, data := batch(0, 1) + batch(2) + batch(3, value=b"other"))
+        os.truncate(first, len(data))
         second.unlink()
-        first.write_bytes(batch(0, 1) + batch(2) + batch(3, value=b"other"))
         wait_for_text(output, b"payload: other")
         append(first, batch(4))
         wait_for_text(output, b"other", b"| offset: 4 ")
@@ -130,11 +133,11 @@ def test_logs_without_a_whole_batch_yet_are_waited_for(tmp_path: Path) -> None:
         wait_for(output, 31)
         append(begun, batch(10)[40:])
         wait_for(output, 10)
-        zeros.write_bytes(batch(20) + bytes(4096))
+        overwrite(zeros, batch(20))
         wait_for(output, 20)
         empty.write_bytes(batch(0))
         wait_for(output, 0)
-        zeros.write_bytes(batch(20) + batch(21) + bytes(4096))
+        overwrite(zeros, batch(20) + batch(21))
         wait_for(output, 21)
     assert offsets(output) == [30, 31, 10, 20, 0, 21]
     assert b"Found" not in output.read_bytes()
@@ -217,6 +220,13 @@ def wait_for_text(output: Path, *texts: bytes) -> None:
 
 def append(path: Path, data: bytes) -> None:
     with path.open("ab") as file:
+        file.write(data)
+
+
+def overwrite(path: Path, data: bytes) -> None:
+    """Write from the beginning in one step. Path.write_bytes empties the file before: a look in
+    between would find a log that was truncated."""
+    with path.open("r+b", buffering=0) as file:
         file.write(data)
 
 
