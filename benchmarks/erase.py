@@ -1,9 +1,10 @@
 """Searching and writing a log directory without a person's records: `python -m benchmarks.erase`.
 
 Measures `kafkalog erase` beside `kafkalog check`, which reads the same bytes, and beside `cp`,
-which writes them, in the same run and on the same files, with one process each: the seconds that
-pass, and processor seconds, which other programs on the machine change little. `cp` is followed by
-`sync` of what it wrote, for `erase` flushes its files too. Files are in the system's cache by then.
+which writes them, in the same run and on the same files: the seconds that pass, and processor
+seconds, which other programs on the machine change little. kafkalog has one process, as `cp` has,
+unless --processes gives more. `cp` is followed by `sync` of what it wrote, for `erase` flushes its
+files too. Files are in the system's cache by then.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for codec in options.codecs:
         progress(f"{_SEGMENTS} segments of {options.size} MiB, {codec}")
         log_dir = _log_dir(options.inputs / f"erase-{codec}-{options.size}", codec, options.size)
-        rows += _rows(log_dir, codec, options.rounds, options.inputs)
+        rows += _rows(log_dir, codec, options)
     print(f"{machine(('kafkalog', 'numpy', 'pyarrow'))}; {before} before, {load()} after")
     print(f"\n{table(_COLUMNS, rows)}\n")
     print(
@@ -59,6 +60,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.erase", description=__doc__)
     parser.add_argument("--size", type=int, default=64, help="MiB of a segment (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="(default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=1, help="(default: %(default)s)")
     parser.add_argument(
         "--codecs",
         type=lambda text: text.split(","),
@@ -70,7 +72,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _rows(log_dir: Path, codec: str, rounds: int, scratch: Path) -> list[tuple[str, ...]]:
+def _rows(log_dir: Path, codec: str, options: argparse.Namespace) -> list[tuple[str, ...]]:
+    scratch, program = options.inputs, (sys.executable, "-m", "kafkalog")
+
+    def kafkalog(*deed: object) -> _Taken:
+        return _least(options.rounds, (*program, *deed, "--processes", options.processes))
+
     person = scratch / "erase-person.txt"
     searches = {
         "search by key": _PERSON,
@@ -80,16 +87,16 @@ def _rows(log_dir: Path, codec: str, rounds: int, scratch: Path) -> list[tuple[s
     }
     copy = scratch / "erase-copy"
     words = f"cp -r --reflink=never {log_dir} {copy} && sync {copy}/*/*"
-    check, copied = _least(rounds, ["check", log_dir]), _least(rounds, [], ["sh", "-c", words])
+    check, copied = kafkalog("check", log_dir), _least(options.rounds, ("sh", "-c", words))
     found = [("check", check), ("cp", copied)]
     for name, line in searches.items():
         person.write_text(f"{line}\n")
-        found.append((name, _least(rounds, ["erase", log_dir, "--identifiers", person, "--check"])))
+        found.append((name, kafkalog("erase", log_dir, "--identifiers", person, "--check")))
     person.write_text(f"{_PERSON}\n")
     target = ["--to", copy, "--proof", scratch / "erase-proof.json"]
     searched = dict(found)["search by key"]
-    for name, options in {"write with a proof": target, "write without": target[:2]}.items():
-        whole = _least(rounds, ["erase", log_dir, "--identifiers", person, *options])
+    for name, given in {"write with a proof": target, "write without": target[:2]}.items():
+        whole = kafkalog("erase", log_dir, "--identifiers", person, *given)
         found.append((name, (whole[0] - searched[0], whole[1] - searched[1])))
     return [
         (
@@ -101,11 +108,9 @@ def _rows(log_dir: Path, codec: str, rounds: int, scratch: Path) -> list[tuple[s
     ]
 
 
-def _least(rounds: int, deed: Sequence[object], other: Sequence[object] = ()) -> _Taken:
+def _least(rounds: int, command: Sequence[object]) -> _Taken:
     """Return the seconds and the processor seconds of a command, its start included."""
-    program = [sys.executable, "-m", "kafkalog", *deed, "--processes", "1"]
-    command = [*map(str, other or program)]
-    taken = [_taken(command) for _ in range(rounds)]
+    taken = [_taken([*map(str, command)]) for _ in range(rounds)]
     return min(each[0] for each in taken), min(each[1] for each in taken)
 
 

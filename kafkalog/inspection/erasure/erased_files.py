@@ -150,8 +150,8 @@ def copied_file(entry: InputEntry, path: str, *, hashes: bool) -> WrittenFile:
 
 
 def erased_file(search: FileSearch, path: str, *, hashes: bool) -> WrittenFile:
-    """Write a log file without the records that were found in it. Raises LogDirError for one that
-    has another size by now."""
+    """Write a log file without the records that were found in it; it is not forced to disk yet.
+    Raises LogDirError for one that has another size by now."""
     entry = search.entry
     by_batch = search.hits.by_batch()
     with InputFile(entry.path) as source:
@@ -160,7 +160,6 @@ def erased_file(search: FileSearch, path: str, *, hashes: bool) -> WrittenFile:
         try:
             copy = _Copy(source, target, hashes=hashes)
             _write_erased(copy, source, by_batch, search.end_offset)
-            target.flush(os.fsync)
             size = target.size
         finally:
             target.close()

@@ -25,7 +25,7 @@ from kafkalog.inspection.erasure.file_spans import FileSpans, first_difference
 from kafkalog.inspection.erasure.input_files import InputEntry, Part
 from kafkalog.questions.disks.erasure import Erasure, OnDone
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.files.output_files import flush_directory, make_directories
+from kafkalog.storage.files.output_files import flush_directory, flushed_meanwhile, make_directories
 from kafkalog.storage.log_dir.running_broker import refuse_running
 from kafkalog.views.parallel import in_order, processes_for
 
@@ -87,10 +87,11 @@ def _written(
         yield copied_file(entry, path, hashes=hashes)
         return
     written = erased_file(search, path, hashes=hashes)
-    _refuse_remains(search, written, erasure.request.wanted)
-    yield written
     indexes = {each.path: each for each in erasure.beside if each.part is Part.INDEX}
-    yield from erased_indexes(written, indexes, hashes=hashes)
+    with flushed_meanwhile(path):
+        _refuse_remains(search, written, erasure.request.wanted)
+        files = [written, *erased_indexes(written, indexes, hashes=hashes)]
+    yield from files
 
 
 def _refuse_remains(search: FileSearch, written: WrittenFile, wanted: Wanted) -> None:

@@ -7,6 +7,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from typing import BinaryIO
 
@@ -258,6 +259,21 @@ def flush_file(descriptor: int, path: str, flush: Flush) -> None:
     except OSError as error:
         error.filename = path
         raise
+
+
+@contextmanager
+def flushed_meanwhile(path: str) -> Iterator[None]:
+    """Force a file to disk while the block runs: the processor has nothing to do with that. Raises
+    OSError with the file's path."""
+    with ThreadPoolExecutor(1) as other:
+        flushed = other.submit(_flush_whole, path)
+        yield
+        flushed.result()
+
+
+def _flush_whole(path: str) -> None:
+    with open(path, "rb") as file:
+        flush_file(file.fileno(), path, os.fsync)
 
 
 def flush_directory(path: str, flush: Flush) -> None:
