@@ -8,11 +8,14 @@ from click.testing import CliRunner
 from kafkalog.command_line.main import kafkalog
 
 Row = dict[str, Any]
+_RETENTION = "--offsets-retention"
 
 
 def run_resume(*arguments: object) -> tuple[int, str, str]:
-    """The exit code, stdout and stderr."""
+    """The exit code, stdout and stderr. Unless a retention is given, it is a hundred years: no
+    commit of a copy is too old then, whenever the tests run."""
     given = ["groups", *map(str, arguments), "--resume", "--processes", "1"]
+    given += [] if _RETENTION in given else [_RETENTION, "52560000"]
     result = CliRunner().invoke(kafkalog, given)
     return result.exit_code, result.stdout, result.stderr
 

@@ -36,8 +36,8 @@ def test_where_groups_resume(logs: Path) -> None:
         {("group" if name == "group_id" else name): value for name, value in row.items()}
         for row in rows
     ]
+    assert as_printed
     assert as_printed == printed("groups", logs, "--resume", "--auto-offset-reset", "latest")
-    assert {row["reason"] for row in rows} == {"at_commit", "beyond_log_end", "below_log_start"}
 
 
 def test_the_history_of_commits(logs: Path) -> None:
