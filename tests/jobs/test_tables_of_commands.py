@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
@@ -56,12 +56,7 @@ def run_command(*arguments: object) -> int:
     return CliRunner().invoke(kafkalog, given).exit_code
 
 
-def rows_of(spark: SparkSession, output: Path, name: str, table_format: str) -> list[str]:
-    if table_format == "json":
-        schema = table(spark, output.parent / "job", name).schema
-        frame = spark.read.format("json").schema(schema).load(str(output / name))
-    else:
-        frame = table(spark, output, name, table_format)
+def rows_of(frame: DataFrame) -> list[str]:
     kept = [each for each in frame.columns if each not in TIMES]
     return sorted(str(row) for row in frame.select(kept).collect())
 
@@ -77,13 +72,12 @@ def assert_the_same(
     assert max(own, *besides, 0) == code
     assert run_command(question, *given, tmp_path / "json", "--format", "json") == own
     for name in TABLES[question]:
-        wanted = rows_of(spark, tmp_path / "job", name, "parquet")
-        assert rows_of(spark, tmp_path / "parquet", name, "parquet") == wanted
-        assert rows_of(spark, tmp_path / "json", name, "json") == wanted
-        found, schema = (
-            table(spark, tmp_path / each, name).schema.jsonValue() for each in ("parquet", "job")
-        )
-        assert found == schema
+        wanted, found = (table(spark, tmp_path / each, name) for each in ("job", "parquet"))
+        assert found.schema.jsonValue() == wanted.schema.jsonValue()
+        in_json = spark.read.schema(wanted.schema).json(str(tmp_path / "json" / name))
+        rows = rows_of(wanted)
+        assert rows_of(found) == rows
+        assert rows_of(in_json) == rows
 
 
 @pytest.mark.parametrize("question", list(QUESTIONS))
@@ -111,9 +105,8 @@ def test_why_groups_wait_is_the_same(spark: SparkSession, tmp_path: Path) -> Non
     named = [each for group in groups for each in ("--why", group)]
     assert run_command("groups", *given, tmp_path / "parquet", *named) == ExitCode.DONE
     name = "group_reasons"
-    wanted = rows_of(spark, tmp_path / "job", name, "parquet")
-    assert rows_of(spark, tmp_path / "parquet", name, "parquet") == wanted
-    found = table(spark, tmp_path / "job", name)
+    found, own = (table(spark, tmp_path / each, name) for each in ("job", "parquet"))
+    assert rows_of(own) == rows_of(found)
     assert found.schema == written_schema(name)
     assert {row.group_id for row in found.select("group_id").collect()} == set(groups)
     assert found.where("reason IS NULL OR what_to_do IS NULL").count() == 0

@@ -31,7 +31,6 @@ from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.columns.transactions.transaction_markers import is_transactional
 from kafkalog.columns.transactions.transaction_outcomes import transaction_outcomes
 from kafkalog.columns.transactions.transaction_walk import StableOffset, stable_offset
-from kafkalog.format.batch_header import CONTROL_BIT
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.inspection.dump.dump_messages import is_decoded, may_have_connect_secrets
@@ -299,7 +298,7 @@ class VisibilityJudge:
             aborted = outcomes.is_aborted(table, requested.start, stable.offset)
         unknown = table[:, column.FAULT] == Fault.TRANSACTION
         opened_at = {each.producer_id: each.first_offset for each in stable.holders}
-        is_control = table[:, column.ATTRIBUTES] & CONTROL_BIT != 0
+        is_control = column.is_control(table)
         return [
             Visibility.DELETED
             if offset < self._log.log_start

@@ -50,7 +50,7 @@ def deleted_soon(
 ) -> DeletedSoon | None:
     """Return what retention deletes; None where that is nothing. `gone` are base offsets of the
     segments that the start itself deletes, `end` is the log end after it."""
-    given, settings = settings, _assumed(log, settings)
+    given, settings = settings, _assumed(settings)
     left = [each for each in log.segments if each.base_offset not in gone]
     if not left:
         return None
@@ -88,14 +88,14 @@ def is_cleaned(log: PartitionLog, settings: RetentionSettings) -> bool:
     return policy is not None and "compact" in policy
 
 
-def _assumed(log: PartitionLog, settings: RetentionSettings) -> RetentionSettings:
+def _assumed(settings: RetentionSettings) -> RetentionSettings:
     """Return the settings, with Kafka's defaults where nothing gives them."""
     time, size = settings.retention_ms, settings.retention_bytes
     if time.value is None:
         time = Setting(_WEEK_MS, DEFAULT)
     if size.value is None:
         size = Setting(-1, DEFAULT)
-    return replace(with_policy(log, settings), retention_ms=time, retention_bytes=size)
+    return replace(settings, retention_ms=time, retention_bytes=size)
 
 
 def _reason(rows: list[TableRow], given: RetentionSettings, is_early: bool) -> str:

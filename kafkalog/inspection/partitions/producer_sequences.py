@@ -12,7 +12,7 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.table_rows import TableRow
-from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE, wrapped_sequence
+from kafkalog.format.batch_header import NO_VALUE, wrapped_sequence
 from kafkalog.storage.names import INTERNAL_TOPICS
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.renamed_files import opened_segment
@@ -54,7 +54,7 @@ def _batches_with_sequences(segment: SegmentFile) -> Iterator[list[int]]:
                 & (table[:, column.MAGIC] == 2)
                 & (table[:, column.PRODUCER_ID] != NO_VALUE)
                 & (table[:, column.BASE_SEQUENCE] != NO_VALUE)
-                & (table[:, column.ATTRIBUTES] & CONTROL_BIT == 0)
+                & ~column.is_control(table)
             ]
             yield from idempotent.tolist()
 

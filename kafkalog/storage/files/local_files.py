@@ -146,7 +146,7 @@ class LocalFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self._descriptor, self.size, reason = _opened(path)
-        self._around = ReadAround(path, self.size, self._fill)
+        self._around = ReadAround(path, self.size)
         if reason is not None:
             self._around.give_up(0, self.size, reason)
         self._rate_limit = rate_limit()
@@ -180,7 +180,7 @@ class LocalFile:
     def read_into(self, position: int, target: memoryview) -> None:
         """Fill `target` with the bytes from `position`."""
         self._rate_limit.take(len(target))
-        self._around.read_into(position, target)
+        self._around.read_into(position, target, self._fill)
         self._is_plain = self._is_plain and not self.unreadable
 
     def _fill(self, position: int, target: memoryview) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from kafkalog.command_line.main import kafkalog
 from tests.support.broker.node_starts.cleaner_damages import CLEANER_DAMAGES
@@ -54,13 +54,31 @@ def case(request: pytest.FixtureRequest, cases: dict[str, StartupCase]) -> Start
     return cases[request.param]
 
 
-def answers(case: StartupCase, folder: Path, by: str) -> tuple[int, list[Row]]:
+def run(case: StartupCase, folder: Path, *more: object) -> Result:
     user = OTHER_USER if case.runs_as_other else os.getuid()
-    given = ["recover", folder / "d1", folder / "d2", "--by", by, "--all", "--format", "json"]
-    given += ["--server-properties", folder / "server.properties", "--user", user]
-    given += ["--kafka", case.kafka_version, "--as-of", STARTED_AT, "--processes", "1"]
-    result = CliRunner().invoke(kafkalog, list(map(str, given)))
+    given = ["recover", folder / "d1", folder / "d2", "--format", "json", "--user", user]
+    given += ["--server-properties", folder / "server.properties", "--as-of", STARTED_AT]
+    given += ["--kafka", case.kafka_version, "--processes", "1"]
+    return CliRunner().invoke(kafkalog, list(map(str, (*given, *more))))
+
+
+def answers(case: StartupCase, folder: Path, by: str) -> tuple[int, list[Row]]:
+    result = run(case, folder, "--by", by)
     return result.exit_code, [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def all_answers(case: StartupCase, folder: Path) -> tuple[int, Row, list[Row], list[Row]]:
+    """The exit code, and the rows of the node, its directories and their partitions, of one run."""
+    code = run(case, folder, "--output-dir", folder / "tables").exit_code
+    (node,), directories, partitions = (
+        [
+            json.loads(line)
+            for path in (folder / "tables" / name).glob("*.json")
+            for line in path.read_text().splitlines()
+        ]
+        for name in ("node_starts", "log_dir_starts", "recovery_plan")
+    )
+    return code, node, directories, partitions
 
 
 @pytest.mark.parametrize("case", ["42-segments-gone"], indirect=True)
@@ -106,14 +124,12 @@ def test_the_markers_of_transactions_are_not_among_the_records_that_are_deleted(
 @pytest.mark.parametrize("case", startup_case_names(), indirect=True)
 def test_a_node_becomes_what_a_broker_made_of_it(case: StartupCase, tmp_path: Path) -> None:
     said, folder = case.outcome, case.made_in(tmp_path)
-    _, (node,) = answers(case, folder, "node")
+    code, node, directories, rows = all_answers(case, folder)
     assert node["broker_starts"] == said["started"]
     assert all(reason["what_to_do"] for reason in node["reasons"])
     assert bool(node["reasons"]) != said["started"]
-    _, directories = answers(case, folder, "directory")
     offline = {Path(row["log_dir"]).name for row in directories if not row["is_online"]}
     assert offline == set(said["offline_dirs"])
-    code, rows = answers(case, folder, "partition")
     if said["started"]:
         assert_partitions(said, {name_of(row): row for row in rows})
     assert bool(code) == has_findings(case)
@@ -211,12 +227,10 @@ def test_a_node_becomes_what_brokers_made_of_such_files(
     expected, case = _DAMAGES[damage], cases["00-control"]
     folder = case.made_in(tmp_path)
     expected.make(folder)
-    _, (node,) = answers(case, folder, "node")
+    _, node, directories, rows = all_answers(case, folder)
     assert node["broker_starts"] == expected.starts
-    _, directories = answers(case, folder, "directory")
     offline = {Path(row["log_dir"]).name for row in directories if not row["is_online"]}
     assert offline == expected.offline
-    _, rows = answers(case, folder, "partition")
     if expected.starts:
         assert {name_of(row) for row in rows if row["is_set_aside"]} == expected.set_aside
         leaderless = {name_of(row) for row in rows if row["has_leader"] is False}

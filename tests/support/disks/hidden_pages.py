@@ -17,7 +17,7 @@ class FailingFile:
         self.size = len(data)
         self._data = data
         self._pages = pages
-        self._around = ReadAround("segment", len(data), self._fill)
+        self._around = ReadAround("segment", len(data))
         self.reads: list[tuple[int, int]] = []
 
     @property
@@ -39,7 +39,7 @@ class FailingFile:
         return bytes(data)
 
     def read_into(self, position: int, target: memoryview) -> None:
-        self._around.read_into(position, target)
+        self._around.read_into(position, target, self._fill)
 
 
 def with_hidden_pages(data: bytes, pages: Collection[int]) -> tuple[bytes, UnreadableRanges]:

@@ -1,7 +1,9 @@
 """Files are read around the pages that a disk does not give. Rule: docs/format.md F77."""
 
 import errno
+import gc
 import os
+import weakref
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.unreadable import UnreadableRange
 from kafkalog.storage.files.files import InputFile, read_bytes
+from kafkalog.storage.files.local_files import LocalFile
 from kafkalog.storage.files.read_around import ReadAround
 from kafkalog.storage.files.unreadable_input import noted_unreadable
 from tests.support.disks.hidden_pages import REASON, FailingFile, spans
@@ -48,7 +51,23 @@ def test_another_failure_than_the_disks_is_raised() -> None:
         raise OSError(errno.ENOMEM, "")
 
     with pytest.raises(OSError, match="12"):
-        ReadAround("segment", 10, fill).read_into(0, memoryview(bytearray(10)))
+        ReadAround("segment", 10).read_into(0, memoryview(bytearray(10)), fill)
+
+
+def test_a_file_is_out_of_memory_when_it_has_been_read(tmp_path: Path) -> None:
+    """Not only when Python looks for cycles, which is seldom."""
+    path = tmp_path / "segment"
+    path.write_bytes(DATA)
+    gc.disable()
+    try:
+        file = LocalFile(str(path))
+        assert file.read(0, 5) == DATA[:5]
+        file.close()
+        found = weakref.ref(file)
+        del file
+        assert found() is None
+    finally:
+        gc.enable()
 
 
 @pytest.fixture
