@@ -62,7 +62,8 @@ _DIGITS = re.compile("[0-9]{20}")
 class RecoverySettings:
     """What a broker goes by besides the partition's directory.
 
-    Offsets are those of the log directory's checkpoints, 0 where they have none.
+    Offsets are those of the log directory's checkpoints, 0 where they have none. `reads_wrappers`
+    is whether it reads compressed batches of formats 0 and 1 at the places it looks for (F1392).
     """
 
     is_clean_shutdown: bool
@@ -71,6 +72,7 @@ class RecoverySettings:
     now_ms: int = 0
     index_interval_bytes: int = INDEX_INTERVAL_BYTES
     producer_id_expiration_ms: int = DAY_MS
+    reads_wrappers: bool = True
 
     @classmethod
     def of(
@@ -80,6 +82,7 @@ class RecoverySettings:
         *,
         is_clean_shutdown: bool | None = None,
         index_interval_bytes: int = INDEX_INTERVAL_BYTES,
+        reads_wrappers: bool = True,
     ) -> RecoverySettings:
         """Return what the checkpoints beside a log say; how the broker stopped is as found, or as
         given."""
@@ -92,6 +95,7 @@ class RecoverySettings:
             log.log_start,
             now_ms,
             index_interval_bytes,
+            reads_wrappers=reads_wrappers,
         )
 
 
@@ -300,7 +304,10 @@ class _Loader:
             # One that is too large to be read here only shows where batches begin.
             data = b""
         entries = read_index_entries(data, base_offset)
-        return LoadedSegment(base_offset, self._paths[log], files[log] or 0, entries)
+        return LoadedSegment(
+            *(base_offset, self._paths[log], files[log] or 0, entries),
+            reads_wrappers=self._settings.reads_wrappers,
+        )
 
     def _make_named(self) -> None:
         """Make the segments of logs whose names have an offset of fewer or more than 20 digits: a
