@@ -57,6 +57,7 @@ from kafkalog.inspection.start.reasons import Reason, move_away
 from kafkalog.storage.log_dir.jars import Jars
 from kafkalog.storage.names import CLUSTER_METADATA, broker_partition_name
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
+from kafkalog.storage.recovery.recovery import IS_DIRECTORY
 from kafkalog.storage.recovery.temporary_files import REFUSED_NAME
 from kafkalog.words import counted, first_names
 
@@ -382,7 +383,7 @@ def _movable(detail: str, folder: str) -> list[str]:
     those of names that a broker does not take, a snapshot that it does without, and those that it
     makes again."""
     names = detail.split(": ")[0].split(", ")
-    is_name = any(each in detail for each in (REFUSED_NAME, MISNAMED, UNUSUAL, MOVABLE))
+    is_name = any(each in detail for each in (REFUSED_NAME, MISNAMED, UNUSUAL, MOVABLE, IS_DIRECTORY))
     paths = [os.path.join(folder, name) for name in names]
     if not (is_name or names[0] in _DISPENSABLE) or not all(map(os.path.exists, paths)):
         return []
