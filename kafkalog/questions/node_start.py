@@ -64,11 +64,13 @@ class NodeRequest:
         is known."""
         settings = self.server.values if self.server is not None else {}
         protocols = settings.get("group.coordinator.rebalance.protocols", "")
-        version = self.kafka
-        if nodes and not any(each.is_of_kraft for each in nodes):
-            version = version or LAST_WITH_ZOOKEEPER
-        release = nearest_release(started_release(version))
+        release = nearest_release(started_release(self.version_of(nodes)))
         return CoordinatorSettings(release, has_new_groups="consumer" in protocols)
+
+    def version_of(self, nodes: Sequence[NodeFiles]) -> str:
+        """Return the version that starts on nodes."""
+        with_zookeeper = nodes and not any(each.is_of_kraft for each in nodes)
+        return self.kafka or (LAST_WITH_ZOOKEEPER if with_zookeeper else newest_release())
 
     @property
     def refused_settings(self) -> bool:
@@ -77,12 +79,6 @@ class NodeRequest:
             return False
         refused = property_refusals(self.server.values, started_release(self.kafka))
         return any(each.effect is Effect.ENDS for each in refused)
-
-    def version_for(self, node: NodeFiles) -> str:
-        """Return the version that starts on a node's directories."""
-        if self.kafka is not None:
-            return self.kafka
-        return newest_release() if node.is_of_kraft else LAST_WITH_ZOOKEEPER
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,9 +348,10 @@ def _answer(
     # Where meta.properties is missing beside the metadata, its cluster has no id.
     own = main.cluster_id if main is not None and main.has_metadata else node.cluster_id
     image = images.get(own, images.get(node.cluster_id))
-    release = release_start(node, image, logs, request.version_for(node))
+    release = release_start(node, image, logs, request.version_of([node]))
     more = [*release.reasons, *(each for each in forgotten if each.directory in paths)]
-    start = judged_node(node, image, rows, request.user, request.jars, more)
+    nearest = nearest_release(started_release(release.version))
+    start = judged_node(node, image, rows, request.user, request.jars, nearest, more)
     return NodeAnswer(start, release.version, release)
 
 

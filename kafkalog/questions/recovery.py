@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkalog.columns.table_rows import RowTotals, table_batch
+from kafkalog.inspection.start.node_directories import NodeFiles
 from kafkalog.questions.groups.coordinators import coordinators
 from kafkalog.questions.node_start import (
     DIRECTORIES,
@@ -50,8 +51,8 @@ class RecoveryRequest:
     partitions: Sequence[int] = ()
     logs: Sequence[PartitionLog] | None = None
 
-    def asked(self, table: str) -> AskedView:
-        """Return the view with the rows of a table."""
+    def asked(self, table: str, nodes: Sequence[NodeFiles] = ()) -> AskedView:
+        """Return the view with the rows of a table, about log directories of these nodes."""
         config = self.config
         if self.node.refused_settings:
             # The node does not start with them, and nothing goes by them.
@@ -60,7 +61,7 @@ class RecoveryRequest:
             "shutdown": self.shutdown,
             "indexIntervalBytes": self.index_interval_bytes,
             "asOf": self.now_ms,
-            **(config if table == PLAN else {}),
+            **({"kafkaVersion": self.node.version_of(nodes), **config} if table == PLAN else {}),
         }
         return AskedView(table, options=options, logs=self.logs)
 
@@ -124,18 +125,22 @@ class Recovery:
 
 def recovery(views: Views, settings: RecoveryRequest) -> tuple[Recovery, Rows]:
     """Return the plan, and the rows of table `producer_sequences`, which come with it."""
-    plan, sequences = views.rows(settings.asked(PLAN), settings.asked(SEQUENCES))
-    return _with_nodes(views, settings, plan), sequences
+    found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
+    asked = settings.asked(PLAN, found.nodes), settings.asked(SEQUENCES)
+    plan, sequences = views.rows(*asked)
+    return _with_nodes(views, settings, found, plan), sequences
 
 
 def recovery_plan(views: Views, settings: RecoveryRequest) -> Recovery:
     """Return the plan alone."""
-    (plan,) = views.rows(settings.asked(PLAN))
-    return _with_nodes(views, settings, plan)
-
-
-def _with_nodes(views: Views, settings: RecoveryRequest, plan: Rows) -> Recovery:
     found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
+    (plan,) = views.rows(settings.asked(PLAN, found.nodes))
+    return _with_nodes(views, settings, found, plan)
+
+
+def _with_nodes(
+    views: Views, settings: RecoveryRequest, found: FoundNodes, plan: Rows
+) -> Recovery:
     planned = [*plan]
     ends = {row["directory"]: row["log_end_offset"] for row in planned}
     loads = coordinators(views, settings.node.coordinators(found.nodes), ends)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 import struct
 
 _AS_JAVA = "kafkalog.replace_as_java"
@@ -31,11 +32,21 @@ def decoded(data: bytes) -> str:
 
 _FACTOR = 31
 _BITS = 32
+_INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 
 
 def java_order(text: str) -> bytes:
     """Return a key that sorts texts as Java's `compareTo` does: by their UTF-16 units."""
     return text.encode("utf-16-be", "surrogatepass")
+
+
+def java_integer(text: str, bits: int = _BITS) -> int | None:
+    """Return the number that Java parses a text as, of so many bits; None where it is none. It
+    takes no spaces."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(1 << (bits - 1)) <= number < 1 << (bits - 1) else None
 
 
 def java_string_hash(text: str) -> int:

@@ -25,10 +25,11 @@ _FEATURES = (
     *(METADATA_VERSION, TRANSACTION_VERSION, GROUP_VERSION, ELR_VERSION),
     *(SHARE_VERSION, STREAMS_VERSION),
 )
+A_VERSION = "a version such as 4.4 or 3.9.2"
 _FOLDER = ("schemas", "releases")
 # Controllers of earlier releases were not for production.
 _FIRST_LEVEL = 7
-_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.\d+)*")
+VERSION = re.compile(r"(\d+)\.(\d+)(?:\.\d+)*")
 
 
 class Levels(NamedTuple):
@@ -46,7 +47,7 @@ NO_LEVELS = Levels(0, 0)
 
 @cache
 def release_table(name: str) -> Any:
-    """Return a file of schemas/releases: features, records or configs."""
+    """Return a file of schemas/releases: features, records, configs or plugins."""
     return json.loads(resource(*_FOLDER, f"{name}.json").read_text(encoding="utf-8"))
 
 
@@ -89,7 +90,7 @@ def known_release(kafka_version: str | None) -> str:
     OptionError if the tables do not have it."""
     if kafka_version is None:
         return newest_release()
-    match = _VERSION.fullmatch(kafka_version.strip())
+    match = VERSION.fullmatch(kafka_version.strip())
     release = f"{match[1]}.{match[2]}" if match else ""
     if release not in read_releases():
         raise OptionError("--kafka", kafka_version, tuple(read_releases()))
@@ -101,9 +102,9 @@ def started_release(kafka_version: str | None) -> str:
     that they have. Raises OptionError for what is not a version."""
     if kafka_version is None:
         return newest_release()
-    match = _VERSION.fullmatch(kafka_version.strip())
+    match = VERSION.fullmatch(kafka_version.strip())
     if match is None:
-        raise OptionError("--kafka", kafka_version, "a version such as 4.4 or 3.9.2")
+        raise OptionError("--kafka", kafka_version, A_VERSION)
     return f"{match[1]}.{match[2]}"
 
 
@@ -117,6 +118,12 @@ def nearest_release(release: str) -> str:
 def is_at_least(release: str, other: str) -> bool:
     """Return whether a release is another one or a later one."""
     return _number(release) >= _number(other)
+
+
+def is_plugin_of(release: str, name: str) -> bool:
+    """Return whether a release of the tables has a class that settings of a broker can name."""
+    found = release_table("plugins").get(name)
+    return found is not None and is_at_least(release, found[0]) and is_at_least(found[1], release)
 
 
 def _number(release: str) -> tuple[int, ...]:

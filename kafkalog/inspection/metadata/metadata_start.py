@@ -19,11 +19,12 @@ from kafkalog.inspection.metadata.metadata_log import snapshot_entries
 from kafkalog.storage.files.files import InputFile, read_text
 from kafkalog.storage.log_dir.metadata_snapshots import (
     BOOTSTRAP,
+    CHECKPOINT,
     MetadataSnapshot,
-    is_misnamed,
     metadata_snapshots,
     newest_metadata_snapshot,
     snapshot_files,
+    snapshot_position,
 )
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery.recovery import RecoveryPlan
@@ -33,6 +34,7 @@ _REPEATED = "a broker starts, and has the whole state in spite of it"
 _ENDS = "a broker does not start with it"
 _CUT = "a broker takes what is left for the whole state: it ends, or sets partitions aside"
 MISNAMED = "what ends in .checkpoint here begins with 20 digits, a dash and 10 digits"
+UNUSUAL = "by its name it is the newest snapshot, and there is no file of the usual name"
 MOVABLE = "move it away, and a broker starts from the snapshot before and the log"
 _LAST_EPOCH = 2**31 - 1
 _REPLACE = "copy the directory of another node, or see kafkalog quorum rebuild --help"
@@ -77,10 +79,16 @@ def snapshot_faults(log: PartitionLog) -> Iterator[SnapshotFault]:
     newest = newest_metadata_snapshot(log)
     snapshots = {snapshot.path: snapshot for snapshot in metadata_snapshots(log)}
     has_older = False
+    last = (-1, -1) if newest is None else (newest.leader_epoch, newest.end_offset)
     for entry in snapshot_files(log):
         snapshot = snapshots.get(entry.path)
-        if is_misnamed(entry.name):
-            error = CorruptDataError("file_name", MISNAMED, position=0, path=entry.path)
+        position = snapshot_position(entry.name)
+        is_last = position is not None and snapshot is None and position[1] >= 0 and position > last
+        if entry.name != BOOTSTRAP and (
+            position is None or (is_last and entry.name.endswith(CHECKPOINT))
+        ):
+            words = MISNAMED if position is None else UNUSUAL
+            error = CorruptDataError("file_name", words, position=0, path=entry.path)
             yield SnapshotFault(error, entry.size, True, f"{_ENDS}: move it away")
             continue
         found = _damage(entry.path) if snapshot or entry.name == BOOTSTRAP else None

@@ -29,9 +29,9 @@ from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES
 from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.storage.names import CLUSTER_METADATA, PartitionName, broker_partition_name
 from kafkalog.storage.partition_log import PARTITION_METADATA
+from kafkalog.wire.java_text import java_integer
 
 _NODE_ID, _BROKER_ID, _DIRECTORY_ID = "node.id", "broker.id", "directory.id"
-_NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}(==)?")
 METADATA_DIR = f"{CLUSTER_METADATA}-0"
 
@@ -131,7 +131,7 @@ class NodeDirectory:
     def node_id(self) -> int | None:
         """The node's id by meta.properties, which has another name in each version."""
         text = (self.meta or {}).get(_NODE_ID if self.is_of_kraft else _BROKER_ID, "")
-        return int(text) if _is_int(text) else None
+        return java_integer(text)
 
     def topic_id(self, folder: str) -> str | None:
         """Return the topic's id in a partition's directory; None without one that can be read."""
@@ -161,24 +161,19 @@ def _refusal(meta: Mapping[str, str], text: str) -> str | None:
     if has_bad_escape(text):
         return "it has a \\u without four hexadecimal digits"
     version = meta.get("version", "0")
-    if not _is_int(version) or int(version) not in (0, 1):
+    if java_integer(version) not in (0, 1):
         return f"version {version[:80]!r}, and a broker reads versions 0 and 1"
     is_first = int(version) == 0
     missing = [] if is_first else [name for name in (_NODE_ID, "cluster.id") if name not in meta]
     if missing:
         return f"it has no {missing[0]}"
     node_id = meta.get(_BROKER_ID if is_first else _NODE_ID, "0")
-    if not _is_int(node_id):
+    if java_integer(node_id) is None:
         return f"the node's id is {node_id[:80]!r}, which is not a number"
     directory_id = meta.get(_DIRECTORY_ID)
     if directory_id is not None and not _UUID.fullmatch(directory_id):
         return f"the directory.id is {directory_id[:80]!r}, which is not an id"
     return None
-
-
-def _is_int(text: str) -> bool:
-    """Return whether Java parses a text as a number of 32 bits: it takes no spaces."""
-    return _NUMBER.fullmatch(text) is not None and -(2**31) <= int(text) < 2**31
 
 
 @dataclass(frozen=True, slots=True)

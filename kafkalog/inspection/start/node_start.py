@@ -16,7 +16,12 @@ from typing import Any
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.format.side_files.quorum_state import QUORUM_STATE
-from kafkalog.inspection.metadata.metadata_start import MISNAMED, MOVABLE, bootstrap_damage
+from kafkalog.inspection.metadata.metadata_start import (
+    MISNAMED,
+    MOVABLE,
+    UNUSUAL,
+    bootstrap_damage,
+)
 from kafkalog.inspection.start.assigned_replicas import (
     NEW_DIRECTORY,
     OFFLINE,
@@ -52,6 +57,7 @@ from kafkalog.inspection.start.reasons import Reason, move_away
 from kafkalog.storage.log_dir.jars import Jars
 from kafkalog.storage.names import CLUSTER_METADATA, broker_partition_name
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
+from kafkalog.storage.recovery.recovery import IS_DIRECTORY
 from kafkalog.storage.recovery.temporary_files import REFUSED_NAME
 from kafkalog.words import counted, first_names
 
@@ -137,11 +143,13 @@ def judged_node(
     rows: Sequence[Row],
     user: BrokerUser | None,
     jars: Jars | None,
+    release: str,
     more: Sequence[Reason] = (),
 ) -> NodeStart:
     """Return what becomes of a node; `decide` finds what becomes of its partitions. `image` is the
     cluster's metadata, None where no copy of it was found; `rows` are those of view `recovery_plan`
-    of the node's partitions, `jars` those on its class path, and `more` other reasons."""
+    of the node's partitions, `jars` those on its class path, `release` is the one that starts, and
+    `more` are other reasons."""
     found: list[Reason] = []
     if image is None and _begins_without_metadata(node):
         image = MetadataImage()
@@ -149,7 +157,7 @@ def judged_node(
     unknown = _without_image(node) if image is None and node.is_of_kraft else None
     paths = [each.path for each in node.directories if each.is_there]
     user = user or most_frequent_owner(paths)
-    plugins = judged_plugins(node.server, jars)
+    plugins = judged_plugins(node.server, jars, release)
     found += [*meta_reasons(node, image), *more, *plugins.reasons]
     for each in node.directories:
         if each.meta_error is not None:
@@ -375,9 +383,9 @@ def _movable(detail: str, folder: str) -> list[str]:
     those of names that a broker does not take, a snapshot that it does without, and those that it
     makes again."""
     names = detail.split(": ")[0].split(", ")
-    is_name = any(each in detail for each in (REFUSED_NAME, MISNAMED, MOVABLE))
+    is_name = any(each in detail for each in (REFUSED_NAME, MISNAMED, UNUSUAL, MOVABLE, IS_DIRECTORY))
     paths = [os.path.join(folder, name) for name in names]
-    if not (is_name or names[0] in _DISPENSABLE) or not all(map(os.path.isfile, paths)):
+    if not (is_name or names[0] in _DISPENSABLE) or not all(map(os.path.exists, paths)):
         return []
     return paths
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import filterfalse
 
+from kafkalog.coordination.metadata.releases import is_plugin_of
 from kafkalog.inspection.start.reasons import Reason
 from kafkalog.storage.log_dir.jars import Jars
 from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.words import first_names
 
 _MOST_JARS = 3
+_OLD_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+_NEW_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _TIER = "remote.log.storage.manager.class.name"
 _TIER_PATH = "remote.log.storage.manager.class.path"
 
@@ -39,18 +43,47 @@ class Plugins:
             )
 
 
-def judged_plugins(server: ServerProperties | None, jars: Jars | None) -> Plugins:
+def judged_plugins(server: ServerProperties | None, jars: Jars | None, release: str) -> Plugins:
     """Return what becomes of the classes that server.properties names; `jars` are those on the
-    class path, None if they are not known."""
+    class path, None if they are not known: then the release says which of them are Kafka's."""
     if server is None:
         return Plugins()
-    if jars is None:
-        return Plugins([*_tier_reasons(server)], server.plugins)
-    names = server.classes if jars.has_kafka else server.plugins
+    named = server.classes
+    if jars is None or not jars.has_kafka:
+        named = {
+            setting: [each for each in classes if not is_plugin_of(release, each)]
+            for setting, classes in named.items()
+        }
     tier = server.plugin_without_path
-    if not tier:
-        return Plugins([*_tier_reasons(server), *_missing(server, names, jars)])
-    return Plugins([*_missing(server, {**names, _TIER: [tier]}, jars)])
+    if jars is not None:
+        of_tier = {_TIER: [tier]} if tier else {}
+        reasons = _tier_reasons(server) if not tier else ()
+        return Plugins([*reasons, *_missing(server, {**named, **of_tier}, jars)])
+    removed = {name: [*filter(_is_of_kafka, classes)] for name, classes in named.items()}
+    others = {name: [*filterfalse(_is_of_kafka, classes)] for name, classes in named.items()}
+    return Plugins(
+        [*_tier_reasons(server), *_removed(server, removed, release)],
+        {name: classes for name, classes in others.items() if classes},
+    )
+
+
+def _is_of_kafka(name: str) -> bool:
+    return name.startswith(("org.apache.kafka.", "kafka."))
+
+
+def _removed(
+    server: ServerProperties, names: Mapping[str, Sequence[str]], release: str
+) -> Iterator[Reason]:
+    for setting, classes in sorted(names.items()):
+        if classes:
+            detail = f"{setting} is {', '.join(classes)}, which Kafka {release} does not have"
+            line = (
+                f"change {setting} in {server.path}, or give libs/ of Kafka with --libs if a jar "
+                "there has it"
+            )
+            if _OLD_AUTHORIZER in classes:
+                line = f"set {setting}={_NEW_AUTHORIZER} in {server.path}"
+            yield Reason(server.path, detail, line, "")
 
 
 def _missing(

@@ -13,13 +13,13 @@ from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import entries_left
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.wire.java_text import java_integer
 
 # The snapshot beside partitions from which a new cluster begins.
 BOOTSTRAP = "bootstrap.checkpoint"
-_ENDINGS = (".checkpoint", ".checkpoint.part", ".checkpoint.deleted")
-_SNAPSHOT = re.compile(r"(?P<end_offset>[0-9]{20})-(?P<leader_epoch>[0-9]{10})\.checkpoint")
-# What brokers need of a name that ends so: the digits at its beginning.
-_DIGITS = re.compile(r"[0-9]{20}.[0-9]{10}")
+CHECKPOINT = ".checkpoint"
+_ENDINGS = (CHECKPOINT, f"{CHECKPOINT}.part", f"{CHECKPOINT}.deleted")
+_SNAPSHOT = re.compile(r"[0-9]{20}-[0-9]{10}\.checkpoint")
 
 
 class MetadataSnapshot(NamedTuple):
@@ -34,7 +34,7 @@ class MetadataSnapshot(NamedTuple):
 def metadata_snapshots(log: PartitionLog) -> list[MetadataSnapshot]:
     """Return the finished snapshots beside a log of `__cluster_metadata`, in the order of their
     ends. Raises OSError for a directory that cannot be read."""
-    found = (snapshot_in(entry.path) for entry in entries_left(log.path))
+    found = (snapshot_in(each.path) for each in entries_left(log.path) if not each.is_directory)
     return sorted(each for each in found if each is not None)
 
 
@@ -56,9 +56,11 @@ def snapshot_files(log: PartitionLog) -> list[Entry]:
     return sorted(found, key=lambda entry: entry.path)
 
 
-def is_misnamed(file_name: str) -> bool:
-    """Return whether a name ends as a snapshot's and cannot be one's. Rule: docs/format.md F921."""
-    return file_name != BOOTSTRAP and not _DIGITS.match(file_name)
+def snapshot_position(file_name: str) -> tuple[int, int] | None:
+    """Return the leader epoch and the end offset that a broker reads in a name that ends as a
+    snapshot's; None where it ends at the name. Rules: docs/format.md F921 and F1394."""
+    end_offset, leader_epoch = java_integer(file_name[:20], 64), java_integer(file_name[21:31])
+    return None if end_offset is None or leader_epoch is None else (leader_epoch, end_offset)
 
 
 def is_snapshot_file(file_name: str) -> bool:
@@ -83,10 +85,9 @@ def snapshot_before(log: PartitionLog) -> str | None:
 
 def snapshot_in(path: str) -> MetadataSnapshot | None:
     """Return the snapshot that a file is by its name; None for another file."""
-    match = _SNAPSHOT.fullmatch(os.path.basename(path))
-    if match is None:
-        return None
-    return MetadataSnapshot(int(match["end_offset"]), int(match["leader_epoch"]), path)
+    name = os.path.basename(path)
+    position = snapshot_position(name) if _SNAPSHOT.fullmatch(name) else None
+    return None if position is None else MetadataSnapshot(position[1], position[0], path)
 
 
 def is_metadata_snapshot(file_name: str) -> bool:

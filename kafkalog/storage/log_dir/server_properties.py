@@ -21,7 +21,7 @@ _LISTS_OF_CLASSES = (
     "group.share.assignors",
 )
 _CLASS_ENDINGS = (".class", ".class.name")
-_OF_JAVA, _OF_KAFKA = ("java.", "javax.", "com.sun."), ("org.apache.kafka.", "kafka.")
+_OF_JAVA = ("java.", "javax.", "com.sun.")
 _TIER = "remote.log.storage.manager.class"
 
 
@@ -88,34 +88,25 @@ class ServerProperties:
 
     @property
     def plugin_without_path(self) -> str | None:
-        """The class of tiered storage, empty if none is set, that is not Kafka's and has no class
-        path of its own; None without one, and where tiered storage is off."""
+        """The class of tiered storage, empty if none is set, that has no class path of its own;
+        None without one, and where tiered storage is off."""
         is_on = self.values.get("remote.log.storage.system.enable", "").strip().lower() == "true"
         name = self.values.get(f"{_TIER}.name", "").strip()
         paths = self.values.get(f"{_TIER}.path", "").split(os.pathsep)
         has_path = name and any(
             glob(self._absolute(each.strip())) for each in paths if each.strip()
         )
-        is_own = name.startswith("org.apache.kafka.")
-        return name if is_on and not has_path and not is_own else None
+        return name if is_on and not has_path else None
 
     @property
     def classes(self) -> dict[str, list[str]]:
         """The classes that a node loads at its start, but Java's own, by the names of the settings;
         without those of tiered storage."""
-        return self._classes(_OF_JAVA)
-
-    @property
-    def plugins(self) -> dict[str, list[str]]:
-        """Those of them that are not Kafka's."""
-        return self._classes((*_OF_JAVA, *_OF_KAFKA))
-
-    def _classes(self, known: tuple[str, ...]) -> dict[str, list[str]]:
         found = {}
         for name, value in self.values.items():
             if name in _LISTS_OF_CLASSES or (name.endswith(_CLASS_ENDINGS) and _TIER not in name):
                 classes = [each for each in _words(value) if "." in each]
-                own = [each for each in classes if not each.startswith(known)]
+                own = [each for each in classes if not each.startswith(_OF_JAVA)]
                 if own:
                     found[name] = own
         return found

@@ -1,6 +1,6 @@
 """A segment as a broker has it once it has opened its files: its length and its offset index.
 
-Rules: docs/format.md F117, F118 and F971.
+Rules: docs/format.md F117, F118, F971 and F1392.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
+from kafkalog.format.faults import Fault
+from kafkalog.format.record_batch import read_batch
 from kafkalog.format.side_files.indexes import (
     OFFSET_ENTRY,
     OffsetEntry,
@@ -18,8 +20,12 @@ from kafkalog.format.side_files.indexes import (
     whole_entries,
 )
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.recovery.framing import Frame, Readable, frames
+from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame, Readable, frames
 from kafkalog.storage.recovery.producer_state import BrokerStartError, refuse_unreadable
+
+
+# What of a compressed batch of format 0 or 1 a broker does not look at, or we do not.
+_PASSED = (Fault.RECORD_OFFSETS.label, Fault.TOO_LARGE.label)
 
 
 class FilePart:
@@ -38,13 +44,15 @@ class FilePart:
 @dataclass(slots=True)
 class LoadedSegment:
     """`size` is how much of the file counts: less than all of it after a cut. A segment that has
-    been split off another one begins at the position `begin` of that one's file."""
+    been split off another one begins at the position `begin` of that one's file. With
+    `reads_wrappers` the broker reads a compressed batch of format 0 or 1 that it finds."""
 
     base_offset: int
     path: str
     size: int
     offset_entries: list[OffsetEntry] = field(default_factory=list)
     begin: int | None = None
+    reads_wrappers: bool = True
 
     @contextmanager
     def opened(self) -> Iterator[Readable]:
@@ -55,7 +63,8 @@ class LoadedSegment:
     def frames_from(self, offset: int, end: int | None = None) -> Iterator[Frame]:
         """Yield the batches from the first on that ends at or after `offset`, found by the index.
 
-        Raises BrokerStartError where the lengths in the file lead nowhere.
+        Raises BrokerStartError where the lengths in the file lead nowhere, and where the broker
+        cannot read the offset at which the first of them begins.
         """
         index = bisect_right(self.offset_entries, offset, key=lambda entry: entry.offset)
         # A broker takes a position below 0, of a damaged index, for 0.
@@ -65,7 +74,10 @@ class LoadedSegment:
             with self.opened() as file:
                 found = False
                 for frame in frames(file, position, limit):
-                    found = found or frame.header.last_offset >= offset
+                    if not found and frame.header.last_offset >= offset:
+                        found = True
+                        if self.reads_wrappers:
+                            _read_first_offset(file, frame)
                     if found:
                         yield frame
         except CorruptDataError as error:
@@ -86,6 +98,24 @@ class LoadedSegment:
         for frame in self.frames_from(last):
             next_offset = frame.header.last_offset + 1
         return next_offset
+
+
+def _read_first_offset(file: Readable, frame: Frame) -> None:
+    """Read the messages in a compressed batch of format 0 or 1, the first of which has the offset
+    at which the batch begins. Raises CorruptDataError. Rule: docs/format.md F1392."""
+    header = frame.header
+    if header.magic >= LATEST_FORMAT or not header.compression_id:
+        return
+    words = "a broker ends at a compressed batch that it cannot read"
+    if header.magic < 0:
+        detail = f"magic {header.magic}: {words}"
+        raise CorruptDataError(Fault.MAGIC.label, detail, position=frame.position)
+    try:
+        read_batch(file.read(frame.position, header.size), 0, check_crcs=False)
+    except CorruptDataError as error:
+        if error.fault not in _PASSED:
+            detail = f"{error.detail}: {words}"
+            raise CorruptDataError(error.fault, detail, position=frame.position) from error
 
 
 def read_index_entries(data: bytes, base_offset: int) -> list[OffsetEntry]:

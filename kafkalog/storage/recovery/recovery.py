@@ -56,13 +56,15 @@ from kafkalog.storage.recovery.temporary_files import (
 _INDEXES = (".index", ".timeindex", ".txnindex")
 _SEGMENT_FILES = (".log", *_INDEXES)
 _DIGITS = re.compile("[0-9]{20}")
+IS_DIRECTORY = "it is a directory, where a broker opens a file"
 
 
 @dataclass(frozen=True, slots=True)
 class RecoverySettings:
     """What a broker goes by besides the partition's directory.
 
-    Offsets are those of the log directory's checkpoints, 0 where they have none.
+    Offsets are those of the log directory's checkpoints, 0 where they have none. `reads_wrappers`
+    is whether it reads compressed batches of formats 0 and 1 at the places it looks for (F1392).
     """
 
     is_clean_shutdown: bool
@@ -71,6 +73,7 @@ class RecoverySettings:
     now_ms: int = 0
     index_interval_bytes: int = INDEX_INTERVAL_BYTES
     producer_id_expiration_ms: int = DAY_MS
+    reads_wrappers: bool = True
 
     @classmethod
     def of(
@@ -80,6 +83,7 @@ class RecoverySettings:
         *,
         is_clean_shutdown: bool | None = None,
         index_interval_bytes: int = INDEX_INTERVAL_BYTES,
+        reads_wrappers: bool = True,
     ) -> RecoverySettings:
         """Return what the checkpoints beside a log say; how the broker stopped is as found, or as
         given."""
@@ -92,6 +96,7 @@ class RecoverySettings:
             log.log_start,
             now_ms,
             index_interval_bytes,
+            reads_wrappers=reads_wrappers,
         )
 
 
@@ -148,7 +153,10 @@ class _Loader:
     def __init__(self, directory: str, settings: RecoverySettings) -> None:
         self._settings = settings
         self._epochs_path = os.path.join(directory, LEADER_EPOCHS)
-        entries = [entry for entry in list_directory(directory) if not entry.is_directory]
+        listed = list_directory(directory)
+        entries = [entry for entry in listed if not entry.is_directory]
+        # Directories with the names of files: a broker takes them for the files.
+        self._folders = frozenset(entry.name for entry in listed if entry.is_directory)
         self.plan = RecoveryPlan(files={entry.name: entry.size for entry in entries})
         # Where the bytes are of a file that the broker would have renamed by now.
         self._paths = {entry.name: entry.path for entry in entries}
@@ -158,7 +166,7 @@ class _Loader:
         self._snapshots = SnapshotFiles(
             {
                 base_offset: entry.path
-                for entry in entries
+                for entry in listed
                 if (base_offset := _offset_of(entry.name, ".snapshot")) is not None
             }
         )
@@ -300,7 +308,10 @@ class _Loader:
             # One that is too large to be read here only shows where batches begin.
             data = b""
         entries = read_index_entries(data, base_offset)
-        return LoadedSegment(base_offset, self._paths[log], files[log] or 0, entries)
+        return LoadedSegment(
+            *(base_offset, self._paths[log], files[log] or 0, entries),
+            reads_wrappers=self._settings.reads_wrappers,
+        )
 
     def _make_named(self) -> None:
         """Make the segments of logs whose names have an offset of fewer or more than 20 digits: a
@@ -327,7 +338,9 @@ class _Loader:
             if kind != ".log":
                 continue
             segment = self._parts.get(name) or self._opened(base_offset)
-            has_index = _name(base_offset, ".index") in files
+            self._refuse_folders(base_offset, ".txnindex")
+            index = _name(base_offset, ".index")
+            has_index = index in files or index in self._folders
             files.setdefault(_name(base_offset, ".timeindex"), 0)
             if not has_index or self._has_bad_transaction_index(base_offset):
                 try:
@@ -335,6 +348,14 @@ class _Loader:
                 except InvalidOffsetError as error:
                     raise BrokerStartError(f"{name}: {error}") from error
             self._segments.append(segment)
+
+    def _refuse_folders(self, base_offset: int, *kinds: str) -> None:
+        """Refuse directories in the place of files that a broker opens. Rule: docs/format.md
+        F1395."""
+        for kind in kinds:
+            name = _name(base_offset, kind)
+            if name in self._folders:
+                raise BrokerStartError(f"{name}: {IS_DIRECTORY}", ends_process=False)
 
     def _has_bad_transaction_index(self, base_offset: int) -> bool:
         name = _name(base_offset, ".txnindex")
@@ -359,6 +380,7 @@ class _Loader:
     def _recover(self, segment: LoadedSegment) -> SegmentRecovery:
         """Recover one segment. Raises InvalidOffsetError, the segment as it was, or
         BrokerStartError."""
+        self._refuse_folders(segment.base_offset, ".index", ".timeindex")
         producers = self._producer_loader()
         producers.rebuild(
             self._segments,
@@ -422,6 +444,7 @@ class _Loader:
 
     def _forget_sizes(self, base_offset: int) -> None:
         """The indexes of the segment that is written to have room for more entries."""
+        self._refuse_folders(base_offset, ".index", ".timeindex")
         for kind in (".index", ".timeindex"):
             self.plan.files[_name(base_offset, kind)] = None
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from kafkalog.coordination.metadata.releases import A_VERSION, VERSION
 from kafkalog.errors import OptionError
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
@@ -153,6 +154,7 @@ class ReadOptions:
     max_records_per_partition: int | None = None
     shutdown: Shutdown = Shutdown.AS_FOUND
     index_interval_bytes: int = INDEX_INTERVAL_BYTES
+    kafka_version: str | None = None
     as_of_ms: int = 0
     latest: bool = False
     configs: ConfigSources = field(default_factory=ConfigSources)
@@ -204,6 +206,7 @@ OPTION_NAMES = (
     "maxPartitionBytes",
     "shutdown",
     "indexIntervalBytes",
+    "kafkaVersion",
     _AS_OF,
     _LATEST,
     *CONFIG_OPTIONS,
@@ -275,6 +278,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         index_interval_bytes=options.number(
             "indexIntervalBytes", default=_DEFAULT.index_interval_bytes
         ),
+        kafka_version=_kafka_version(options),
         as_of_ms=options.time_ms(_AS_OF, default=_DEFAULT.as_of_ms),
         latest=latest,
         configs=ConfigSources.of_options(options),
@@ -283,6 +287,13 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         without_effect=tuple(sorted(unused)),
         file_access=_file_access(options),
     )
+
+
+def _kafka_version(options: OptionValues) -> str | None:
+    text = options.text("kafkaVersion")
+    if text is not None and not VERSION.fullmatch(text):
+        raise OptionError("kafkaVersion", text, A_VERSION)
+    return text
 
 
 def without_effect_words(options: ReadOptions) -> str | None:

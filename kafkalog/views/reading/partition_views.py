@@ -24,12 +24,16 @@ from kafkalog.inspection.partitions.transactions import (
     stable_offset_row,
     view_transaction_rows,
 )
+from kafkalog.coordination.metadata.releases import is_at_least, started_release
 from kafkalog.storage.partition_log import PartitionLog, log_columns
 from kafkalog.storage.reading.relisted_logs import read_relisted
 from kafkalog.storage.recovery.recovery import RecoverySettings
 from kafkalog.views.options.options import METADATA_VIEWS, Mode, ReadOptions, Shutdown, View
 from kafkalog.views.reading.partition_reads import PartitionRead, ReplicaSetRead
 from kafkalog.views.reading.segment_damage import PassedDamage
+
+# The first release that reads compressed batches of formats 0 and 1 when it starts (F1392).
+_READS_WRAPPERS = "4.1"
 
 
 def read_replica_set(
@@ -88,6 +92,7 @@ def _recovery_settings(log: PartitionLog, options: ReadOptions) -> RecoverySetti
         options.as_of_ms,
         is_clean_shutdown=None if options.shutdown is Shutdown.AS_FOUND else is_clean,
         index_interval_bytes=options.index_interval_bytes,
+        reads_wrappers=is_at_least(started_release(options.kafka_version), _READS_WRAPPERS),
     )
 
 

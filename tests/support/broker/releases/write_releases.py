@@ -49,6 +49,7 @@ def texts() -> dict[str, str]:
         "features.json": _features_text(facts),
         "records.json": _records_text(),
         "configs.json": _configs_text(facts),
+        "plugins.json": _plugins_text(facts),
     }
 
 
@@ -130,6 +131,15 @@ def _configs_text(facts: Mapping[str, Facts]) -> str:
         for of, lines in found.items()
     ]
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _plugins_text(facts: Mapping[str, Facts]) -> str:
+    found: dict[str, list[str]] = {}
+    for release, of in facts.items():
+        for row in of:
+            if row["kind"] == "plugin":
+                found.setdefault(row["name"], []).append(release)
+    return _object((name, [of[0], of[-1]]) for name, of in sorted(found.items())) + "\n"
 
 
 def _config(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -108,6 +108,7 @@ CASES = [
     _case("maxPartitionBytes", "1000", 1000, "max_partition_bytes", 1000),
     _case("shutdown", "UNCLEAN", "unclean", "shutdown", Shutdown.UNCLEAN),
     _case("indexIntervalBytes", "10", 10, "index_interval_bytes", 10),
+    _case("kafkaVersion", "3.9.2", "3.9.2", "kafka_version", "3.9.2"),
     _case("asOf", TIME, {"as_of": TIME}, "as_of_ms", TIME_MS, "--as-of", TIME),
     _case("latest", "true", True, "latest", True),
     _case("serverProperties", "f", "f", "configs.server_properties", "f"),

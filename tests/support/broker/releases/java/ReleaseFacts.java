@@ -1,12 +1,34 @@
+import java.io.File;
+import java.io.IOException;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
+import java.util.jar.JarFile;
 import org.apache.kafka.common.config.ConfigDef;
 
-/** Prints what a release of Kafka says of itself, a JSON object a line: metadata versions, features
-    and configs with their validators. Classes differ between releases, hence the reflection. */
+/** Prints what a release of Kafka says of itself, a JSON object a line: metadata versions, features,
+    configs with their validators, and the classes that a broker's settings can name. Classes differ between releases, hence the reflection. */
 public class ReleaseFacts {
+    static final List<String> PLUGINS = List.of(
+        "org.apache.kafka.common.metrics.MetricsReporter",
+        "org.apache.kafka.common.replica.ReplicaSelector",
+        "org.apache.kafka.common.security.auth.AuthenticateCallbackHandler",
+        "org.apache.kafka.common.security.auth.KafkaPrincipalBuilder",
+        "org.apache.kafka.common.security.auth.Login",
+        "org.apache.kafka.common.security.auth.SslEngineFactory",
+        "org.apache.kafka.coordinator.group.api.assignor.PartitionAssignor",
+        "org.apache.kafka.server.authorizer.Authorizer",
+        "org.apache.kafka.server.log.remote.storage.RemoteLogMetadataManager",
+        "org.apache.kafka.server.log.remote.storage.RemoteStorageManager",
+        "org.apache.kafka.server.policy.AlterConfigPolicy",
+        "org.apache.kafka.server.policy.CreateTopicPolicy",
+        "org.apache.kafka.server.quota.ClientQuotaCallback",
+        "kafka.metrics.KafkaMetricsReporter",
+        "org.apache.kafka.server.metrics.KafkaMetricsReporter");
+
     public static void main(String[] arguments) throws Exception {
         metadataVersions(Class.forName("org.apache.kafka.server.common.MetadataVersion"));
         features(first("org.apache.kafka.server.common.Feature", "org.apache.kafka.server.common.Features"));
@@ -14,6 +36,39 @@ public class ReleaseFacts {
         configs("topic", (ConfigDef) topic.getMethod("configDefCopy").invoke(null));
         Class<?> broker = Class.forName("org.apache.kafka.server.config.AbstractKafkaConfig");
         configs("broker", (ConfigDef) broker.getField("CONFIG_DEF").get(null));
+        plugins();
+    }
+
+    static void plugins() throws IOException {
+        List<Class<?>> kinds = new ArrayList<>();
+        for (String name : PLUGINS) {
+            Class<?> kind = loaded(name);
+            if (kind != null) {
+                kinds.add(kind);
+            }
+        }
+        for (String path : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            if (!new File(path).getName().startsWith("kafka")) {
+                continue;
+            }
+            try (JarFile jar = new JarFile(path)) {
+                jar.stream().map(each -> each.getName()).filter(each -> each.endsWith(".class"))
+                    .map(each -> loaded(each.substring(0, each.length() - 6).replace('/', '.')))
+                    .filter(each -> each != null && !Modifier.isAbstract(each.getModifiers()))
+                    .filter(each -> Modifier.isPublic(each.getModifiers()))
+                    .filter(each -> kinds.stream().anyMatch(kind -> kind.isAssignableFrom(each)))
+                    .forEach(each -> print("kind", "plugin", "name", each.getName()));
+            }
+        }
+    }
+
+    /** Return a class, null if this release does not have it, or it needs one that is not there. */
+    static Class<?> loaded(String name) {
+        try {
+            return Class.forName(name, false, ReleaseFacts.class.getClassLoader());
+        } catch (ClassNotFoundException | LinkageError missing) {
+            return null;
+        }
     }
 
     static void metadataVersions(Class<?> versions) throws Exception {
