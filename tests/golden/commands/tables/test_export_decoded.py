@@ -133,6 +133,17 @@ def test_each_topic_of_a_file_has_its_own_format(tmp_path: Path) -> None:
     assert [json.loads(row["value_decoded"])["id"] for row in texts] == [1, 2]
 
 
+def test_tables_that_cannot_be_are_refused_before_any_topic_is_read(tmp_path: Path) -> None:
+    # F1090: a name in Spark's catalogs is not for this command.
+    file = tmp_path / "topics.yaml"
+    file.write_text("topics: {orders: {}, _schemas: {format: delta, table: a.b}}")
+    logs = logs_with(tmp_path / "logs", b"x")
+    code, said = run(logs, "--output-dir", tmp_path / "lake", "--topics-file", file)
+    assert code == ExitCode.WRONG_ARGUMENTS
+    assert f"--topics-file {file}: _schemas: --table: not with --format delta here" in said
+    assert not (tmp_path / "lake").exists()
+
+
 def test_what_could_not_be_decoded_is_counted(tmp_path: Path) -> None:
     # F1341: three of five values; a null value is none.
     logs = logs_with(tmp_path / "logs", b'{"a": 1}', b"{", b"x", None, b"\xff")
