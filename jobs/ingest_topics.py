@@ -103,10 +103,12 @@ def main(
 def _each_topic(file: str) -> int:
     """Run the job for the topics of a file, all in one session. A topic that fails leaves the
     others as they are."""
+    from kafkalog.lake.formats.targets import refuse_places
     from kafkalog.spark.session import job_session
 
     context = click.get_current_context()
     runs = topic_runs(file, context)
+    refuse_places(file, runs, by_spark=True)
     formats = {run.parameters["table_format"] for run in runs}
     decoded = {run.parameters[name] or "" for run in runs for name in _FORMATS}
 

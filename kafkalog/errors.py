@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
-from kafkalog.words import name_suggestions
+from kafkalog.words import name_suggestions, similar_names
 
 _Name = TypeVar("_Name", str, int)
 
@@ -122,7 +122,9 @@ class OptionError(KafkaLogError):
         """Return what is said, with the names that `given` returns for those of the options."""
         words = self.allowed
         if not isinstance(words, str):
-            words = "one of " + ", ".join(words)
+            near = similar_names(str(self.value), words)
+            guess = f"; did you mean {' or '.join(near)}?" if near else ""
+            words = f"one of {', '.join(words)}{guess}"
         for name in self.mentioned:
             words = words.replace(name, given(name))
         names = (self.name,) if isinstance(self.name, str) else self.name

@@ -20,6 +20,7 @@ _BROUGHT_BY = {
     "pyiceberg": "kafkalog[iceberg]",
     "sqlalchemy": "kafkalog[iceberg]",
     "duckdb": "kafkalog[sql]",
+    "google": "kafkalog[protobuf]",
 }
 
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from kafkalog.command_line.terminal import progress_bar
 from kafkalog.errors import LogDirError, OptionError, refuse_unknown
 from kafkalog.storage.partition_log import PartitionLog, is_selected
+from kafkalog.views.progress import progress_bar
 from kafkalog.words import first_names
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from kafkalog.command_line.without_pandas import keep_pandas_away
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, StoppedError, output_closed
 from kafkalog.extras import missing_extras_named
+from kafkalog.job_files import job_titles
 from kafkalog.storage.files.unreadable_input import noted_unreadable
 from kafkalog.views.options.contradictions import refuse_contradictions
 from kafkalog.words import name_suggestions
@@ -160,7 +161,7 @@ class LazyCommands(click.Group):
         if two_words in COMMANDS and len(arguments) > 1:
             name, arguments = two_words, [two_words, *arguments[2:]]
         if not (name in COMMANDS or name.startswith("-") or context.resilient_parsing):
-            other = _OTHER_NAMES.get(name)
+            other = _OTHER_NAMES.get(name) or (f"job {name}" if name in job_titles() else None)
             hint = f"use kafkalog {other}" if other else name_suggestions([name], COMMANDS)
             context.fail(f"No such command {name!r}: {hint}")
         found = super().resolve_command(context, arguments)

@@ -1,4 +1,4 @@
-"""Tables, colour and progress for people. A pipe gets neither colour nor progress."""
+"""Tables and colour for people. A pipe gets no colour."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from typing import IO, Any
@@ -222,28 +221,6 @@ def is_coloured(stream: IO[Any]) -> bool:
 def styled(text: str, stream: IO[Any] | None = None, **style: Any) -> str:
     """Return the text with click's styles, such as `fg="red"`, if colour is wanted."""
     return click.style(text, **style) if is_coloured(stream or sys.stdout) else text
-
-
-@contextmanager
-def progress_bar(length: int, label: str = "", *, hidden: bool = False) -> Iterator[Any]:
-    """Show a bar on stderr for `length` bytes, which `update(n)` moves; `update(n, text)` also
-    shows a text beside the time that is left.
-
-    It disappears when the work is done. It is not shown if stderr is not a terminal, or if
-    `hidden`.
-    """
-    is_hidden = hidden or not sys.stderr.isatty()
-    with click.progressbar(
-        length=length,
-        label=label,
-        file=sys.stderr,
-        hidden=is_hidden,
-        item_show_func=lambda text: text,
-    ) as bar:
-        yield bar
-    if not is_hidden:
-        # The line above, where the bar was.
-        click.echo("\x1b[1A\x1b[2K", nl=False, err=True)
 
 
 def print_text(text: str) -> None:

@@ -8,15 +8,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.resources import as_file
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from types import MappingProxyType
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
+from kafkalog.errors import RefusedOptionError
 from kafkalog.resources import resource
 from kafkalog.spark.class_archive import archive_options, archived_classes
 from kafkalog.spark.frames import register
@@ -68,6 +70,9 @@ class Wanted(NamedTuple):
 
 
 _WAREHOUSE = "spark.sql.warehouse.dir"
+_CATALOG, _SESSION_CATALOG = "spark.sql.catalogImplementation", "spark_catalog"
+# Of temporary directories of jobs.
+_OWN = "kafkalog-"
 _PROGRESS = "spark.ui.showConsoleProgress"
 _USUAL_CORES = 16
 # Limits of a table in a notebook, in rows and in characters of a cell: what `described` returns for
@@ -101,7 +106,7 @@ def job_session(
     with ExitStack() as ending:
         is_new = SparkSession.getActiveSession() is None
         # Spark makes a directory for tables by names, in the current one if it is given none.
-        warehouse = ending.enter_context(TemporaryDirectory(prefix="kafkalog-"))
+        warehouse = ending.enter_context(TemporaryDirectory(prefix=_OWN))
         own = {_WAREHOUSE: Path(warehouse).as_uri()}
         if has_own_progress:
             own[_PROGRESS] = "false"
@@ -148,6 +153,22 @@ def notebook_session(app_name: str = "kafkalog notebook") -> SparkSession:
     spark.conf.set("spark.sql.repl.eagerEval.maxNumRows", _SHOWN_ROWS)
     spark.conf.set("spark.sql.repl.eagerEval.truncate", _CELL_CHARACTERS)
     return spark
+
+
+def refuse_forgotten_table(spark: SparkSession, table: str) -> None:
+    """Raise RefusedOptionError for a table by a name that only a job's own session would know: its
+    catalog is in memory, its directory of tables a temporary one. Rule: docs/ingest.md F1345."""
+    catalog = table.split(".")[0] if table.count(".") > 1 else spark.catalog.currentCatalog()
+    is_kept = spark.conf.get(_CATALOG, "in-memory") != "in-memory"
+    directory = Path(urlsplit(spark.conf.get(_WAREHOUSE) or "").path)
+    is_temporary = str(directory.parent) == gettempdir() and directory.name.startswith(_OWN)
+    if catalog == _SESSION_CATALOG and is_temporary and not is_kept:
+        reason = (
+            f"the session's catalog would forget {table}, and its rows, at the end of the job: "
+            "leave --table out for a table in --output-dir, or name one of a catalog that Spark's "
+            "configuration has (such as spark.sql.catalogImplementation=hive)"
+        )
+        raise RefusedOptionError("--table", reason)
 
 
 def is_on_this_machine() -> bool:

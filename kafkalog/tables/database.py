@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 RECORDS = View.RECORDS.value
 # `count(*)` takes the first column, and people read these first.
 _FIRST = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
+# Arguments of `kafkalog.scan` that a query stands for.
+_OF_QUERIES = frozenset(("columns", "offsets", "view"))
 _TABLE = re.compile(r"Table with name (\w+) does not exist")
 _OFFSET = re.compile(r'(?i)(?<![\w."])offset(?![\w"])')
 
@@ -102,6 +104,7 @@ def sql(
     until_time: TimeValue | None = None,
     value_format: str | None = None,
     value_schema: str | None = None,
+    value_message: str | None = None,
     value_schema_id: int | None = None,
     schemas_topic: str | None = None,
     schema_registry: str | None = None,
@@ -116,7 +119,10 @@ def sql(
     With a `value_format`, such as "json" or "confluent-avro", table records has column
     value_decoded. All arguments are those of `kafkalog.scan`. Raises OptionError and LogDirError.
     """
+    for name in _OF_QUERIES & options.keys():
+        raise RefusedOptionError(name, "a query chooses them: it reads only what it asks for")
     given = options_of_call(
+        ARGUMENTS,
         columns=None,
         topics=topics,
         offsets=None,
@@ -126,7 +132,7 @@ def sql(
         **options,
     )
     values = ValueOptions(
-        value_format, value_schema, value_schema_id, schemas_topic, schema_registry
+        value_format, value_schema, value_message, value_schema_id, schemas_topic, schema_registry
     )
     with options_named_as(ARGUMENTS):
         return opened_database(path_texts(path), given, values, processes).connection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from kafkalog.lake.decoding.payload_arrays import PayloadDecoder
 
 JSON = "json"
-# Spark decodes Protobuf, on the way to tables.
-VALUE_FORMATS = ("string", JSON, "avro", "confluent-avro", "confluent-json")
 # The fields are those of so many values of each topic, and of so many topics.
 _SAMPLE, _MOST_TOPICS = 1000, 200
 _MISFIT = "JSON, but not of the fields that a sample shows"
@@ -38,6 +36,7 @@ class ValueOptions:
 
     value_format: str | None = None
     value_schema: str | None = None
+    value_message: str | None = None
     value_schema_id: int | None = None
     schemas_topic: str | None = None
     schema_registry: str | None = None
@@ -45,20 +44,17 @@ class ValueOptions:
     def request(self, paths: Sequence[str], mode: str) -> DecodingRequest | None:
         """Return what is requested, None for JSON without a schema. Raises OptionError, and
         LogDirError for a topic of schemas that cannot be read."""
-        from kafkalog.lake.decoding.decoding_requests import DecodingOptions, decoding_requests
-
-        if self.value_format not in VALUE_FORMATS:
-            raise OptionError("--value-format", self.value_format, VALUE_FORMATS)
-        given = DecodingOptions(
-            value_format=self.value_format,
-            value_schema=self.value_schema,
-            value_schema_id=self.value_schema_id,
-            schemas_topic=self.schemas_topic,
-            schema_registry=self.schema_registry,
+        from kafkalog.lake.decoding.decoding_requests import (
+            DecodingOptions,
+            PayloadKind,
+            decoding_requests,
         )
+
         if self == ValueOptions(JSON):
             return None
-        (request,) = decoding_requests(given, paths, mode)
+        if self.value_format is None:
+            raise OptionError("--value-format", None, [kind.value for kind in PayloadKind])
+        (request,) = decoding_requests(DecodingOptions(**asdict(self)), paths, mode)
         return request
 
 

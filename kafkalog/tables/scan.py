@@ -47,7 +47,13 @@ if TYPE_CHECKING:
 
 NO_VALUES = ValueOptions()
 # Of `kafkalog.scan`, of which `kafkalog.sql` has most.
-ARGUMENTS = frozenset({*argument_names(), *(each.name for each in fields(ValueOptions))})
+ARGUMENTS = frozenset(
+    {
+        *argument_names(),
+        *(each.name for each in fields(ValueOptions)),
+        *("view", "processes", "znode", "zxid_as_of"),
+    }
+)
 _OF_ZOOKEEPER = ("znode", "zxidAsOf")
 TABLES = tuple(sorted({*(view.value for view in View), *QUESTION_TABLES}))
 
@@ -171,6 +177,7 @@ def scan(
     as_of: TimeValue | None = None,
     value_format: str | None = None,
     value_schema: str | None = None,
+    value_message: str | None = None,
     value_schema_id: int | None = None,
     schemas_topic: str | None = None,
     schema_registry: str | None = None,
@@ -187,18 +194,20 @@ def scan(
     group_generations, group_resume, heavy_keys, kept_positions, key_usage, ksql_statements,
     lag_history, mirror_checkpoints, mirror_heartbeats, mirror_offset_syncs, schema_ids,
     streams_positions or transaction_report. The other arguments are those of `kafkalog.read`;
-    `processes`
-    is how many processes read, all cores without it. With a `value_format` view records has columns
-    value_decoded and value_error: "string", "json", whose fields are those of `value_schema` or,
-    without it, of a sample, "avro" with a `value_schema`, "confluent-avro" and "confluent-json",
-    whose schemas are those of the topic `_schemas` in the input or at `schemas_topic`, or of
-    `schema_registry`, a URL or a directory. Paths of ZooKeeper's files have the views of
-    docs/zookeeper.md, such as znodes or partition_states, `znode` and `zxid_as_of`.
+    `processes` is how many processes read, all cores without it. With a `value_format` view records
+    has columns value_decoded and value_error: "string", "json", whose fields are those of
+    `value_schema` or, without it, of a sample, "avro" with a `value_schema`, "protobuf" with a
+    descriptor set as `value_schema` and a `value_message`, and Confluent's formats of the same
+    names, such as "confluent-avro", whose schemas are those of the topic `_schemas` in the input or
+    at `schemas_topic`, or of `schema_registry`, a URL or a directory. Paths of ZooKeeper's files
+    have the views of docs/zookeeper.md, such as znodes or partition_states, `znode` and
+    `zxid_as_of`.
 
     Raises OptionError, and LogDirError for a path without Kafka's files; errors that depend on the
     files' contents are raised when it is read.
     """
     given = options_of_call(
+        ARGUMENTS,
         columns=columns,
         topics=topics,
         offsets=offsets,
@@ -208,7 +217,7 @@ def scan(
         **options,
     )
     values = ValueOptions(
-        value_format, value_schema, value_schema_id, schemas_topic, schema_registry
+        value_format, value_schema, value_message, value_schema_id, schemas_topic, schema_registry
     )
     if values != NO_VALUES and view != View.RECORDS.value:
         raise RefusedOptionError("value_format", "only view records has values to decode")

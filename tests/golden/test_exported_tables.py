@@ -5,6 +5,7 @@ Rules: F650, F651 and F660.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_what_an_export_from_python_does_not_decode_is_logged(
     directory = LogDirectory(tmp_path / "logs")
     values = ('{"a": 1}', "no JSON", "{")
     directory.topic("orders").records([ProducerRecord(None, value) for value in values])
-    given = {"format": "parquet", "value_format": "json", "value_schema": "a INT"}
+    given: dict[str, Any] = {"format": "parquet", "value_format": "json", "value_schema": "a INT"}
     kafkalog.export(None, directory.write(), str(tmp_path / "lake"), **given)
     (line,) = [each for each in caplog.messages if "decoded" in each]
     assert line == "2 values could not be decoded: column value_error has the reason"

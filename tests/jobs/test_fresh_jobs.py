@@ -44,6 +44,24 @@ def test_a_job_leaves_nothing_but_its_tables_in_the_current_directory(tmp_path: 
     assert f"tables: {tables / 'ingested_records'} {tables / 'ingest_manifest'}" in done.stdout
 
 
+@needs_delta
+def test_a_table_that_would_end_with_the_job_is_refused(tmp_path: Path) -> None:
+    # F1345: the session's catalog is in memory. With a directory of tables that stays, the rows
+    # stay too, and it is written.
+    jars = ",".join(map(str, delta_jars()))
+    shop = str(ROOT / "examples" / "shop-week")
+    given = ("ingest_topics", shop, "--output-dir", "lake", "--topic", "customers")
+    lost = run_fresh(*given, "--table", "customers", work=tmp_path, submit=f"--jars {jars}")
+    assert lost.returncode == ExitCode.WRONG_ARGUMENTS
+    assert "--table: the session's catalog would forget customers" in lost.stderr
+    assert not (tmp_path / "lake").exists()
+    kept = tmp_path / "warehouse"
+    submit = f"--jars {jars} --conf spark.sql.warehouse.dir={kept}"
+    done = run_fresh(*given, "--table", "customers", work=tmp_path, submit=submit)
+    assert done.returncode == ExitCode.DONE, done.stderr
+    assert (kept / "customers" / "_delta_log").is_dir()
+
+
 def test_the_first_job_keeps_sparks_classes_and_the_next_starts_from_them(tmp_path: Path) -> None:
     job = (
         "import sys, kafkalog.spark.class_archive as archive; from pathlib import Path; "

@@ -15,7 +15,6 @@ from kafkalog.command_line.terminal import (
     print_note,
     print_text,
     printed_columns,
-    progress_bar,
     table_format_option,
 )
 from kafkalog.errors import ConflictingOptionsError, LogDirError
@@ -23,6 +22,7 @@ from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.parameter_types import Size
 from kafkalog.views.parallel import in_order, processes_for
+from kafkalog.views.progress import progress_bar
 from kafkalog.words import counted, first_names, size_text
 
 if TYPE_CHECKING:

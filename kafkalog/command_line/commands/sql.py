@@ -9,7 +9,11 @@ from collections.abc import Sequence
 import click
 
 from kafkalog.exit_codes import ExitCode
-from kafkalog.lake.decoding.decoding_requests import schema_registry_option, schemas_topic_option
+from kafkalog.lake.decoding.decoding_requests import (
+    PayloadKind,
+    schema_registry_option,
+    schemas_topic_option,
+)
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import LOG_DIRS_VARIABLE, PATHS_MEANING
 from kafkalog.views.options.options import Isolation, Mode
@@ -46,15 +50,16 @@ Examples:
 @shared.mode_option(Mode.FAILFAST)
 @click.option(
     "--value-format",
-    type=click.Choice(("string", "json", "avro", "confluent-avro", "confluent-json")),
+    type=click.Choice([kind.value for kind in PayloadKind]),
     help="Decode values: table records has columns value_decoded and value_error.",
 )
 @click.option(
     "--value-schema",
     metavar="SCHEMA",
     help="Text or file: for avro an Avro schema, for json a Spark DDL or a JSON Schema (default: "
-    "the fields of a sample).",
+    "the fields of a sample), for protobuf a descriptor set.",
 )
+@click.option("--value-message", metavar="NAME", help="For protobuf: the message's full name.")
 @schemas_topic_option
 @schema_registry_option
 @shared.format_option(
@@ -72,6 +77,7 @@ def sql(
     mode: str,
     value_format: str | None,
     value_schema: str | None,
+    value_message: str | None,
     schemas_topic: str | None,
     schema_registry: str | None,
     table_format: str | None,
@@ -91,7 +97,13 @@ def sql(
         options["subscribe"] = ",".join(topics)
     if as_of is not None:
         options["asOf"] = str(as_of)
-    values = ValueOptions(value_format, value_schema, None, schemas_topic, schema_registry)
+    values = ValueOptions(
+        value_format,
+        value_schema,
+        value_message,
+        schemas_topic=schemas_topic,
+        schema_registry=schema_registry,
+    )
     database = opened_database(paths, options, values, processes)
     if query is None and sys.stdin.isatty():
         run_prompt(database, answers)

@@ -19,7 +19,7 @@ from kafkalog.columns.records.segment_reader import SegmentBatchRows, SegmentRec
 from kafkalog.command_line.dump.plan import Item, LogItem, planned
 from kafkalog.command_line.dump.request import DumpRequest
 from kafkalog.command_line.dump.run import Progress, ended, opened_output, record_filter
-from kafkalog.command_line.terminal import print_note, progress_bar
+from kafkalog.command_line.terminal import print_note
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.faults import Severity
 from kafkalog.format.offsets import LARGEST_OFFSET
@@ -29,6 +29,7 @@ from kafkalog.schemas import table_fields
 from kafkalog.storage.files.output_files import is_written_directly
 from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.views.parallel import in_order, processes_for
+from kafkalog.views.progress import progress_bar
 from kafkalog.words import counted
 
 # Of a file with a larger batch one process reads, and nothing is compressed (F57).

@@ -15,7 +15,7 @@ from kafkalog.columns.batches.window import FileWindow
 from kafkalog.command_line.dump import side_files as dump_side_files
 from kafkalog.command_line.dump.plan import Item, LogItem, SideItem, planned, refuse_outputs
 from kafkalog.command_line.dump.request import DumpRequest
-from kafkalog.command_line.terminal import is_coloured, print_note, progress_bar, styled
+from kafkalog.command_line.terminal import is_coloured, print_note, styled
 from kafkalog.errors import CorruptDataError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.dump.dump_lines import BATCH_CSV, DumpedFile
@@ -29,6 +29,7 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.read_directories import refuse_inputs
 from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.views.parallel import Text, processes_for, written_in_order
+from kafkalog.views.progress import progress_bar
 from kafkalog.words import counted, printable
 
 if TYPE_CHECKING:

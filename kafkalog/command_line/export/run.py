@@ -6,24 +6,21 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafkalog.command_line.export.progress import ExportProgress, SuppressedCounts
 from kafkalog.command_line.inputs import bytes_in
-from kafkalog.command_line.terminal import print_note, print_text, progress_bar, write_table
+from kafkalog.command_line.terminal import print_note, print_text, write_table
 from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.lake.decoding.decoding_requests import (
     TableDecodingOptions,
     decoding_requests,
     suppression_of,
 )
-from kafkalog.lake.decoding.local_decoding import LocalDecoding
 from kafkalog.lake.export_plan import ExportPlan, starting_offsets
 from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
 from kafkalog.lake.formats.dead_letters import dead_letters_line, refuse_dead_letters
-from kafkalog.lake.formats.local_export import ExportSettings, local_exports, written_files
+from kafkalog.lake.formats.local_export import ExportSettings, local_exports
 from kafkalog.lake.formats.targets import TablePlace
 from kafkalog.lake.layout import RECORDS
 from kafkalog.lake.table_options import TableRequest
-from kafkalog.lake.written_file import WrittenFile
 from kafkalog.storage.files.output_files import given_file, refuse_log_directory, refuse_unwritable
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.log_dir.log_dir import input_entries
@@ -67,7 +64,7 @@ def run_export(
     export = ExportSettings(
         options, request, tables, settings.place, settings.decoding, suppression
     )
-    exports = local_exports(export, requests, processes, _written)
+    exports = local_exports(export, requests, processes, print_note)
     plan, runs = next(exports)
     _write_starting_offsets(request, runs)
     _report(plan, runs, settings)
@@ -91,26 +88,6 @@ def _inputs(settings: ExportCommand) -> tuple[list[str], int]:
     segments = counted(sum(len(log.segments) for log in logs), "segment")
     print_note(f"found {segments} of {counted(len(logs), 'partition')}, {counted(size, 'byte')}")
     return [entry.path for entry in entries], size
-
-
-def _written(plan: ExportPlan, processes: int, decoding: LocalDecoding | None) -> list[WrittenFile]:
-    """Return the files that the tasks have written, and show how far they are."""
-    size = sum(read.size for group in plan.groups for read in group)
-    with progress_bar(size, "exporting", hidden=not plan.groups) as bar:
-        progress = ExportProgress(plan.groups, bar)
-        suppressed = SuppressedCounts(plan.task.outputs)
-        files = written_files(
-            *(plan, processes, decoding),
-            on_rows=progress.add,
-            on_suppressed=suppressed.add,
-            on_done=progress.done,
-            on_wait=progress.show,
-        )
-        progress.show()
-    plan.kept.update(suppressed.kept())
-    for line in suppressed.lines():
-        print_note(line)
-    return files
 
 
 def _write_starting_offsets(request: IngestRequest, runs: Sequence[IngestRun]) -> None:

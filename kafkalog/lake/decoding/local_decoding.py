@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.errors import RefusedOptionError, SchemaError
+from kafkalog.errors import SchemaError
 from kafkalog.lake.decoded_columns import DecodedColumns, Field
 from kafkalog.lake.decoding.avro_reader import AvroReader
 from kafkalog.lake.decoding.ddl_types import ddl_type
@@ -22,10 +22,12 @@ from kafkalog.lake.decoding.decoding_requests import (
     DecodingRequest,
     PayloadKind,
     TableDecodingOptions,
+    descriptor_bytes,
     schema_text,
     unusable_schema,
 )
 from kafkalog.lake.decoding.payload_arrays import PayloadDecoder, schema_id
+from kafkalog.lake.decoding.protobuf_reader import ProtobufReader
 from kafkalog.lake.decoding.registered_schemas import (
     RegistryChoice,
     read_registry,
@@ -38,6 +40,7 @@ from kafkalog.messages.payload_formats import (
     AvroFormat,
     JsonFormat,
     PayloadFormat,
+    ProtobufFormat,
     SchemaFormat,
     TextFormat,
 )
@@ -62,7 +65,7 @@ class LocalDecoding:
         is_for_faults: bool = False,
     ) -> None:
         """`is_for_faults` leaves out the rows in which everything is decoded. Raises OptionError
-        for a schema that cannot be used, and for Protobuf."""
+        for a schema that cannot be used."""
         self._requests = {request.column: request for request in requests}
         self._options = options
         self._processes = processes
@@ -155,13 +158,8 @@ def _without_decoded(rows: pa.RecordBatch, column: str) -> pa.RecordBatch:
 def format_choice(request: DecodingRequest) -> IdChoice:
     """Return how the format of a column is chosen; what was given is checked now.
 
-    Raises OptionError for what cannot be used, and for Protobuf.
+    Raises OptionError for what cannot be used.
     """
-    if request.kind.is_protobuf:
-        allowed = (
-            "Spark decodes Protobuf: jobs ingest-topics and reconstruct-state have the same options"
-        )
-        raise RefusedOptionError(request.argument("format"), allowed)
     given = None
     if request.schema is not None or request.kind is PayloadKind.STRING:
         try:
@@ -193,6 +191,10 @@ def payload_decoder(request: DecodingRequest, found: PayloadFormat) -> PayloadDe
 def _given_format(request: DecodingRequest) -> SchemaFormat:
     if request.kind is PayloadKind.STRING:
         return TextFormat()
+    if request.kind.is_protobuf:
+        found = ProtobufFormat(request.message or "", descriptor_bytes(request))
+        ProtobufReader(found.message, found.descriptor)
+        return found
     text = schema_text(request)
     if request.kind in (PayloadKind.JSON, PayloadKind.CONFLUENT_JSON):
         return JsonFormat(json.dumps(_json_type(text)))

@@ -20,6 +20,7 @@ from kafkalog.lake.decoding.json_values import (
     json_values,
     text_values,
 )
+from kafkalog.lake.decoding.protobuf_reader import NotProtobufError, ProtobufReader
 from kafkalog.messages.payload_formats import (
     ID_PREFIX_BYTES,
     AvroFormat,
@@ -27,6 +28,7 @@ from kafkalog.messages.payload_formats import (
     JsonFormat,
     Magic,
     PayloadFormat,
+    ProtobufFormat,
     SchemaFormat,
     TextFormat,
 )
@@ -48,16 +50,14 @@ class PayloadDecoder:
         self.column = column
         self._format = payload_format
         if isinstance(payload_format, ConfluentFormat):
-            self._by_id = {use.schema_id: use.format for use in payload_format.uses}
+            self._by_id = {use.schema_id: use for use in payload_format.uses}
             self._refused = payload_format.refused
-            formats = [*self._by_id.values()]
+            formats = [use.format for use in payload_format.uses]
         else:
             self._by_id, self._refused = {}, {}
             formats = [payload_format]
         self._readers = {
-            each: AvroReader(each.writer, each.reader)
-            for each in formats
-            if isinstance(each, AvroFormat)
+            each: _reader(each) for each in formats if isinstance(each, AvroFormat | ProtobufFormat)
         }
         self.spark_type = self._spark_type(formats[0])
         self._type = arrow_type(self.spark_type)
@@ -95,7 +95,7 @@ class PayloadDecoder:
     def _spark_type(self, found: SchemaFormat) -> Any:
         if isinstance(found, JsonFormat):
             return json.loads(found.type_json)
-        return self._readers[found].spark_type if isinstance(found, AvroFormat) else "string"
+        return self._readers[found].spark_type if found in self._readers else "string"
 
     def _decoded(self, found: SchemaFormat, payloads: Payloads) -> Decoded:
         match found:
@@ -106,24 +106,24 @@ class PayloadDecoder:
             case AvroFormat(is_raw=True):
                 return pa.array(payloads, self._type), [None] * len(payloads)
             case AvroFormat():
-                return self._avro(self._readers[found], payloads)
-        raise TypeError(found)
+                return self._read(self._readers[found], _NOT_AVRO, payloads)
+            case ProtobufFormat(message):
+                said = f"not Protobuf of message {message}"
+                return self._read(self._readers[found], said, payloads)
 
-    def _avro(self, reader: AvroReader, payloads: Payloads) -> Decoded:
+    def _read(
+        self, reader: AvroReader | ProtobufReader, misfit: str, payloads: Payloads
+    ) -> Decoded:
         values: list[Any] = [None] * len(payloads)
         errors: list[str | None] = [None] * len(payloads)
         for place, payload in enumerate(payloads):
             if payload is not None:
                 try:
                     values[place] = reader.value(payload)
-                except NotAvroError:
-                    errors[place] = _NOT_AVRO
+                except (NotAvroError, NotProtobufError):
+                    errors[place] = misfit
         array, misfits = in_halves(
-            lambda some: pa.array(some, self._type),
-            lambda value: None,
-            _NOT_AVRO,
-            values,
-            self._type,
+            lambda some: pa.array(some, self._type), lambda value: None, misfit, values, self._type
         )
         return array, [one or other for one, other in zip(errors, misfits, strict=True)]
 
@@ -131,14 +131,15 @@ class PayloadDecoder:
         self, payloads: Payloads, ids: list[int | None], faults: list[str | None]
     ) -> Decoded:
         """Decode the payloads without a fault, those of one format together."""
-        places: defaultdict[SchemaFormat, list[int]] = defaultdict(list)
+        places: defaultdict[tuple[SchemaFormat, int], list[int]] = defaultdict(list)
         for place, (found, fault) in enumerate(zip(ids, faults, strict=True)):
             if found is not None and fault is None:
-                places[self._by_id[found]].append(place)
+                use = self._by_id[found]
+                places[use.format, ID_PREFIX_BYTES + len(use.opening)].append(place)
         arrays, order = [pa.nulls(1, self._type)], [0] * len(payloads)
         done = 1
-        for schema_format, some in places.items():
-            bodies = [(payloads[place] or b"")[ID_PREFIX_BYTES:] for place in some]
+        for (schema_format, begin), some in places.items():
+            bodies = [(payloads[place] or b"")[begin:] for place in some]
             array, errors = self._decoded(schema_format, bodies)
             arrays.append(array)
             for place, error in zip(some, errors, strict=True):
@@ -154,11 +155,20 @@ class PayloadDecoder:
         if found is None:
             return _no_id(payload)
         if found in self._by_id:
-            return None
+            opening = self._by_id[found].opening
+            if payload.startswith(opening, ID_PREFIX_BYTES):
+                return None
+            return f"schema id {found}: its message indexes lead to another message"
         assert isinstance(self._format, ConfluentFormat)  # noqa: S101
         return (
             f"schema id {found}: {self._format.refused.get(found, 'its schema is not in _schemas')}"
         )
+
+
+def _reader(found: AvroFormat | ProtobufFormat) -> AvroReader | ProtobufReader:
+    if isinstance(found, AvroFormat):
+        return AvroReader(found.writer, found.reader)
+    return ProtobufReader(found.message, found.descriptor)
 
 
 def schema_id(payload: bytes | None) -> int | None:

@@ -11,8 +11,8 @@ from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.lake.decoding.decoding_requests import DecodingRequest, TableDecodingOptions
 from kafkalog.lake.decoding.local_decoding import LocalDecoding
 from kafkalog.lake.export_plan import ExportPlan, no_columns, plan_export
-from kafkalog.lake.export_task import OnSuppressed
 from kafkalog.lake.formats.dead_letters import other_tables
+from kafkalog.lake.formats.export_progress import ExportProgress, SuppressedCounts
 from kafkalog.lake.formats.targets import TablePlace, table_target
 from kafkalog.lake.table_options import TableRequest
 from kafkalog.lake.target import Target
@@ -23,9 +23,7 @@ from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.parallel import all_results
 from kafkalog.views.planning.ingest_positions import IngestRun
 from kafkalog.views.planning.table_positions import StateSource
-
-# Gives the files that the tasks of a plan have written.
-Writing = Callable[[ExportPlan, int, LocalDecoding | None], list[WrittenFile]]
+from kafkalog.views.progress import progress_bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,42 +39,45 @@ class ExportSettings:
     suppression: Suppression | None = None
 
 
-def written_files(
-    plan: ExportPlan,
-    processes: int,
-    decoding: LocalDecoding | None,
-    *,
-    on_rows: Callable[[int, int], None] = lambda task, rows: None,
-    on_suppressed: OnSuppressed | None = None,
-    on_done: Callable[[int], None] = lambda task: None,
-    on_wait: Callable[[], None] = lambda: None,
+def _written_files(
+    plan: ExportPlan, processes: int, decoding: LocalDecoding | None, say: Callable[[str], object]
 ) -> list[WrittenFile]:
-    """Return the files that the tasks have written; after an error there are none.
+    """Return the files that the tasks have written, and show how far they are; after an error there
+    are none. What is left out as that of erased persons is said at the end."""
+    size = sum(read.size for group in plan.groups for read in group)
+    suppressed = SuppressedCounts(plan.task.outputs)
+    with progress_bar(size, "exporting", hidden=not plan.groups) as bar:
+        progress = ExportProgress(plan.groups, bar)
 
-    Tasks call `on_rows` with their number and how many rows they have written, `on_suppressed` as
-    ExportTask does, and `on_done`, in the processes that run them.
-    """
+        def write(task: int) -> list[WrittenFile]:
+            # A process that is ended removes the files that it has not completed.
+            with stopped_by_exceptions():
+                reads, count = plan.groups[task], partial(progress.add, task)
+                if decoding is None:
+                    files = plan.task.written_files(reads, count, suppressed.add)
+                else:
+                    rows = decoding.rows(plan.task.rows(reads, suppressed.add))
+                    files = plan.task.written_rows(rows, count)
+            progress.done(task)
+            return files
 
-    def write(task: int) -> list[WrittenFile]:
-        # A process that is ended removes the files that it has not completed.
-        with stopped_by_exceptions():
-            reads, count = plan.groups[task], partial(on_rows, task)
-            if decoding is None:
-                files = plan.task.written_files(reads, count, on_suppressed)
-            else:
-                rows = decoding.rows(plan.task.rows(reads, on_suppressed))
-                files = plan.task.written_rows(rows, count)
-        on_done(task)
-        return files
+        def discard(written: Sequence[Sequence[WrittenFile]]) -> None:
+            plan.discard([file for files in written for file in files])
 
-    def discard(written: Sequence[Sequence[WrittenFile]]) -> None:
-        plan.discard([file for files in written for file in files])
-
-    if any(is_remote(output.path) for output in plan.task.outputs.values()):
-        # A catalog can be connected with the store, and its connections must not be shared.
-        processes = 1
-    tasks = range(len(plan.groups))
-    written = all_results(write, tasks, processes=processes, on_wait=on_wait, on_failure=discard)
+        if any(is_remote(output.path) for output in plan.task.outputs.values()):
+            # A catalog can be connected with the store, and its connections must not be shared.
+            processes = 1
+        written = all_results(
+            write,
+            range(len(plan.groups)),
+            processes=processes,
+            on_wait=progress.show,
+            on_failure=discard,
+        )
+        progress.show()
+    plan.kept.update(suppressed.kept())
+    for line in suppressed.lines():
+        say(line)
     return [file for files in written for file in files]
 
 
@@ -84,15 +85,15 @@ def local_exports(
     settings: ExportSettings,
     requests: Sequence[DecodingRequest],
     processes: int,
-    writing: Writing = written_files,
+    say: Callable[[str], object],
     found: Sequence[StateSource] | None = None,
 ) -> Iterator[tuple[ExportPlan, tuple[IngestRun, ...]]]:
     """Write what is new to the tables of records, and yield what was planned and the run of each
     table; then the same of the dead letters, if they are wanted.
 
-    `found` is what `found_sources` gives where it has been called just now. Raises what planning,
-    reading, writing and committing raise: then the tables are as before, or PartlyCommittedError
-    names those that are not.
+    `say` is called with what is left out of a topic; `found` is what `found_sources` gives where it
+    has been called just now. Raises what planning, reading, writing and committing raise: then the
+    tables are as before, or PartlyCommittedError names those that are not.
     """
     layout, name = settings.tables.layout(), settings.decoding.dead_letters
     target_of = table_target(settings.place, layout)
@@ -113,7 +114,7 @@ def local_exports(
                 found=found,
                 decoded_columns=no_columns if decoding is None else decoding.columns,
             ).without(settings.suppression)
-            return plan, plan.ended(plan.commit(writing(plan, processes, decoding)))
+            return plan, plan.ended(plan.commit(_written_files(plan, processes, decoding, say)))
 
     def decoded(*, is_for_faults: bool) -> LocalDecoding | None:
         if not requests:

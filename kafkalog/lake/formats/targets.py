@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,8 @@ from kafkalog.extras import missing_extras_named
 from kafkalog.lake.layout import DEFAULT_NAMESPACE, RECORDS, TableLayout
 from kafkalog.lake.table_options import TableRequest
 from kafkalog.storage.files.uris import is_remote
+from kafkalog.views.options.topics_file import OPTION as TOPICS_FILE
+from kafkalog.views.options.topics_file import TopicRun
 
 if TYPE_CHECKING:  # pyarrow would make help slow
     from kafkalog.lake.iceberg.iceberg_table import IcebergTable
@@ -101,6 +103,21 @@ def requested_place(table_format: str, output_dir: str | None, tables: TableRequ
 
         refuse_inside_table(output_dir)
     return place
+
+
+def refuse_places(file: str, runs: Iterable[TopicRun], *, by_spark: bool) -> None:
+    """Raise RefusedOptionError for topics of a file whose tables cannot be where their options say,
+    before any of the runs. Rule: docs/ingest.md F1090."""
+    names = [each.name for each in fields(TableRequest)]
+    for run in runs:
+        given = run.parameters
+        tables = TableRequest(**{name: given[name] for name in names})
+        try:
+            place = requested_place(given["table_format"], given["output_dir"] or None, tables)
+            if not by_spark:
+                place.refuse_delta_of_spark()
+        except OptionError as error:
+            raise RefusedOptionError(f"{TOPICS_FILE} {file}: {run.name}", str(error)) from error
 
 
 def table_target(place: TablePlace, layout: TableLayout) -> Callable[[str], Target]:

@@ -43,7 +43,7 @@ def parsed_payload(schema_format: SchemaFormat, payload: Column) -> Column:
             data, schema = F.concat(payload, F.lit(_END)), F.lit(_framed_avro(writer))
             return F.call_function("from_avro", data, schema, options)
         case ProtobufFormat(message, descriptor):
-            options = _map_of({"mode": "PERMISSIVE"})
+            options = _map_of({"mode": "PERMISSIVE", "upcast.unsigned.ints": "true"})
             arguments = F.lit(message), F.lit(descriptor), options
             return F.call_function("from_protobuf", payload, *arguments)
 

@@ -30,6 +30,7 @@ from kafkalog.views.options.options import Isolation, Mode
 from kafkalog.views.parallel import processes_for
 from kafkalog.views.planning.ingest_positions import IngestRun
 from kafkalog.views.planning.state_sources import found_sources
+from kafkalog.views.progress import quiet
 from kafkalog.words import name_suggestions
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ _NOT_HERE = {"topics", "from_ms", "until_ms", "offsets", "starting_offsets_out"}
 _OF_TABLES, _OF_DECODING = (
     {each.name for each in fields(kind)} for kind in (TableRequest, TableDecodingOptions)
 )
-_NAMED = ("log_dirs", "output", "format", "topics", "mode")
+_NAMED = ("log_dirs", "output", "format", "topics", "mode", "show_progress")
 _DEFAULTS: dict[str, Any] = {
     "topics": (),
     "topic_pattern": None,
@@ -68,6 +69,7 @@ def export(
     format: str = DELTA,  # noqa: A002
     topics: str | Sequence[str] | None = None,
     mode: str = Mode.FAILFAST.value,
+    show_progress: bool = True,
     **options: Any,
 ) -> list[TopicRow]:
     """Write the records of topics to tables below the directory `output`, or with format iceberg to
@@ -75,7 +77,8 @@ def export(
     what is new. Where `spark` is None, processes of this machine do it, as `kafkalog export` does,
     without pyspark and Java. Return a row for each topic: the partitions, rows and offsets that the
     run wrote, and its findings. Log a warning for each finding, and for how many keys and values
-    could not be decoded.
+    could not be decoded. On a terminal and in a notebook, stderr shows how far the run is, unless
+    `show_progress` is false.
 
     `format` is delta, iceberg or parquet. `log_dirs` is a path or several, `topics` a topic or
     several, all but internal ones by default. `options` are those of the job, as Python values:
@@ -115,7 +118,8 @@ def export(
         suppression = suppression_of(suppress, decoding, inputs)
         settings = ExportSettings(read_options, request, tables, place, decoding, suppression)
         refuse_dead_letters(decoding.dead_letters, place, is_decoding=bool(requests))
-        runs = _exported(spark, settings, requests)
+        with quiet(not show_progress):
+            runs = _exported(spark, settings, requests)
     for line in verdict(runs)[1:]:
         _logger.warning("%s", line)
     return topic_rows(runs)
@@ -130,7 +134,7 @@ def _exported(
         logs = (log for source in sources for log in source.logs)
         size = sum(segment.size for log in logs for segment in log.segments)
         processes = processes_for(size, None)
-        (_, runs), *_ = local_exports(settings, requests, processes, found=sources)
+        (_, runs), *_ = local_exports(settings, requests, processes, _logger.warning, sources)
         return runs
     from kafkalog.spark.frames import register_once
     from kafkalog.spark.lake.spark_export import export_tables

@@ -24,7 +24,7 @@ from kafkalog.spark.lake.task_files import (
     written_after_decoding,
     written_by_tasks,
 )
-from kafkalog.spark.session import parallelism
+from kafkalog.spark.session import parallelism, refuse_forgotten_table
 from kafkalog.views.planning.ingest_positions import IngestRun
 from kafkalog.views.planning.table_positions import StateSource
 
@@ -82,6 +82,8 @@ def _targets(
     place = settings.place
     if place.table_format != DELTA:
         return table_target(place, layout)
+    if place.table is not None:
+        refuse_forgotten_table(spark, place.table)
     manifest = DeltaManifest(spark, place.location(MANIFEST))
 
     def target_of(name: str) -> Target:

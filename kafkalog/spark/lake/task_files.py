@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +26,7 @@ from kafkalog.spark.tables import spark_schema
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.reading.read_plan import SegmentRead, pieces
 from kafkalog.views.options.options import ReadOptions
+from kafkalog.views.progress import progress_bar
 from kafkalog.views.reading.reading import read_segment
 from kafkalog.views.reading.work_log import READ, reported_work
 from kafkalog.words import counted, size_text
@@ -135,24 +135,18 @@ def reported(spark: SparkSession, plan: ExportPlan) -> Iterator[OnReport]:
 
 @contextmanager
 def _progress(plan: ExportPlan) -> Iterator[OnReport]:
-    """Show on a terminal how far the tasks are, and at the end what they have left out of topics:
+    """Show how far the tasks are, and at the end what they have left out of topics:
     the yielded function takes what they report."""
     started_s, records, read_bytes = time.monotonic(), 0, 0
     total_bytes = sum(read.size for group in plan.groups for read in pieces(group))
     left_out: Counter[str] = Counter()
 
-    def text(_: object) -> str:
+    def text() -> str:
         rate = read_bytes / max(time.monotonic() - started_s, 0.001)
         size, whole = size_text(read_bytes), size_text(total_bytes)
         return f"{counted(records, 'record')}, {size} of {whole}, {size_text(round(rate))}/s"
 
-    with click.progressbar(
-        length=total_bytes,
-        label="writing",
-        file=sys.stderr,
-        hidden=not sys.stderr.isatty(),
-        item_show_func=text,
-    ) as bar:
+    with progress_bar(total_bytes, "exporting") as bar:
 
         def on_report(report: Report) -> None:
             nonlocal records, read_bytes
@@ -161,7 +155,7 @@ def _progress(plan: ExportPlan) -> Iterator[OnReport]:
             for topic, records_of, values_of in report.suppressed:
                 left_out[topic] += records_of
                 plan.kept[topic] += values_of
-            bar.update(report.read_bytes)
+            bar.update(report.read_bytes, text())
 
         yield on_report
     for topic, count in sorted(left_out.items()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import index
 
@@ -42,6 +42,8 @@ def path_texts(path: Paths) -> list[str]:
 
 
 def options_of_call(
+    others: Collection[str] = (),
+    /,
     *,
     columns: str | Sequence[str] | None = None,
     topics: Topics | None = None,
@@ -53,8 +55,9 @@ def options_of_call(
 ) -> dict[str, str]:
     """Return the values as options of the source. Other options have the source's names with
     underscores: `isolation_level` is isolationLevel. Raises OptionError for an argument that is
-    none of them."""
-    given = option_texts({_source_name(name): value for name, value in options.items()})
+    none of them; `others` are suggested too."""
+    named = {_source_name(name, others): value for name, value in options.items()}
+    given = option_texts(named)
     if columns is not None:
         given["columns"] = columns if isinstance(columns, str) else ",".join(columns)
     if topics is not None:
@@ -68,12 +71,13 @@ def options_of_call(
     return given
 
 
-def _source_name(name: str) -> str:
+def _source_name(name: str, others: Collection[str]) -> str:
     """Return the source's name of an argument."""
     found = _SOURCE_NAMES.get(name)
     if found is not None or "." in name:
         return found or name
-    meant = _FORMER_NAMES.get(name) or name_suggestions([name], sorted(argument_names()))
+    known = {*argument_names(), *others}
+    meant = _FORMER_NAMES.get(name) or name_suggestions([name], sorted(known))
     raise RefusedOptionError(name, f"there is no such argument: {meant}")
 
 

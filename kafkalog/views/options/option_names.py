@@ -91,11 +91,20 @@ def usage_error_text(error: click.UsageError) -> str:
             message = f"No such option {error.option_name!r}: did you mean {', '.join(near)}?"
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
         if isinstance(error.param, click.Option):
-            message = f"{error.param.opts[0]}: {error.message}"
+            message = f"{error.param.opts[0]}: {_with_choice(error.param, error.message)}"
         elif error.param is not None and error.ctx is not None:
             message = f"{error.param.make_metavar(error.ctx)}: {error.message}"
     command = "" if error.ctx is None else f" (see {error.ctx.command_path} --help)"
     return message.rstrip(".") + command
+
+
+def _with_choice(option: click.Option, message: str) -> str:
+    """Return click's message about a value with the choice that it is like, if there is one."""
+    given = re.match("'([^']*)' is not one of", message)
+    if given is None or not isinstance(option.type, click.Choice):
+        return message
+    near = similar_names(given[1], [str(each) for each in option.type.choices])
+    return f"{message.rstrip('.')}; did you mean {' or '.join(near)}?" if near else message
 
 
 def _named_by(command: click.Command) -> Callable[[str], str]:

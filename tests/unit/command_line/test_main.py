@@ -192,6 +192,20 @@ def test_the_command_is_named_that_does_what_other_tools_call_otherwise(
     assert (result.exit_code, f"use kafkalog {other} (see" in result.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["consumer-lag", "x"], "No such command 'consumer-lag': use kafkalog job consumer-lag"),
+        (["ls", "x", "--by", "topik"], "did you mean topic?"),
+        (["export", "x", "--format", "parqet"], "'delta'; did you mean parquet? (see"),
+    ],
+)
+def test_a_job_and_a_choice_that_are_meant_are_named(arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(kafkalog, arguments)
+    assert result.exit_code == ExitCode.WRONG_ARGUMENTS
+    assert said in result.stderr
+
+
 def test_paths_come_from_the_environment_where_none_is_given() -> None:
     log_dirs = [ROOT / "examples" / name for name in ("shop-week", "log-dirs/damaged")]
     variable = {"KAFKALOG_LOG_DIRS": ", ".join(map(str, log_dirs))}

@@ -21,6 +21,7 @@ from kafkalog.storage.files.read_counts import read_counts
 from kafkalog.tables.database import RECORDS, opened_database
 from kafkalog.tables.scan import TABLES
 from kafkalog.testing import LogDirectory, ProducerRecord
+from tests.support.messages.descriptor_sets import descriptor_set
 from tests.support.messages.registry_records import registered
 
 # A segment of a topic has so many records, of about a KiB.
@@ -190,6 +191,9 @@ def test_lag_is_that_of_the_commit(log_dir: str) -> None:
         ({"view": "recods"}, "did you mean records?"),
         ({"from_time": "Monday"}, "from_time: 'Monday' is not a time: milliseconds since "),
         ({"isolationLevel": "read_committed"}, "no such argument: did you mean isolation_level"),
+        ({"value_formt": "json"}, "did you mean value_format, "),
+        ({"proceses": 1}, "did you mean processes?"),
+        ({"value_format": "jsn"}, "; did you mean json?"),
         ({"value_format": "xml"}, "'xml' is not valid, expected one of string, json, avro, "),
         ({"value_format": "json", "view": "batches"}, "only view records has values"),
         ({"value_format": "json", "columns": "offset"}, "column value has to be among"),
@@ -200,6 +204,22 @@ def test_what_is_misspelled_is_named_before_anything_is_read(
 ) -> None:
     with pytest.raises(OptionError) as raised:
         kafkalog.scan(log_dir, **given)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"columns": "value"}, "columns: a query chooses them"),
+        ({"offsets": (1, 2)}, "offsets: a query chooses them"),
+        ({"proceses": 1}, "did you mean processes?"),
+    ],
+)
+def test_what_a_query_stands_for_is_no_argument_of_sql(
+    log_dir: str, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(OptionError) as raised:
+        kafkalog.sql(log_dir, **given)
     assert said in str(raised.value)
 
 
@@ -279,3 +299,15 @@ def test_avro_is_read_by_its_schema_ids(tmp_path: Path) -> None:
         (None, "schema id 8: its schema is not in _schemas", 8),
         (None, None, None),
     ]
+
+
+def test_protobuf_is_read_by_its_descriptor_set(tmp_path: Path) -> None:
+    # F1343, F1344; the first message is that of the guide to the encoding.
+    directory = LogDirectory(tmp_path / "logs")
+    directory.topic("orders").records([("a", bytes.fromhex("089601")), ("a", b"\x08"), ("a", None)])
+    schema = tmp_path / "guide.desc"
+    schema.write_bytes(descriptor_set("guide.proto", "Test1: int32 a = 1"))
+    given = {"value_format": "protobuf", "value_schema": str(schema), "value_message": "Test1"}
+    connection = kafkalog.sql(directory.write(), **given)  # type: ignore[arg-type]
+    found = connection.sql("select value_decoded.a, value_error from records").fetchall()
+    assert found == [(150, None), (None, "not Protobuf of message Test1"), (None, None)]

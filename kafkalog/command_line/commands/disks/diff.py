@@ -16,10 +16,11 @@ from kafkalog.command_line.findings_table import (
     write_words,
 )
 from kafkalog.command_line.inputs import bytes_in, those_of, with_topics
-from kafkalog.command_line.terminal import printed_columns, progress_bar
+from kafkalog.command_line.terminal import printed_columns
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.parameter_types import GivenPath
+from kafkalog.views.progress import progress_bar
 from kafkalog.words import size_text
 
 if TYPE_CHECKING:

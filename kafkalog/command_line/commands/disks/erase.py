@@ -13,16 +13,12 @@ import click
 
 from kafkalog import __version__
 from kafkalog.command_line.findings_table import exit_code, write_answer, write_verdict
-from kafkalog.command_line.terminal import (
-    print_note,
-    printed_columns,
-    progress_bar,
-    table_format_option,
-)
+from kafkalog.command_line.terminal import print_note, printed_columns, table_format_option
 from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.parameter_types import GivenPath
+from kafkalog.views.progress import progress_bar
 from kafkalog.words import counted, time_text
 
 if TYPE_CHECKING:

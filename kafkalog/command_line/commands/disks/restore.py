@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.terminal import print_text, progress_bar
+from kafkalog.command_line.terminal import print_text
 from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.views.options.restore_options import RestoreOptions, restore_options
+from kafkalog.views.progress import progress_bar
 
 if TYPE_CHECKING:
     from kafkalog.questions.restore.sources import Sources

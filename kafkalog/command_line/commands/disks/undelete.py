@@ -11,16 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkalog.command_line.findings_table import exit_code, table_rows, write_verdict
-from kafkalog.command_line.terminal import (
-    printed_columns,
-    progress_bar,
-    table_format_option,
-    write_table,
-)
+from kafkalog.command_line.terminal import printed_columns, table_format_option, write_table
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.parallel import in_order, processes_for
+from kafkalog.views.progress import progress_bar
 from kafkalog.words import counted, name_suggestions, size_text
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from kafkalog.command_line.findings_table import exit_code
 from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, table_decoding_options
-from kafkalog.lake.formats.targets import FORMATS, PARQUET, requested_place
+from kafkalog.lake.formats.targets import FORMATS, PARQUET, refuse_places, requested_place
 from kafkalog.lake.table_options import TableRequest, table_options
 from kafkalog.storage.files.uris import absolute_path
 from kafkalog.views.options import click_options as shared
@@ -100,4 +100,6 @@ def _each_topic(file: str) -> int:
         except (KafkaLogError, OSError) as error:
             return print_error(str(error), ExitCode.UNREADABLE_INPUT)
 
-    return worst_code(map(run_of, topic_runs(file, context)))
+    runs = topic_runs(file, context)
+    refuse_places(file, runs, by_spark=False)
+    return worst_code(map(run_of, runs))

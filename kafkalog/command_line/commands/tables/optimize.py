@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.terminal import print_text, progress_bar
+from kafkalog.command_line.terminal import print_text
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.parallel import in_order, processes_for
+from kafkalog.views.progress import progress_bar
 from kafkalog.words import counted, size_text
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from pyarrow.parquet import read_table
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.testing import LogDirectory
+from tests.support.messages.descriptor_sets import descriptor_set
 from tests.support.messages.registry_records import registered
 
 OLD = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
@@ -132,6 +133,17 @@ def test_each_topic_of_a_file_has_its_own_format(tmp_path: Path) -> None:
     assert [json.loads(row["value_decoded"])["id"] for row in texts] == [1, 2]
 
 
+def test_tables_that_cannot_be_are_refused_before_any_topic_is_read(tmp_path: Path) -> None:
+    # F1090: a name in Spark's catalogs is not for this command.
+    file = tmp_path / "topics.yaml"
+    file.write_text("topics: {orders: {}, _schemas: {format: delta, table: a.b}}")
+    logs = logs_with(tmp_path / "logs", b"x")
+    code, said = run(logs, "--output-dir", tmp_path / "lake", "--topics-file", file)
+    assert code == ExitCode.WRONG_ARGUMENTS
+    assert f"--topics-file {file}: _schemas: --table: not with --format delta here" in said
+    assert not (tmp_path / "lake").exists()
+
+
 def test_what_could_not_be_decoded_is_counted(tmp_path: Path) -> None:
     # F1341: three of five values; a null value is none.
     logs = logs_with(tmp_path / "logs", b'{"a": 1}', b"{", b"x", None, b"\xff")
@@ -143,14 +155,21 @@ def test_what_could_not_be_decoded_is_counted(tmp_path: Path) -> None:
     assert said == ["3 values could not be decoded: column value_error has the reason"]
 
 
-def test_protobuf_is_for_the_job(tmp_path: Path) -> None:
-    logs = logs_with(tmp_path / "logs", b"x")
-    schema = tmp_path / "x.desc"
-    schema.write_bytes(b"")
-    given = ("--value-format", "protobuf", "--value-schema", schema, "--value-message", "a.B")
-    code, said = run(logs, "--output-dir", tmp_path / "lake", *given)
-    assert code == 2
-    assert "jobs ingest-topics" in said
+def test_protobuf_is_decoded_by_its_descriptor_set(tmp_path: Path) -> None:
+    logs = logs_with(tmp_path / "logs", bytes.fromhex("089601"), b"\x08", None)
+    schema, output = tmp_path / "guide.desc", tmp_path / "lake"
+    schema.write_bytes(descriptor_set("guide.proto", "Test1: int32 a = 1"))
+    given = ("--value-format", "protobuf", "--value-schema", schema, "--value-message", "Test1")
+    assert run(logs, "--topic", "orders", "--output-dir", output, *given)[0] == 0
+    found = [tuple(row.values()) for row in rows(output, "offset", "value_decoded", "value_error")]
+    assert found == [
+        (0, {"a": 150}, None),
+        (1, None, "not Protobuf of message Test1"),
+        (2, None, None),
+    ]
+    code, said = run(logs, "--output-dir", tmp_path / "other", *given[:-1], "Tset1")
+    assert code == ExitCode.WRONG_ARGUMENTS
+    assert "it has no message Tset1: did you mean Test1?" in said
 
 
 def test_a_missing_schema_is_named_with_an_example(tmp_path: Path) -> None:

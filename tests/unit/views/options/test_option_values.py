@@ -77,7 +77,7 @@ def test_any_other_flag_is_an_error_naming_option_and_words(value: str) -> None:
     with pytest.raises(OptionError) as caught:
         values(someFlag=value).flag("someFlag", default=False)
     assert (caught.value.name, caught.value.value) == ("someFlag", value)
-    assert str(caught.value).endswith("one of true, false")
+    assert "expected one of true, false" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_any_other_choice_is_an_error_naming_option_and_words(value: str) -> Non
     with pytest.raises(OptionError) as caught:
         values(someColor=value).choice("someColor", default=Color.RED)
     assert (caught.value.name, caught.value.value) == ("someColor", value)
-    assert str(caught.value).endswith("one of red, darkBlue")
+    assert "expected one of red, darkBlue" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -191,3 +191,8 @@ def test_a_time_that_cannot_be_read_or_is_before_1970_is_an_error(text: str) -> 
         OptionError, match=r"someTime: .* is not (a time: milliseconds|valid, expected)"
     ):
         values(someTime=text).time_ms("someTime", default=0)
+
+
+def test_a_choice_that_is_misspelt_has_a_suggestion() -> None:
+    with pytest.raises(OptionError, match=r"one of red, darkBlue; did you mean darkBlue\?$"):
+        values(someColor="drkBlue").choice("someColor", default=Color.RED)
