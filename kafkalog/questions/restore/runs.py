@@ -25,7 +25,12 @@ from kafkalog.questions.restore.manifest import (
     write_manifest,
 )
 from kafkalog.questions.restore.nodes import Node
-from kafkalog.questions.restore.planning import RestorePlan, RestoreRequest, plan_restore
+from kafkalog.questions.restore.planning import (
+    UNSEEN_OFFSETS,
+    RestorePlan,
+    RestoreRequest,
+    plan_restore,
+)
 from kafkalog.questions.restore.report import screen
 from kafkalog.questions.restore.restoring import Restored, restored, write_restored
 from kafkalog.questions.restore.sources import Sources
@@ -35,7 +40,9 @@ from kafkalog.storage.files.whole_directory import whole_directory
 from kafkalog.storage.log_dir.read_directories import refuse_inside
 from kafkalog.views.engine import Views
 from kafkalog.views.options.restore_options import NodePlace, RestoreOptions
+from kafkalog.words import counted
 
+_MOST_REASONS = 8
 _DEFAULT_PLACE = ("127.0.0.1", 9092, 9093)
 # A bar for a number of bytes, with a label.
 Bar = Callable[[int, str], AbstractContextManager[Any]]
@@ -94,7 +101,7 @@ def restore_request(wanted: Wanted, sources: Sources, now_ms: int) -> RestoreReq
         hashes_inputs=given.hash_inputs,
         creates_missing=given.create_missing,
         reuses_offsets=given.reuse_offsets,
-        offset_gap=given.offset_gap,
+        offset_gap=UNSEEN_OFFSETS if given.offset_gap is None else given.offset_gap,
         keeps_retention=given.keep_retention,
         is_topic_chosen=partial(
             is_chosen, names=frozenset(given.topics), pattern=given.topic_pattern
@@ -127,7 +134,7 @@ def planned(
     views: Views, sources: Sources, wanted: Wanted, now_ms: int, bar: Bar = no_bar
 ) -> Restored:
     """Return what would be written. Raises LogDirError for a result that would not be exact, where
-    --strict is given, with all reasons, or that the version of --kafka cannot open, and what
+    --strict is given, with the first reasons, or that the version of --kafka cannot open, and what
     planning raises."""
     request = restore_request(wanted, sources, now_ms)
     with bar(sources.size, "planning") as moved:
@@ -137,10 +144,12 @@ def planned(
     found.input_files = _hashed_inputs(views, found, bar)
     inexact = [*not_exact(found)]
     if wanted.given.strict and inexact:
-        reasons = "".join(f"\n  {line}" for line in inexact)
+        reasons = "; ".join(inexact[:_MOST_REASONS])
+        if len(inexact) > _MOST_REASONS:
+            reasons += f"; and {len(inexact) - _MOST_REASONS} more, which --check names"
         raise LogDirError(
-            f"--strict: the result would not be exact, for {len(inexact)} reasons; nothing is "
-            f"written:{reasons}"
+            f"--strict: nothing is written, because the result would not be exact, for "
+            f"{counted(len(inexact), 'reason')}: {reasons}"
         )
     return found
 
