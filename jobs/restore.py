@@ -29,9 +29,7 @@ def main(job: JobSettings, target: str, given: RestoreOptions) -> ExitCode:
     """Write a cluster that boots, as of one moment, from copies of brokers' disks, partitions in
     parallel; the new directory is on a file system that all executors share. Findings are what is
     not exact or not whole."""
-    from kafkalog.questions.restore.inexact import not_exact
-    from kafkalog.questions.restore.report import screen
-    from kafkalog.questions.restore.runs import Wanted, planned, refuse_target, written
+    from kafkalog.questions.restore.runs import Wanted, refuse_target, written
     from kafkalog.questions.restore.sources import sources_of
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.session import job_session
@@ -41,10 +39,9 @@ def main(job: JobSettings, target: str, given: RestoreOptions) -> ExitCode:
     refuse_target(target, sources)
     with job_session("kafkalog restore", with_delta=False, compiles_less=True) as spark:
         views = SparkViews(spark, sources.log_dirs, [])
-        found = planned(views, sources, wanted, time.time_ns() // 1_000_000)
-        written(views, found, target)
-    print(*screen(found, target), sep="\n")
-    return job.exit_code(has_findings=any(True for _ in not_exact(found)))
+        report = written(views, sources, wanted, time.time_ns() // 1_000_000, target)
+    print(*report.lines, sep="\n")
+    return job.exit_code(has_findings=not report.is_exact)
 
 
 if __name__ == "__main__":

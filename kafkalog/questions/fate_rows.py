@@ -103,12 +103,13 @@ def _takeover(row: Mapping[str, Any], future: str) -> Row:
 
 
 def _unplanned_rows(start: NodeStart, fates: Mapping[str, ReplicaFate]) -> Iterator[Row]:
-    """Yield the rows of directories that are set aside, and whose names are not those of
-    partitions, or that are not in use."""
+    """Yield the rows of directories that were not planned: those whose names are not those of
+    partitions, or that are not in use, and of those that have no finding of their own, the ones
+    that are set aside, or whose partitions have no leader, or one that costs records."""
     files = start.files
     for path, fate in fates.items():
         name = broker_partition_name(os.path.basename(path))
-        if fate.is_set_aside and name is not None:
+        if name is not None and (fate.is_set_aside or fate.costs):
             yield {
                 **dict.fromkeys(_NONE_OF_ABSENT, 0),
                 "cluster_id": files.cluster_id,
@@ -119,7 +120,7 @@ def _unplanned_rows(start: NodeStart, fates: Mapping[str, ReplicaFate]) -> Itera
                 "directory": path,
                 "broker_starts": True,
                 "missing_offsets": 0,
-                "is_set_aside": True,
+                "is_set_aside": fate.is_set_aside,
                 "set_aside_reason": fate.reason,
                 "has_leader": fate.has_leader,
                 "leader_reason": fate.leader_reason,

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkalog.columns.table_rows import RowTotals, table_batch
+from kafkalog.inspection.groups.coordinator_loading import COORDINATED
 from kafkalog.inspection.start.node_directories import NodeFiles
 from kafkalog.questions.groups.coordinators import coordinators
 from kafkalog.questions.node_start import (
@@ -27,7 +28,7 @@ from kafkalog.questions.node_start import (
 )
 from kafkalog.storage.log_dir.topic_configs import SERVER_PROPERTIES
 from kafkalog.storage.partition_log import PartitionLog, is_selected
-from kafkalog.views.engine import AskedView, Options, Rows, RowsInMemory, Views
+from kafkalog.views.engine import AskedView, Batches, Options, Rows, RowsInMemory, Views
 from kafkalog.words import counted, first_names
 
 PLAN, SEQUENCES = "recovery_plan", "producer_sequences"
@@ -40,7 +41,8 @@ class RecoveryRequest:
     """How the broker stopped (`shutdown`, as the source's option), `index.interval.bytes` of the
     topics, and the present; which node is judged for which version; options with the settings of
     topics, for retention; the topics and partitions that rows are requested of, all without; and
-    the logs of the views, where more is known of them."""
+    the logs of the views, where more is known of them. With `has_findings_only` tasks pass on only
+    the rows of partitions with a finding, and those that coordinators load."""
 
     shutdown: str
     index_interval_bytes: int
@@ -50,6 +52,7 @@ class RecoveryRequest:
     topics: Sequence[str] = ()
     partitions: Sequence[int] = ()
     logs: Sequence[PartitionLog] | None = None
+    has_findings_only: bool = False
 
     def asked(self, table: str, nodes: Sequence[NodeFiles] = ()) -> AskedView:
         """Return the view with the rows of a table, about log directories of these nodes."""
@@ -63,7 +66,8 @@ class RecoveryRequest:
             "asOf": self.now_ms,
             **({"kafkaVersion": self.node.version_of(nodes), **config} if table == PLAN else {}),
         }
-        return AskedView(table, options=options, logs=self.logs)
+        reduce = _with_findings if self.has_findings_only and table == PLAN else None
+        return AskedView(table, reduce=reduce, options=options, logs=self.logs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,14 @@ def _with_nodes(
         if is_selected(row["topic"], row["partition"], settings.topics, settings.partitions)
     ]
     return Recovery.of(replace(answers, rows=rows))
+
+
+def _with_findings(batches: Batches) -> Batches:
+    """Yield the rows that are findings, and those of logs that coordinators load."""
+    for batch in batches:
+        for number, row in enumerate(batch.to_pylist(maps_as_pydicts="strict")):
+            if is_finding(row) or row["topic"] in COORDINATED:
+                yield batch.slice(number, 1)
 
 
 def sequence_words(sequences: Rows) -> str:

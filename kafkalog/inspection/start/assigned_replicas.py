@@ -51,6 +51,11 @@ class ReplicaFate:
     leader_reason: str | None = None
     beside: str | None = None
 
+    @property
+    def costs(self) -> bool:
+        """Whether the partition has no leader, begins empty, or has a leader that costs records."""
+        return self.has_leader is False or self.begins_empty or self.leader_reason is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Leadership:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from sys import intern
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.log_dir_files import read_clean_shutdown
@@ -51,7 +52,7 @@ class TopicIdFile:
         try:
             found = read_topic_id(read_bytes(os.path.join(folder, PARTITION_METADATA)).decode())
             is_zero = found == ZERO_UUID
-            return cls(None, "a broker refuses the id of zeros") if is_zero else cls(found)
+            return cls(None, "a broker refuses the id of zeros") if is_zero else cls(intern(found))
         except FileNotFoundError:
             return cls()
         except UnicodeDecodeError as error:

@@ -134,6 +134,8 @@ class LoadedReplicas:
         """Return what becomes of each directory by its path. `offline` are the log directories that
         go offline."""
         fates = self._offline_fates(offline)
+        # Of many partitions nearly all have the same fate.
+        shared: dict[ReplicaFate, ReplicaFate] = {}
         futures = {each.key: each for each in self._futures() if each.directory.path not in offline}
         takeovers = self._takeovers()
         in_use = {
@@ -152,7 +154,7 @@ class LoadedReplicas:
                 if coming is not None:
                     is_now = each.key in takeovers
                     fate = _replaced(coming.path, fate.has_leader, is_now=is_now)
-                fates[each.path] = fate
+                fates[each.path] = shared.setdefault(fate, fate)
         return fates
 
     def _offline_fates(self, offline: Collection[str]) -> dict[str, ReplicaFate]:

@@ -101,7 +101,7 @@ class IntoCluster:
         return replace(
             plan,
             topic_id=self.topic_ids[plan.topic],
-            epochs=lowered_epochs(plan.epochs, highest),
+            epochs=tuple(lowered_epochs(plan.epochs, highest)),
             max_epoch=min(plan.max_epoch, highest),
         )
 

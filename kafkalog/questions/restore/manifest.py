@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import partial
+from sys import intern
 from types import MappingProxyType
 from typing import Any
 
@@ -23,8 +25,8 @@ from kafkalog.questions.restore.inexact import not_exact
 from kafkalog.questions.restore.nodes import SERVER_PROPERTIES, Node
 from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan
 from kafkalog.questions.restore.partitions.read_back import ReadBack
-from kafkalog.questions.restore.planning import RestorePlan
-from kafkalog.questions.restore.restoring import MANIFEST, Restored
+from kafkalog.questions.restore.planning import REWRITTEN_TOPICS, RestorePlan
+from kafkalog.questions.restore.restoring import Restored
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.read_around import unreadable_reason
 from kafkalog.storage.files.unreadable_input import note_unlisted
@@ -35,11 +37,24 @@ from kafkalog.words import time_text
 _FORMAT = "kafkalog-restore-1"
 _MOST_NAMES = 5
 _READ_BYTES = 8 * 1024 * 1024
+_FILES_OF_A_TASK = 8
+MANIFEST = "manifest.json"
 FileFacts = Mapping[str, Any]
 
 
-def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -> dict[str, Any]:
-    """Return the manifest; without `files`, which are known once they are written."""
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The facts about files by their paths, each known when it is written."""
+
+    facts: Iterator[tuple[str, FileFacts]]
+
+
+def manifest_of(
+    found: Restored, files: Iterator[tuple[str, FileFacts]] | None = None
+) -> dict[str, Any]:
+    """Return the manifest, to be written once by `manifest_lines`; without `files`, which are known
+    once they are written. The rows of partitions and files are made one by one: there can be
+    many."""
     plan = found.plan
     request, sources = plan.request, plan.sources
     metadata = plan.metadata
@@ -59,8 +74,8 @@ def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -
         },
         "inputs": [*_inputs(plan)],
         "nodes": [asdict(node) for node in plan.nodes],
-        "partitions": [_partition_row(plan, each) for each in plan.plans],
-        "coordinators": [_partition_row(plan, each) for each in plan.rewritten],
+        "partitions": (_partition_row(plan, each) for each in plan.plans),
+        "coordinators": (_partition_row(plan, each) for each in plan.rewritten),
         "begin_empty": [
             {"topic": topic, "partition": number, "topic_id": topic_id}
             for topic, number, topic_id in plan.empty
@@ -101,8 +116,47 @@ def manifest_of(found: Restored, files: Mapping[str, FileFacts] | None = None) -
         manifest["suppressed"] = [
             {"topic": topic, **asdict(each)} for topic, each in found.left_out_persons
         ]
-        manifest["files"] = files
+        manifest["files"] = _Files(files)
     return manifest
+
+
+def manifest_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the manifest as JSON, a line for each row."""
+    end = len(manifest)
+    opening = "{"
+    for number, (name, value) in enumerate(manifest.items(), 1):
+        head, comma = f"{opening}{json.dumps(name)}: ", "," if number < end else "}"
+        opening = " "
+        if isinstance(value, _Files):
+            pairs = (f"{json.dumps(path)}: {json.dumps(each)}" for path, each in value.facts)
+            yield from _members(f"{head}{{", pairs, f"}}{comma}")
+        elif isinstance(value, (list, Iterator)):
+            yield from _members(f"{head}[", map(json.dumps, value), f"]{comma}")
+        else:
+            yield f"{head}{json.dumps(value)}{comma}"
+
+
+def _members(head: str, members: Iterator[str], tail: str) -> Iterator[str]:
+    yield head
+    before = next(members, None)
+    for each in members:
+        yield f"  {before},"
+        before = each
+    if before is not None:
+        yield f"  {before}"
+    yield f" {tail}"
+
+
+def write_manifest(manifest: Mapping[str, Any], target: str) -> None:
+    """Write the manifest. Raises OSError."""
+    with open(os.path.join(target, MANIFEST), "x", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in manifest_lines(manifest))
+
+
+def written_lines(target: str) -> Iterator[str]:
+    """Yield the lines of the manifest in a directory. Raises OSError."""
+    with open(os.path.join(target, MANIFEST), encoding="utf-8") as file:
+        yield from (line.rstrip("\n") for line in file)
 
 
 def start_command(node: Node) -> str:
@@ -158,7 +212,7 @@ def _partition_row(plan: RestorePlan, each: PartitionPlan) -> dict[str, Any]:
 
 
 def _leader_epoch(plan: RestorePlan, each: PartitionPlan) -> int:
-    if plan.request.into is not None and each in plan.plans:
+    if plan.request.into is not None and each.topic not in REWRITTEN_TOPICS:
         return plan.request.into.leader_epoch(*each.key)
     return plan.metadata.epochs[each.topic_id, each.partition]
 
@@ -178,29 +232,47 @@ def file_facts(
     target: str,
     on_done: Callable[[int], None] = lambda size: None,
     known: Mapping[str, ReadBack] = MappingProxyType({}),
-) -> dict[str, FileFacts]:
-    """Return size and CRC-32C of every file below a directory, the manifest apart, by its path
-    there; null for what cannot be read, which is noted. `on_done` is called with the size of
-    each. A file of those that are `known` is not read."""
-    paths = sorted(
-        os.path.relpath(os.path.join(directory, name), target)
-        for directory, _, names in os.walk(target, onerror=_note_unlisted)
-        for name in names
-        if not (directory == target and name == MANIFEST)
+) -> Iterator[tuple[str, FileFacts]]:
+    """Yield size and CRC-32C of every file below a directory, the manifest apart, by its path
+    there; null for what cannot be read, which is noted. `on_done` is called with the size of each.
+    A file of those that are `known` is not read."""
+    listed = [*_listed(target)]
+    read = views.tasks(
+        partial(_facts_of, target, known),
+        [part for part in listed if any(path not in known for path in _paths(part))],
     )
+    for part in listed:
+        for path in _paths(part):
+            written = known.get(path)
+            size, checksum = written.facts if written else next(read)
+            yield path, {"bytes": size, "crc32c": checksum}
+            on_done(size or 0)
 
-    def facts(path: str) -> Iterator[tuple[int | None, str | None]]:
-        yield _facts(os.path.join(target, path))
 
-    unread = [path for path in paths if path not in known]
-    read = views.tasks(facts, unread)
-    found: dict[str, FileFacts] = {}
-    for path in paths:
-        written = known.get(path)
-        size, checksum = written.facts if written else next(read)
-        found[path] = {"bytes": size, "crc32c": checksum}
-        on_done(size or 0)
-    return found
+# Some files of a directory, by their names.
+_Part = tuple[str, Sequence[str]]
+
+
+def _listed(target: str) -> Iterator[_Part]:
+    """Yield the files below a directory, the manifest apart, a few for a task each. There can be
+    many: files of the same name in all directories have one text for it."""
+    found = [(place, names) for place, _, names in os.walk(target, onerror=_note_unlisted) if names]
+    for place, names in sorted(found):
+        own = [intern(name) for name in sorted(names) if (place, name) != (target, MANIFEST)]
+        for first in range(0, len(own), _FILES_OF_A_TASK):
+            yield os.path.relpath(place, target), own[first : first + _FILES_OF_A_TASK]
+
+
+def _paths(part: _Part) -> Iterator[str]:
+    place, names = part
+    return (os.path.normpath(os.path.join(place, name)) for name in names)
+
+
+def _facts_of(
+    target: str, known: Mapping[str, ReadBack], part: _Part
+) -> Iterator[tuple[int | None, str | None]]:
+    """Yield size and CRC-32C of each file of a part that is not known."""
+    return (_facts(os.path.join(target, path)) for path in _paths(part) if path not in known)
 
 
 def _note_unlisted(error: OSError) -> None:
@@ -249,7 +321,7 @@ def differences(
     files = manifest.get("files")
     if not isinstance(files, dict):
         raise LogDirError("the manifest is that of a plan: it names no files")
-    found = file_facts(views, target, on_done)
+    found = dict(file_facts(views, target, on_done))
     for path in sorted(files.keys() | found.keys()):
         if path not in found:
             yield f"{path} is missing"

@@ -192,6 +192,8 @@ def plan_restore(
     wanted, empty, left_out = _wanted(sources, request, topics, image)
     plans = []
     for task, found in zip(wanted, views.tasks(plan_partition, wanted), strict=True):
+        # Not the texts that came from another process with it.
+        found.topic, found.topic_id = task.topic, task.topic_id
         plans.append(found)
         on_done(task.size)
     rewritten = [plan for plan in plans if plan.topic in REWRITTEN_TOPICS]

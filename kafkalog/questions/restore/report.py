@@ -109,7 +109,7 @@ def _left_out(plan: RestorePlan) -> Iterator[str]:
 
 def _used_again(plan: RestorePlan) -> str:
     if plan.request.reuses_offsets:
-        return "used again"
+        return "used again: who keeps offsets elsewhere and has read them skips as many new records"
     return f"not used again, nor the next {plan.request.offset_gap:,}"
 
 

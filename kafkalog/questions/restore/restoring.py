@@ -5,18 +5,15 @@ gets its name. Rules: docs/restore.md F1030, F1033, F1034 and F1065.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kafkalog.errors import LogDirError
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.partition_metadata import write_topic_id
-from kafkalog.questions.recovery import Recovery, RecoveryRequest, recovery_plan
 from kafkalog.questions.restore.groups import (
     Entry,
     GroupSettings,
@@ -42,14 +39,12 @@ from kafkalog.questions.restore.partitions.partition_files import (
 from kafkalog.questions.restore.partitions.read_back import ReadBack
 from kafkalog.questions.restore.planning import RestorePlan
 from kafkalog.questions.restore.transactions import state_values
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from kafkalog.storage.partition_log import PARTITION_METADATA
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
 from kafkalog.views.engine import Views
 
-MANIFEST = "manifest.json"
 _BATCH_BYTES = 256 * 1024
 
 
@@ -87,7 +82,7 @@ class Restored:
         for name, file in part.files.items():
             self.files[os.path.join(directory, name)] = file
         if part.is_whole:
-            self.written.setdefault(node.node_id, []).append(part)
+            self.written.setdefault(node.node_id, []).append(replace(part, files={}))
         # Each node that a partition is on leaves out the same.
         if self._counted(part) is node:
             self.suppressed.setdefault(part.topic, Suppressed()).add(part.suppressed)
@@ -150,7 +145,7 @@ def write_restored(
     for node in plan.request.nodes:
         log_directory = os.path.join(target, node.log_directory)
         plan.metadata.write(node, log_directory)
-        write_checkpoints(log_directory, found.written.get(node.node_id, []))
+        write_checkpoints(log_directory, found.written.pop(node.node_id, []))
         text = server_properties(node, plan.request.nodes, _node_settings(plan))
         path = os.path.join(target, node.directory, SERVER_PROPERTIES)
         with open(path, "x", encoding="utf-8") as file:
@@ -170,13 +165,16 @@ def _write_tasks(plan: RestorePlan, target: str) -> Iterator[tuple[Node, WriteTa
     """Make the directories of partitions, and yield what is to be written into each."""
     request = plan.request
     into = request.into
+    log_directories = {
+        node.node_id: os.path.join(target, node.log_directory) for node in plan.nodes
+    }
     for each in plan.plans:
         for node in plan.places_of(each):
-            log_directory = os.path.join(target, node.log_directory)
+            log_directory = log_directories[node.node_id]
             os.mkdir(os.path.join(log_directory, each.name))
             written = each if into is None else into.adopted(each)
             task = WriteTask(
-                *(written, plan.endings.get(each.key, []), log_directory, request.as_of_ms),
+                *(written, plan.endings.get(each.key, ()), log_directory, request.as_of_ms),
                 links=request.links,
                 next_offset=0 if request.reuses_offsets else each.old_end + request.offset_gap,
                 suppression=request.suppression,
@@ -244,54 +242,3 @@ def _batches(entries: Sequence[Entry], start: int, epoch: int, now_ms: int) -> I
             waiting, size = [], 0
     if waiting:
         yield write_batch(waiting, fields)
-
-
-def refuse_unsound(views: Views, found: Restored, target: str) -> None:
-    """Raise LogDirError where a broker would not start with what was written, or would lose
-    anything by that. Of log files that were sound when they were read back, only what a broker
-    recovers is read again."""
-    paths = [os.path.join(target, node.log_directory) for node in found.plan.nodes]
-    if found.plan.request.into is not None:
-        # Nothing in them says whose they are: the broker's own directory does.
-        for path in paths:
-            _recovery(views, found, target, [path])
-        return
-    # The nodes start together, and one leads what the others copy.
-    nodes = _recovery(views, found, target, paths).nodes
-    if nodes.has_findings:
-        raise LogDirError(
-            "what was written does not start, and is not kept: "
-            f"{'; '.join(line.strip() for line in nodes.lines())}"
-        )
-
-
-def _recovery(views: Views, found: Restored, target: str, paths: Sequence[str]) -> Recovery:
-    """Return what brokers would do with these log directories. Raises LogDirError for a loss."""
-    request = RecoveryRequest("unclean", 4096, found.plan.request.now_ms)
-    sound = {
-        os.path.join(target, path): file.sound
-        for path, file in found.files.items()
-        if file.sound is not None
-    }
-    logs = [log.knowing(sound) for log in find_partitions(paths)]
-    result = recovery_plan(views.over(paths, logs), request)
-    # Where damage is left out, a hole in the offsets is what is meant to be.
-    damaged = {each.key for each in found.plan.plans if each.lost or each.missing}
-    if any(_is_refused(row, damaged) for row in result.findings):
-        raise LogDirError(
-            f"what was written is not sound, and is not kept: {result.totals.words()}"
-        )
-    return result
-
-
-def _is_refused(row: Mapping[str, Any], damaged: Collection[tuple[str, int]]) -> bool:
-    is_hole = not (row["lost_bytes"] or row["missing_offsets"] or row["padded_time_indexes"])
-    is_meant = is_hole and row["broker_starts"] and (row["topic"], row["partition"]) in damaged
-    return not is_meant
-
-
-def write_manifest(manifest: Mapping[str, Any], target: str) -> None:
-    """Write the manifest. Raises OSError."""
-    with open(os.path.join(target, MANIFEST), "x", encoding="utf-8") as file:
-        json.dump(manifest, file, indent=1)
-        file.write("\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -16,16 +16,23 @@ from kafkalog.inspection.erasure.suppression import Suppression
 from kafkalog.inspection.metadata.new_directory import new_random_id
 from kafkalog.questions.restore.inexact import not_exact
 from kafkalog.questions.restore.into_cluster import IntoCluster
-from kafkalog.questions.restore.manifest import bytes_below, file_facts, least_release, manifest_of
-from kafkalog.questions.restore.nodes import Node
-from kafkalog.questions.restore.planning import RestorePlan, RestoreRequest, plan_restore
-from kafkalog.questions.restore.restoring import (
-    Restored,
-    refuse_unsound,
-    restored,
+from kafkalog.questions.restore.judgement import Written, refuse_unsound
+from kafkalog.questions.restore.manifest import (
+    bytes_below,
+    file_facts,
+    least_release,
+    manifest_of,
     write_manifest,
-    write_restored,
 )
+from kafkalog.questions.restore.nodes import Node
+from kafkalog.questions.restore.planning import (
+    UNSEEN_OFFSETS,
+    RestorePlan,
+    RestoreRequest,
+    plan_restore,
+)
+from kafkalog.questions.restore.report import screen
+from kafkalog.questions.restore.restoring import Restored, restored, write_restored
 from kafkalog.questions.restore.sources import Sources
 from kafkalog.storage.files.output_files import refuse_existing_directory
 from kafkalog.storage.files.uris import is_remote
@@ -33,7 +40,9 @@ from kafkalog.storage.files.whole_directory import whole_directory
 from kafkalog.storage.log_dir.read_directories import refuse_inside
 from kafkalog.views.engine import Views
 from kafkalog.views.options.restore_options import NodePlace, RestoreOptions
+from kafkalog.words import counted
 
+_MOST_REASONS = 8
 _DEFAULT_PLACE = ("127.0.0.1", 9092, 9093)
 # A bar for a number of bytes, with a label.
 Bar = Callable[[int, str], AbstractContextManager[Any]]
@@ -92,7 +101,7 @@ def restore_request(wanted: Wanted, sources: Sources, now_ms: int) -> RestoreReq
         hashes_inputs=given.hash_inputs,
         creates_missing=given.create_missing,
         reuses_offsets=given.reuse_offsets,
-        offset_gap=given.offset_gap,
+        offset_gap=UNSEEN_OFFSETS if given.offset_gap is None else given.offset_gap,
         keeps_retention=given.keep_retention,
         is_topic_chosen=partial(
             is_chosen, names=frozenset(given.topics), pattern=given.topic_pattern
@@ -125,19 +134,22 @@ def planned(
     views: Views, sources: Sources, wanted: Wanted, now_ms: int, bar: Bar = no_bar
 ) -> Restored:
     """Return what would be written. Raises LogDirError for a result that would not be exact, where
-    --strict is given, with all reasons, or that the version of --kafka cannot open, and what
+    --strict is given, with the first reasons, or that the version of --kafka cannot open, and what
     planning raises."""
     request = restore_request(wanted, sources, now_ms)
     with bar(sources.size, "planning") as moved:
         found = restored(plan_restore(views, sources, request, moved.update))
+    sources.forget_logs()
     _refuse_release(wanted.given.kafka, found.plan)
     found.input_files = _hashed_inputs(views, found, bar)
     inexact = [*not_exact(found)]
     if wanted.given.strict and inexact:
-        reasons = "".join(f"\n  {line}" for line in inexact)
+        reasons = "; ".join(inexact[:_MOST_REASONS])
+        if len(inexact) > _MOST_REASONS:
+            reasons += f"; and {len(inexact) - _MOST_REASONS} more, which --check names"
         raise LogDirError(
-            f"--strict: the result would not be exact, for {len(inexact)} reasons; nothing is "
-            f"written:{reasons}"
+            f"--strict: nothing is written, because the result would not be exact, for "
+            f"{counted(len(inexact), 'reason')}: {reasons}"
         )
     return found
 
@@ -161,22 +173,41 @@ def _hashed_inputs(views: Views, found: Restored, bar: Bar) -> dict[str, Any]:
     paths = [*sources.log_dirs, *sources.tier_paths]
     local = [path for path in paths if not is_remote(path)]
     with bar(sum(map(bytes_below, local)), "checksums of the input") as moved:
-        hashed = {path: file_facts(views, path, moved.update) for path in local}
+        hashed = {path: dict(file_facts(views, path, moved.update)) for path in local}
     return {path: hashed.get(path) for path in paths}
 
 
-def written(views: Views, found: Restored, target: str, bar: Bar = no_bar) -> dict[str, Any]:
-    """Write the directory, judge it, and let it appear; return its manifest. Raises OSError, and
-    LogDirError for a directory that exists or is not sound."""
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The lines of the screen, and whether all is exact and whole."""
+
+    lines: Sequence[str]
+    is_exact: bool
+
+    @classmethod
+    def of(cls, found: Restored, target: str | None) -> Report:
+        """Return the report about a restore that was written to a directory, or is only planned."""
+        return cls([*screen(found, target)], not any(True for _ in not_exact(found)))
+
+
+def written(
+    views: Views, sources: Sources, wanted: Wanted, now_ms: int, target: str, bar: Bar = no_bar
+) -> Report:
+    """Write the directory, judge it, and let it appear. Raises OSError, LogDirError for a directory
+    that exists or is not sound, and what `planned` raises."""
+    found = planned(views, sources, wanted, now_ms, bar)
     size = found.plan.bytes_to_write
     with whole_directory(target, os.fsync) as scratch:
         with bar(size, "writing") as moved:
             write_restored(views, found, scratch, moved.update)
-        refuse_unsound(views, found, scratch)
+        report = Report.of(found, target)
         with bar(size, "checksums") as moved:
             facts = file_facts(views, scratch, moved.update, found.files)
-        manifest = manifest_of(found, facts)
-        write_manifest(manifest, scratch)
+            write_manifest(manifest_of(found, facts), scratch)
+        to_judge = Written.of(found, scratch)
+        # Of many partitions there is not memory for the plan and for what judges the result.
+        del found, facts
+        refuse_unsound(views, to_judge)
         # Thousands of small files: at once is faster than one after the other.
         os.sync()
-    return manifest
+    return report

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from sys import intern
 
 from kafkalog.coordination.metadata.image import END, MetadataImage, Moment
 from kafkalog.errors import CorruptDataError, LogDirError
@@ -24,7 +25,6 @@ from kafkalog.storage.partition_log import (
     PartitionLog,
     segment_sizes,
     topic_id,
-    with_own_checkpoints,
     without_checkpoints,
 )
 
@@ -113,6 +113,11 @@ class Sources:
         """What each copy of the metadata has at its end."""
         return [MetadataEnd.of(image_at(copy.log, END).image) for copy in self.metadata]
 
+    def forget_logs(self) -> None:
+        """Forget the logs, and what metadata has of each partition: a plan has all that counts."""
+        self.copies = {}
+        self.__dict__.pop("ends", None)
+
     def copies_of(self, wanted: str) -> list[Copy]:
         """Return the copies of a topic's partitions."""
         return [each for key, copies in self.copies.items() if key[0] == wanted for each in copies]
@@ -157,9 +162,8 @@ def sources_of(paths: Sequence[str]) -> Sources:
         if identity is None or log.partition is None:
             unidentified.append(log)
             continue
-        # A task of each partition has its copies: not the whole checkpoints with each of them.
-        own = with_own_checkpoints(log)
-        whole = with_beginning(own, given.in_tier.get((identity, log.partition)))
+        identity = intern(identity)
+        whole = with_beginning(log, given.in_tier.get((identity, log.partition)))
         copy = Copy(whole, covered.get(log.log_dir.broker_id))
         by_key[identity, log.partition].append(copy)
     for key, log in given.in_tier.items():

@@ -43,15 +43,18 @@ class RestoreOptions:
     create_missing: bool
     keep_retention: bool
     reuse_offsets: bool
-    offset_gap: int
+    offset_gap: int | None
     links: bool
     hash_inputs: bool
     suppress: str | None
     schema_registry: str | None = None
 
     def refuse_contradictions(self) -> None:
-        """Raise ConflictingOptionsError for what a cluster that exists decides itself, and
-        RefusedOptionError for a registry that nothing is decoded by."""
+        """Raise ConflictingOptionsError for what a cluster that exists decides itself, and for a
+        gap between offsets that are used again; RefusedOptionError for a registry that nothing is
+        decoded by."""
+        if self.reuse_offsets and self.offset_gap is not None:
+            raise ConflictingOptionsError("--reuse-offsets", "--offset-gap")
         if self.schema_registry is not None and self.suppress is None:
             raise RefusedOptionError("--schema-registry", "only with --suppress")
         given = {
@@ -169,8 +172,7 @@ def restore_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--offset-gap",
             metavar="N",
             type=click.IntRange(0, 2**30),
-            default=1_000_000,
-            show_default=True,
+            show_default="1000000",
             help="Leave so many offsets after the end of the copies unused, for records that were "
             "written after these were made.",
         ),

@@ -2,22 +2,18 @@
 F1049 of docs/restore.md. The cluster is itself a restored one; its disk is copied while it runs."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
-from click.testing import CliRunner
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
-from tests.support.broker.cluster.restored_node import RestoredNode, ports
+from tests.support.broker.cluster.lost_cluster import Lost
 from tests.support.broker.continued_stream import continue_stream
 from tests.support.repository import ROOT
 
@@ -32,45 +28,6 @@ VALUES = ["one", "two", "three", "four", "five", "six", "seven"]
 @pytest.fixture(scope="module")
 def disks(unpacked: Unpacked) -> list[str]:
     return sorted(map(str, (unpacked("restore44.logs") / "snapshots").glob("*/data")))
-
-
-def restore(disks: list[str], target: Path, node: str, *arguments: str) -> None:
-    given = [*disks, "--to", str(target), "--nodes", node, *arguments]
-    result = CliRunner().invoke(kafkalog, ["restore", *given])
-    assert result.exit_code in (ExitCode.DONE, ExitCode.FINDINGS), result.output
-
-
-class Lost:
-    """A cluster whose disk was copied, and that went on for a while before it was lost."""
-
-    def __init__(self, disks: list[str], home: Path) -> None:
-        self._home = home
-        broker, controller = ports()
-        self._node = f"1@127.0.0.1:{broker}/{controller}"
-        self.bootstrap = f"127.0.0.1:{broker}"
-        restore(disks, home / "first", self._node, "--as-of", "2026-11-25T19:48:40Z")
-        self._running = RestoredNode(home / "first", home / "running")
-        self._running.__enter__()
-
-    def copy(self) -> None:
-        shutil.copytree(self._running.data, self._home / "copy" / "data")
-
-    @contextmanager
-    def replaced(self) -> Iterator[RestoredNode]:
-        """Run what is restored from the copy, at the same place and with the same cluster id, so
-        that clients do not notice."""
-        self._running.stop()
-        target = self._home / "second"
-        restore([str(self._home / "copy" / "data")], target, self._node, "--keep-cluster-id")
-        with RestoredNode(target, self._home / "second-running") as node:
-            yield node
-
-    @property
-    def data(self) -> Path:
-        return self._running.data
-
-    def stop(self) -> None:
-        self._running.stop()
 
 
 @pytest.fixture

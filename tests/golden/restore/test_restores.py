@@ -16,7 +16,18 @@ def test_strict_writes_nothing_that_is_not_exact(inputs: list[Path], tmp_path: P
     result = restore(inputs, "--as-of", AS_OF, "--to", str(target), "--strict")
     assert result.exit_code == ExitCode.UNREADABLE_INPUT
     assert "state-0: the cleaner of each copy has looked at records after the cut" in result.output
+    # An error is one line, and a terminal gets no escapes for line ends.
+    assert "\\n" not in result.output
     assert not target.exists()
+
+
+def test_offsets_that_are_used_again_have_no_gap(inputs: list[Path]) -> None:
+    """F1045."""
+    again = restore(inputs, "--as-of", AS_OF, "--check", "--reuse-offsets")
+    assert "are used again: who keeps offsets elsewhere" in again.output
+    both = restore(inputs, "--as-of", AS_OF, "--check", "--reuse-offsets", "--offset-gap", "10")
+    assert both.exit_code == ExitCode.WRONG_ARGUMENTS
+    assert "--reuse-offsets" in both.output and "--offset-gap" in both.output
 
 
 def test_moments_that_copies_do_not_cover_are_said(inputs: list[Path]) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from kafkalog.errors import LogDirError
+from kafkalog.inspection.metadata.cluster_from_data import RebuiltRecord
+from kafkalog.questions.restore.metadata import RestoredMetadata
 from kafkalog.questions.restore.partitions.copied_bytes import PieceCopies
 from kafkalog.questions.restore.restoring import Restored, write_restored
 from kafkalog.questions.restore.runs import Wanted, planned, written
@@ -87,8 +89,26 @@ def test_bytes_that_were_damaged_on_the_way_are_refused(
 
     monkeypatch.setattr(PieceCopies, "copy", damaging)
     views = LocalViews([*map(str, inputs)], [], 1)
-    found = planned(views, sources_of(views.log_dirs), Wanted(OPTIONS), AS_OF_MS)
+    given = views, sources_of(views.log_dirs), Wanted(OPTIONS), AS_OF_MS
     with pytest.raises(LogDirError, match="not sound, and is not kept"):
-        written(views, found, str(tmp_path / "restored"))
+        written(*given, str(tmp_path / "restored"))
     assert damaged
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_partitions_that_no_broker_would_lead_are_refused(
+    inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is wrong with their logs: it is the metadata that has no replica in sync, F1188."""
+    partitions = RestoredMetadata._partitions
+
+    def without_replicas_in_sync(metadata: RestoredMetadata) -> Iterator[RebuiltRecord]:
+        for each in partitions(metadata):
+            yield each._replace(value={**each.value, "isr": [], "lastKnownElr": []})
+
+    monkeypatch.setattr(RestoredMetadata, "_partitions", without_replicas_in_sync)
+    views = LocalViews([*map(str, inputs)], [], 1)
+    given = views, sources_of(views.log_dirs), Wanted(OPTIONS), AS_OF_MS
+    with pytest.raises(LogDirError, match=r"not kept: .*NO LEADER: 13 partitions"):
+        written(*given, str(tmp_path / "restored"))
     assert [*tmp_path.iterdir()] == []

@@ -131,7 +131,7 @@ def test_a_transaction_that_goes_on_after_the_moment_was_ongoing_at_it() -> None
 def test_a_marker_in_another_partition_decides() -> None:
     found = OpenTransaction(PRODUCER, 3, 2, MOMENT_MS - 800)
     other = plan()
-    other.markers = [Marker(PRODUCER, 4, 9, MOMENT_MS - 10, is_commit=True)]
+    other.markers = (Marker(PRODUCER, 4, 9, MOMENT_MS - 10, is_commit=True),)
     markers = known_markers([other])
     ending, _ = known(State(ONGOING, 3, -900), markers=markers).ending(
         plan(), found, is_covered=True
@@ -149,10 +149,10 @@ def test_a_hanging_transaction_is_aborted() -> None:
 
 def test_a_marker_for_a_decision_after_the_moment_moves_the_cut() -> None:
     each = plan()
-    each.markers = [Marker(PRODUCER, 3, 8, MOMENT_MS - 1, is_commit=True)]
+    each.markers = (Marker(PRODUCER, 3, 8, MOMENT_MS - 1, is_commit=True),)
     ids = known(State(ONGOING, 3, -900)).ids.values()
     assert decided_after(ids, [each]) == {("t", 0): 8}
-    each.markers = [Marker(PRODUCER, 3, 4, MOMENT_MS - 1000, is_commit=True)]
+    each.markers = (Marker(PRODUCER, 3, 4, MOMENT_MS - 1000, is_commit=True),)
     assert decided_after(ids, [each]) == {}
 
 
@@ -161,7 +161,7 @@ def test_markers_count_where_a_state_from_before_the_moment_may_be_gone() -> Non
     first, later = records(State(ONGOING, 3, -900), State(ONGOING, 3, 500))
     ids = transactional_ids({0: [first, later._replace(offset=5)]}, {0: 5})
     each = plan()
-    each.markers = [Marker(PRODUCER, 3, 8, MOMENT_MS - 1, is_commit=True)]
+    each.markers = (Marker(PRODUCER, 3, 8, MOMENT_MS - 1, is_commit=True),)
     assert decided_after(ids.values(), [each]) == {}
 
 

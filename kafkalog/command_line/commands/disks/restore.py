@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
@@ -91,10 +90,8 @@ def restore(
         raise OptionError("PATH", "", "the copies of log directories, or --verify DIR")
     if target is None and not is_check:
         raise OptionError("--to", "", "the new directory, or --check for the plan")
-    from kafkalog.questions.restore.inexact import not_exact
-    from kafkalog.questions.restore.manifest import manifest_of
-    from kafkalog.questions.restore.report import screen
-    from kafkalog.questions.restore.runs import Wanted, planned, refuse_target, written
+    from kafkalog.questions.restore.manifest import manifest_lines, manifest_of, written_lines
+    from kafkalog.questions.restore.runs import Report, Wanted, planned, refuse_target, written
     from kafkalog.questions.restore.sources import sources_of
 
     wanted = Wanted.of(given, target)
@@ -102,17 +99,16 @@ def restore(
     if target is not None:
         refuse_target(target, sources)
     views = _views(processes, sources)
-    found = planned(views, sources, wanted, time.time_ns() // 1_000_000, progress_bar)
+    given_now = views, sources, wanted, time.time_ns() // 1_000_000
     if target is None or is_check:
-        target, content = None, manifest_of(found)
+        found = planned(*given_now, progress_bar)
+        report, content = Report.of(found, None), manifest_lines(manifest_of(found))
     else:
-        content = written(views, found, target, progress_bar)
-    if output_format == "json":
-        print_text(json.dumps(content, indent=1))
-    else:
-        for line in screen(found, target):
-            print_text(line)
-    return ExitCode.FINDINGS if [*not_exact(found)] else ExitCode.DONE
+        report = written(*given_now, target, progress_bar)
+        content = written_lines(target)
+    for line in content if output_format == "json" else report.lines:
+        print_text(line)
+    return ExitCode.DONE if report.is_exact else ExitCode.FINDINGS
 
 
 def _views(processes: int | None, sources: Sources) -> LocalViews:
@@ -123,8 +119,12 @@ def _views(processes: int | None, sources: Sources) -> LocalViews:
 
 
 def _verified(directory: str, manifest: str | None, processes: int | None) -> ExitCode:
-    from kafkalog.questions.restore.manifest import bytes_below, differences, read_manifest
-    from kafkalog.questions.restore.restoring import MANIFEST
+    from kafkalog.questions.restore.manifest import (
+        MANIFEST,
+        bytes_below,
+        differences,
+        read_manifest,
+    )
     from kafkalog.views.engine import LocalViews
 
     path = manifest or os.path.join(directory, MANIFEST)

@@ -101,7 +101,7 @@ class LogWalk:
         """Tiered storage has whole logs: between its segments, and before the disk, no offset is
         missing."""
         if start < end:
-            self._plan.missing.append((start, end))
+            self._plan.missing += ((start, end),)
 
     def _note_lost(self, segment: SegmentFile, table: LongArray) -> None:
         faults = table[:, column.FAULT]
@@ -109,7 +109,7 @@ class LogWalk:
             if len(self._plan.lost) < _FOUND_DAMAGE:
                 place = int(row[column.POSITION]), int(row[column.SIZE])
                 reason = Fault(int(row[column.FAULT])).label
-                self._plan.lost.append(LostBytes(segment.path, *place, reason))
+                self._plan.lost += (LostBytes(segment.path, *place, reason),)
 
     def note(self, rows: LongArray) -> None:
         """Take note of sound batches, in any order."""
@@ -129,14 +129,16 @@ class LogWalk:
         plan = self._plan
         ends = [runs[-1].next_offset for _, runs, _ in self._runs if runs]
         self.set_cut(max([plan.start, *ends]))
+        kept: list[SegmentPlan] = []
         for segment, runs, max_ms in self._runs:
             base = segment.base_offset or 0
-            if base < plan.cut and (segment.size or not plan.segments):
-                plan.segments.append(self._segment(segment, runs, max_ms))
-        plan.epochs = epochs_of(plan, self._log)
+            if base < plan.cut and (segment.size or not kept):
+                kept.append(self._segment(segment, runs, max_ms))
+        plan.segments = tuple(kept)
+        plan.epochs = tuple(epochs_of(plan, self._log))
         plan.bytes = sum(each.size for each in plan.segments)
         if plan.cut < max(ends, default=0):
-            plan.lost = [each for each in plan.lost if self._is_below_cut(each)]
+            plan.lost = tuple(each for each in plan.lost if self._is_below_cut(each))
 
     def _is_below_cut(self, lost: LostBytes) -> bool:
         """Return whether damaged bytes are before the last batch that is kept, not the end of a

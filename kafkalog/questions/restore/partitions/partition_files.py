@@ -96,12 +96,13 @@ class WriteTask:
         size = 0
         for segment in self.plan.segments:
             if part and size + segment.size > _PART_BYTES:
-                plan, end = replace(self.plan, segments=part), segment.base_offset
+                plan, end = replace(self.plan, segments=tuple(part)), segment.base_offset
                 yield replace(self, plan=plan, next_base_offset=end)
                 part, size = [], 0
             part.append(segment)
             size += segment.size
-        yield replace(self, plan=replace(self.plan, segments=part))
+        is_all = len(part) == len(self.plan.segments)
+        yield self if is_all else replace(self, plan=replace(self.plan, segments=tuple(part)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,7 @@ def _write_end(directory: str, task: WriteTask) -> int:
     end.write(directory, has_segments=bool(plan.segments))
     epochs = plan.epochs
     if not epochs and end.next_offset > plan.start:
-        epochs = [EpochStart(end.epoch, plan.start)]
+        epochs = (EpochStart(end.epoch, plan.start),)
     _write(directory, LEADER_EPOCHS, write_leader_epochs(epochs).encode())
     _write(directory, PARTITION_METADATA, write_topic_id(plan.topic_id).encode())
     return end.next_offset
@@ -256,7 +257,7 @@ def _write_aborted(directory: str, segment: SegmentPlan, plan: PartitionPlan) ->
     """Write the index of aborted transactions of a segment: from the batches where producers were
     followed, else that of the copy."""
     low, high = segment.base_offset, segment.next_offset
-    entries = plan.aborted
+    entries: Sequence[AbortedTransaction] = plan.aborted
     if low < plan.producers_from and segment.pieces:
         entries = _aborted_of_copy(segment.pieces[0].path)
     entries = [each for each in entries if low <= each.last_offset < high]

@@ -12,6 +12,7 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.errors import CorruptDataError
+from kafkalog.format.side_files.indexes import AbortedTransaction
 from kafkalog.format.transaction_marker import COMMIT, read_marker
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.inspection.logs.replica_facts import replica_facts
@@ -56,7 +57,7 @@ def plan_partition(task: PlanTask) -> Iterator[PartitionPlan]:
     plan.known_end = max(log.log_dir.high_watermarks.get(plan.key, 0) for log in logs)
     log = logs[order[0]]
     plan.cleaned_to = log.log_dir.cleaner_checkpoints.get(plan.key)
-    plan.other_copies = [each.path for each in logs if each is not log]
+    plan.other_copies = tuple(each.path for each in logs if each is not log)
     _follow_producers(plan, log, task.as_of_ms)
     yield plan
 
@@ -66,7 +67,7 @@ def _mended(damaged: PartitionPlan, plan: PartitionPlan) -> PartitionPlan:
     what is damaged in one is taken from another. With offsets that are sound in none, the damage
     counts."""
     plan.is_cleaned_beyond = False
-    plan.lost = damaged.lost if plan.offsets < plan.cut - plan.start else []
+    plan.lost = damaged.lost if plan.offsets < plan.cut - plan.start else ()
     return plan
 
 
@@ -94,6 +95,8 @@ def _follow_producers(plan: PartitionPlan, log: PartitionLog, as_of_ms: int) -> 
     start, entries = found or (first, [])
     state = ProducerState(entries)
     plan.producers_from = start
+    ended: list[AbortedTransaction] = []
+    markers: list[Marker] = []
     first_ms = {
         entry.producer_id: entry.timestamp_ms
         for entry in entries
@@ -108,7 +111,7 @@ def _follow_producers(plan: PartitionPlan, log: PartitionLog, as_of_ms: int) -> 
         except (BrokerStartError, CorruptDataError):
             continue
         if aborted is not None:
-            plan.aborted.append(aborted)
+            ended.append(aborted)
         producer = header.producer_id
         if producer in state.open_transactions:
             first_ms.setdefault(producer, header.max_timestamp_ms)
@@ -117,9 +120,10 @@ def _follow_producers(plan: PartitionPlan, log: PartitionLog, as_of_ms: int) -> 
         if header.is_control and header.max_timestamp_ms > as_of_ms - _CLOCKS_MS:
             is_commit = read_marker(file.read(frame.position, header.size)).type == COMMIT
             place = header.base_offset, header.max_timestamp_ms
-            plan.markers.append(Marker(producer, header.producer_epoch, *place, is_commit))
-    plan.producers = list(state.producers.values())
-    plan.open = [
+            markers.append(Marker(producer, header.producer_epoch, *place, is_commit))
+    plan.aborted, plan.markers = tuple(ended), tuple(markers)
+    plan.producers = tuple(state.producers.values())
+    plan.open = tuple(
         OpenTransaction(
             producer,
             state.producers[producer].producer_epoch,
@@ -127,7 +131,7 @@ def _follow_producers(plan: PartitionPlan, log: PartitionLog, as_of_ms: int) -> 
             first_ms.get(producer, state.producers[producer].timestamp_ms),
         )
         for producer, offset in state.open_transactions.items()
-    ]
+    )
 
 
 def _pieces(plan: PartitionPlan) -> Iterator[Piece]:

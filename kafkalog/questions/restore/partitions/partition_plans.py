@@ -5,14 +5,14 @@ to F1046.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.indexes import AbortedTransaction
 from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry
-from kafkalog.storage.partition_log import PartitionLog, segment_sizes
+from kafkalog.storage.partition_log import PartitionLog, segment_sizes, with_own_checkpoints
 
 # Markers so long before the moment can belong to a decision after it: clocks of brokers differ.
 _CLOCKS_MS = 60_000
@@ -22,7 +22,7 @@ _FOUND_DAMAGE = 100
 LATEST_MS = 2**63 - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Copy:
     """One copy of a partition. `covered_ms` is the time up to which its node's disk was surely
     written when it was copied, None where no metadata log beside it says."""
@@ -104,7 +104,7 @@ class PartitionPlan:
     `start` on; with None, at an unknown time. `cleaned_to` is the offset up to which the cleaner
     has come in this copy, by its checkpoint, `known_end` the highest end that a checkpoint of high
     watermarks has; `offsets` is how many are kept of a united log. There can be many plans in
-    memory: none has the log of its copies."""
+    memory: none has the log of its copies, and tuples without an item are one object."""
 
     topic: str
     partition: int
@@ -120,20 +120,20 @@ class PartitionPlan:
     records: int = 0
     bytes: int = 0
     is_by_producers: bool = False
-    segments: list[SegmentPlan] = field(default_factory=list)
-    epochs: list[EpochStart] = field(default_factory=list)
-    lost: list[LostBytes] = field(default_factory=list)
-    open: list[OpenTransaction] = field(default_factory=list)
-    markers: list[Marker] = field(default_factory=list)
-    producers: list[ProducerEntry] = field(default_factory=list)
-    aborted: list[AbortedTransaction] = field(default_factory=list)
+    segments: tuple[SegmentPlan, ...] = ()
+    epochs: tuple[EpochStart, ...] = ()
+    lost: tuple[LostBytes, ...] = ()
+    open: tuple[OpenTransaction, ...] = ()
+    markers: tuple[Marker, ...] = ()
+    producers: tuple[ProducerEntry, ...] = ()
+    aborted: tuple[AbortedTransaction, ...] = ()
     producers_from: int = 0
     cleaned_to: int | None = None
-    other_copies: list[str] = field(default_factory=list)
+    other_copies: tuple[str, ...] = ()
     is_united: bool = False
     is_cleaned_beyond: bool = False
     tiered_from: int | None = None
-    missing: list[tuple[int, int]] = field(default_factory=list)
+    missing: tuple[tuple[int, int], ...] = ()
     deleted_to: int | None = None
     deleted_ms: int | None = None
     known_end: int = 0
@@ -162,6 +162,14 @@ class PlanTask:
     as_of_ms: int
     is_compacted: bool = False
     limit: int = LARGEST_OFFSET
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what another process gets: of the checkpoints only the partition's own entries."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values["copies"] = [
+            replace(each, log=with_own_checkpoints(each.log)) for each in self.copies
+        ]
+        return PlanTask, (*values.values(),)
 
     @property
     def size(self) -> int:

@@ -74,10 +74,10 @@ def united_plan(
         plan.records += int(kept[is_data, _COUNT].sum())
         plan.last_ms = max(plan.last_ms, int(kept[:, _MS].max()))
         segments.add(kept)
-    plan.segments = segments.ended()
+    plan.segments = tuple(segments.ended())
     is_cut = plan.cut < plan.old_end
     plan.is_cleaned_beyond = is_cut and not any(each.stopped_before(plan.cut) for each in cleaners)
-    plan.epochs = epochs_of(plan, log)
+    plan.epochs = tuple(epochs_of(plan, log))
     plan.bytes = sum(each.size for each in plan.segments)
     return plan
 
