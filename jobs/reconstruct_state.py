@@ -53,12 +53,12 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     from kafkalog.spark.jobs.tables.source_frames import sources_frame
     from kafkalog.spark.jobs.tables.state_partitions_table import write_partitions
     from kafkalog.spark.session import job_session
-    from kafkalog.views.planning.state_sources import found_sources
+    from kafkalog.views.planning.state_sources import state_sources
 
     inputs, logs = announced_logs(job)
     requests = decoding_requests(decoding, job.paths, job.mode)
     options = request.options(inputs, job.mode, now_ms=time.time_ns() // 1_000_000)
-    sources = found_sources(options)
+    sources = state_sources(options)
     with job_session(
         "kafkalog reconstruct-state",
         with_delta=job.is_delta,
@@ -108,7 +108,7 @@ def build(
     from kafkalog.spark.jobs.tables.source_frames import sources_frame, state_records
 
     isolation_level = run.positions.settings.isolation_level
-    records = state_records(spark, job, isolation_level, run, STATE_RECORD_COLUMNS)
+    records = state_records(spark, job, isolation_level, run, sources, STATE_RECORD_COLUMNS)
     if keyless is not None:
         records = state.with_keyless_counted(records, keyless)
     return state.state(state.latest_by_key(records), sources_frame(spark, sources))

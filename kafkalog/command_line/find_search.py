@@ -18,7 +18,7 @@ from kafkalog.command_line.terminal import print_note
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.dump.decoded_search import with_decoded
-from kafkalog.inspection.dump.dump_messages import is_decoded, payload_texts
+from kafkalog.inspection.dump.dump_messages import is_decoded, payload_text, shown_payloads
 from kafkalog.inspection.dump.record_search import (
     MatchedRecord,
     ReadRecords,
@@ -29,6 +29,7 @@ from kafkalog.inspection.dump.record_search import (
     largest_first,
     search_segment,
     wanted_records,
+    with_payloads,
 )
 from kafkalog.inspection.erasure.identifiers import Identifier
 from kafkalog.inspection.erasure.record_matching import Decoder, RecordMatcher
@@ -60,7 +61,7 @@ class FindRequest:
     several of these. `decoders` are for values that are not JSON. With `largest` so many of the
     largest records are found, not of the last ones. `for_people`: replicas that have a record in
     the same batch have one row for it, and count as one of `limit` or `largest`; rows have the
-    beginnings of key and value."""
+    beginnings of key and value, and no headers."""
 
     topics: tuple[str, ...]
     partitions: tuple[int, ...] = ()
@@ -226,7 +227,6 @@ def _searched(place: _Place, request: FindRequest) -> Iterator[SegmentSearch]:
         # Their keys and values are Kafka's own: they are found by time alone.
         control_records=not request.names_records and request.largest is None,
         headers=request.header is not None,
-        payloads=request.for_people,
     )
     with opened_segment(segment) as file:
         searched = search_segment(
@@ -302,7 +302,8 @@ def _found_rows(
     for log, record in sorted(matches, key=lambda match: match[1].offset):
         by_log.setdefault(log.path, (log, []))[1].append(record)
     logs = list(by_log.values())
-    judged = in_order(_judged, logs, processes=processes)
+    judge = partial(_judged, are_whole=not request.for_people)
+    judged = in_order(judge, logs, processes=processes)
     seen = {
         _place(record): _in_lineage(record, ends.get(log.path))
         for (log, _), found in zip(logs, judged, strict=True)
@@ -316,7 +317,7 @@ def _found_rows(
     for match in judged_matches:
         alike.setdefault((_record_of(match), match[1].visibility), []).append(match)
     return [
-        _row_for_people(*copies[0], len(copies), with_size=with_size) for copies in alike.values()
+        _found_row(*copies[0], with_size=with_size, copies=len(copies)) for copies in alike.values()
     ]
 
 
@@ -337,33 +338,32 @@ def _in_lineage(record: MatchedRecord, end: int | None) -> MatchedRecord:
     return replace(record, visibility=Visibility.DIVERGED)
 
 
-def _judged(of_log: tuple[PartitionLog, list[MatchedRecord]]) -> Iterator[list[MatchedRecord]]:
-    yield judged_records(*of_log)
+def _judged(
+    of_log: tuple[PartitionLog, list[MatchedRecord]], *, are_whole: bool
+) -> Iterator[list[MatchedRecord]]:
+    judged = judged_records(*of_log)
+    yield [*with_payloads(of_log[0], judged, are_whole=are_whole)]
 
 
-def _found_row(log: PartitionLog, record: MatchedRecord, *, with_size: bool) -> FoundRow:
+def _found_row(
+    log: PartitionLog, record: MatchedRecord, *, with_size: bool, copies: int | None = None
+) -> FoundRow:
+    """Return the row: key, value and headers as they are, or with the number of `copies` for people
+    the beginnings of key and value, and what a value's size says of a tombstone."""
     time_ms = None if record.timestamp_ms == NO_VALUE else record.timestamp_ms
     place = log.topic, log.partition, record.offset, time_ms
-    seen = record.value_size, str(record.visibility), record.position
-    return (*place, *seen, *((record.size,) if with_size else ()), record.path)
-
-
-def _row_for_people(
-    log: PartitionLog, record: MatchedRecord, copies: int, *, with_size: bool
-) -> FoundRow:
-    """Return the row with the beginnings of key and value before the value's size, which says of a
-    tombstone what it is, and the number of copies before the file."""
-    *place, size, seen, position, file = _found_row(log, record, with_size=False)
     is_control = record.visibility is Visibility.CONTROL
-    texts = payload_texts(log.topic or "", record.key, record.value, is_control=is_control)
-    of_record = (record.size,) if with_size else ()
-    is_tombstone = size is None and not is_control
-    shown = map(_beginning, texts)
-    size = "tombstone" if is_tombstone else size
-    return (*place, *shown, size, seen, position, *of_record, copies, file)
+    shown = shown_payloads(log.topic or "", record.key, record.value, is_control=is_control)
+    seen = str(record.visibility), record.position, *((record.size,) if with_size else ())
+    if copies is None:
+        return (*place, *shown, record.headers, record.value_size, *seen, record.path)
+    is_tombstone = record.value_size is None and not is_control
+    size = "tombstone" if is_tombstone else record.value_size
+    return (*place, *map(_beginning, shown), size, *seen, copies, record.path)
 
 
-def _beginning(text: str | None) -> str | None:
+def _beginning(payload: bytes | str | None) -> str | None:
+    text = payload_text(payload)
     return text if text is None or len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 

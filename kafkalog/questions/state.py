@@ -6,6 +6,7 @@ Rules: docs/format.md F270 to F275; reasons: docs/decisions/0007 and 0031.
 from __future__ import annotations
 
 import secrets
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -27,7 +28,10 @@ from kafkalog.views.engine import Rows, RowsInMemory, Views
 from kafkalog.views.options.state_options import StateRequest
 from kafkalog.views.planning.state_positions import StateRun, StateSettings, full_run
 from kafkalog.views.planning.table_positions import StateSource
-from kafkalog.words import counted
+from kafkalog.words import counted, first_names
+
+# The most partitions that are named.
+_MOST_NAMED = 5
 
 
 class StateTotals(NamedTuple):
@@ -98,7 +102,20 @@ def state_words(
     deleted = f" and {counted(totals.deletes, 'delete')}" if totals.deletes else ""
     keys = f"{counted(totals.keys, 'key')}{deleted} in the table"
     line = f"{lead}{keys}; {read if run.has_work else 'nothing is new'}"
-    return [line, *state_doubts(sources)]
+    return [line, *_other_copies(sources), *state_doubts(sources)]
+
+
+def _other_copies(sources: Sequence[StateSource]) -> Iterator[str]:
+    """Yield which copies are read in the place of the best ones. F1294"""
+    by_directory: dict[str, list[str]] = defaultdict(list)
+    for source in sources:
+        if source.log is not None and source.best_path is not None:
+            by_directory[source.log.log_dir.path].append(source.name)
+    for path, names in by_directory.items():
+        yield (
+            f"read from the copies in {path}, which were cleaned less than the best replicas: "
+            f"{first_names(names, _MOST_NAMED)}"
+        )
 
 
 def state_doubts(sources: Sequence[StateSource]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import compress
 from typing import Any
 
@@ -23,7 +24,6 @@ from kafkalog.coordination.groups.transactional_ids import (
     TransactionalIds,
     transaction_words,
 )
-from kafkalog.inspection.groups.complete_from import complete_from
 from kafkalog.inspection.groups.transaction_states import (
     STATES,
     TRANSACTION_STATE_COLUMNS,
@@ -32,11 +32,14 @@ from kafkalog.inspection.groups.transaction_states import (
     open_transaction_rule,
 )
 from kafkalog.inspection.logs.missing_records import MissingRecords, note_missing_records
+from kafkalog.inspection.logs.past_copies import copy_at_time
 from kafkalog.inspection.logs.replica_facts import replica_sets
+from kafkalog.inspection.partitions.transactions import PastTime
 from kafkalog.storage.log_dir.absent_coordinators import absent_coordinators
 from kafkalog.storage.names import TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
+from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.views.engine import AskedView, Batches, Rows, RowsInMemory, Views
 from kafkalog.words import counted, duration_text, first_names, time_text
 
@@ -73,6 +76,11 @@ class TransactionSettings:
     def at_ms(self) -> int:
         """The time that transactions are judged at."""
         return self.now_ms if self.as_of_ms is None else self.as_of_ms
+
+    @property
+    def past(self) -> PastTime | None:
+        """The past time, None for now."""
+        return None if self.as_of_ms is None else PastTime(self.as_of_ms, self.now_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +128,12 @@ def transactions(views: Views, settings: TransactionSettings) -> Transactions:
     of the views: if not all of their partitions are, none is called hanging because no coordinator
     knows it. Of several replicas of a partition the best one counts."""
     as_of = {} if settings.as_of_ms is None else {"asOf": settings.as_of_ms}
-    logs = _counted_logs(views.logs, settings.logs)
-    stable, states = views.rows(
-        AskedView(STABLE_OFFSETS, options=as_of, logs=logs), _states(settings.as_of_ms)
-    )
-    coordinators = _Coordinators.of(states, settings.as_of_ms)
+    past = settings.past
+    given = views.logs if settings.logs is None else settings.logs
+    logs, others = _counted_logs(views, given, past)
+    states, other_states = _states(views, past)
+    stable, records = views.rows(AskedView(STABLE_OFFSETS, options=as_of, logs=logs), states)
+    coordinators = _Coordinators.of(records, settings.as_of_ms)
     rule, missing = open_transaction_rule(views.logs, settings.at_ms, settings.longest_ms)
     judging = _Judging(rule, coordinators, {_log(row): row["holder_producer_id"] for row in stable})
     if settings.has_ended_rows:
@@ -141,7 +150,7 @@ def transactions(views: Views, settings: TransactionSettings) -> Transactions:
         coming += _coming(report, coordinators.by_producer, settings.now_ms)
     else:
         notes += _past_notes(stable, settings.as_of_ms)
-        notes += _other_copies(views, stable, settings)
+        notes += _copy_notes({log.path: log for log in (*others, *other_states)}.values())
     return Transactions(report, stable, outcomes, coordinators.ids, notes, missing, coming)
 
 
@@ -173,30 +182,49 @@ def _coming(report: Rows, by_producer: ByProducer, now_ms: int) -> Iterator[str]
 
 
 def _counted_logs(
-    logs: Sequence[PartitionLog], asked: Sequence[PartitionLog] | None
-) -> Sequence[PartitionLog] | None:
-    """Return the logs that are read, None for all: those that are requested, of several replicas
-    the best one. In one that is behind, transactions are open that have ended."""
-    given = logs if asked is None else asked
+    views: Views, given: Sequence[PartitionLog], past: PastTime | None
+) -> tuple[list[PartitionLog], list[PartitionLog]]:
+    """Return the logs that are read, of several replicas the best one: in one that is behind,
+    transactions are open that have ended. At a past time it is the one that has most of it (F1294);
+    those that are not the best ones are returned once more."""
     oldest = {id(log) for log in given if is_oldest_layout(log)}
-    replicas = replica_sets([log for log in given if id(log) not in oldest])
-    counted = oldest | {id(each.best) for each in replicas}
-    return asked if len(counted) == len(given) else [log for log in given if id(log) in counted]
+    sets = replica_sets([log for log in given if id(log) not in oldest])
+    chosen = {found.best.path: found.best for found in sets}
+    if past is not None:
+        several = [found for found in sets if len(found.logs) > 1]
+        copies = views.tasks(partial(_copy_at, past=past), several)
+        chosen |= {found.best.path: found.logs[n] for found, n in zip(several, copies, strict=True)}
+    counted_ids = oldest | {id(log) for log in chosen.values()}
+    others = [log for best, log in chosen.items() if log.path != best]
+    return [log for log in given if id(log) in counted_ids], others
+
+
+def _copy_at(replicas: ReplicaSet, past: PastTime) -> Iterator[int]:
+    """Yield the number of the replica that has most of a past time."""
+    paths = [log.path for log in replicas.logs]
+    yield paths.index(copy_at_time(replicas, past.at_ms, past.now_ms).path)
 
 
 def transactional_ids(
-    views: Views, as_of_ms: int | None = None
+    views: Views, settings: TransactionSettings
 ) -> tuple[TransactionalIds, list[MissingRecords]]:
-    """Return what coordinators know of transactional ids, now or as of a time; and which of their
+    """Return what coordinators know of transactional ids, now or at a past time; and which of their
     records the input lacks (F940), which is noted for the end of the run."""
     missing = note_missing_records(views.logs, TRANSACTION_STATE)
-    return _Coordinators.of(views.rows(_states(as_of_ms))[0], as_of_ms).ids, missing
+    states, _ = _states(views, settings.past)
+    (records,) = views.rows(states)
+    return _Coordinators.of(records, settings.as_of_ms).ids, missing
 
 
-def _states(as_of_ms: int | None) -> AskedView:
+def _states(views: Views, past: PastTime | None) -> tuple[AskedView, list[PartitionLog]]:
+    """Return the view of what coordinators know, and the copies that it reads in the place of the
+    best ones."""
+    of_topic = [log for log in views.logs if log.topic == TRANSACTION_STATE]
+    logs, others = _counted_logs(views, of_topic, past)
+    newest = NewestStates(None if past is None else past.at_ms)
     topic = {"subscribe": TRANSACTION_STATE}
-    newest = NewestStates(as_of_ms)
-    return AskedView("transaction_states", TRANSACTION_STATE_COLUMNS, newest, STATES, topic)
+    columns = TRANSACTION_STATE_COLUMNS
+    return AskedView("transaction_states", columns, newest, STATES, topic, logs), others
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,41 +376,16 @@ def _past_notes(stable: Rows, at_ms: int) -> Iterator[str]:
         )
 
 
-def _other_copies(views: Views, stable: Rows, settings: TransactionSettings) -> Iterator[str]:
-    """Yield which replicas have records from a time that the best ones, which were read, lack: all
-    others of partitions that are not known then, and those of coordinators that were cleaned less.
-    Rule: docs/format.md F1391."""
-    columns = (stable.column(name).to_pylist() for name in ("topic", "partition", "end_offset"))
-    unknown = {(topic, number) for topic, number, end in zip(*columns, strict=True) if end is None}
-    logs = [
-        log
-        for log in views.logs
-        if log.topic == TRANSACTION_STATE or log.topic_partition in unknown
-    ]
+def _copy_notes(logs: Iterable[PartitionLog]) -> Iterator[str]:
+    """Yield which copies are read in the place of the best ones."""
     found: dict[str, list[str]] = defaultdict(list)
-    for replicas in replica_sets(logs):
-        best, *others = replicas.logs
-        is_known = _is_known_then if best.topic == TRANSACTION_STATE else _has_records_of
-        if others and not is_known(best, views, settings.at_ms):
-            for log in others:
-                if is_known(log, views, settings.at_ms):
-                    found[log.log_dir.path].append(log.name)
+    for log in logs:
+        found[log.log_dir.path].append(log.name)
     for path, names in found.items():
         yield (
-            f"the copies in {path} have more from then of {first_names(names, _MOST_NAMED)}: give "
-            "this log directory alone for them"
+            f"read from the copies in {path}, which have more from then than the best replicas: "
+            f"{first_names(names, _MOST_NAMED)}"
         )
-
-
-def _is_known_then(log: PartitionLog, _: Views, at_ms: int) -> bool:
-    """Return whether the cleaner has left all that counted at a time (F328)."""
-    time_ms = complete_from(log).time_ms
-    return time_ms is None or time_ms <= at_ms
-
-
-def _has_records_of(log: PartitionLog, views: Views, at_ms: int) -> bool:
-    (rows,) = views.rows(AskedView(STABLE_OFFSETS, options={"asOf": at_ms}, logs=[log]))
-    return any(end is not None for end in rows.column("end_offset").to_pylist())
 
 
 def _log(row: Mapping[str, Any]) -> tuple[object, ...]:

@@ -19,7 +19,7 @@ SMALL = {
     *("kafkalog.columns.records.sound_batches", "kafkalog.command_line.without_pandas"),
     *("kafkalog.format.side_files.log_dir_files", "kafkalog.inspection.start.reasons"),
     *("kafkalog.lake.manifest_rows", "kafkalog.log_lines", "kafkalog.resources"),
-    *("kafkalog.schemas", "kafkalog.spark.jobs.tables.source_frames"),
+    "kafkalog.schemas",
     *("kafkalog.spark.source.quiet_workers", "kafkalog.storage.files.entries"),
     *("kafkalog.storage.files.read_counts", "kafkalog.storage.files.requests_at_once"),
     *("kafkalog.storage.reading.log_snapshots", "kafkalog.testing.group_offsets"),

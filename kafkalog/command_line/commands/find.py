@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kafkalog.command_line.findings_table import table_rows
 from kafkalog.command_line.terminal import (
     has_chosen_columns,
     printed_columns,
@@ -24,8 +25,8 @@ _PLACE = ("topic", "partition", "offset", "timestamp_ms")
 _SEEN = ("value_size", "visibility", "position")
 # With --largest the bytes of key and value.
 _LARGEST = "record_size"
-# Of text: the beginnings of key and value, and how many replicas have the record.
-_PAYLOADS, _COPIES = ("key", "value"), "copies"
+# Of text the beginnings, without headers, and how many replicas have the record.
+_PAYLOADS, _HEADERS, _COPIES = ("key", "value"), "headers", "copies"
 _SEARCHED = (
     *("topic", "partition", "first_offset", "end_offset", "log_start", "segments", "bytes"),
     *("records", "matches", "damaged_ranges", "damaged_bytes", "is_compacted"),
@@ -42,9 +43,10 @@ that is in one partition has its value. VISIBILITY says whether consumers see a
 record: visible, aborted, open transaction, behind open transaction, above high
 watermark, below log start, not in the best replica, control or unknown. As text,
 replicas that have a record in the same batch have one row, and COPIES says how many;
---format json and csv have a row for each, without KEY and VALUE: these are the
-beginnings of what `kafkalog dump --key` shows whole. A summary of what was
-searched goes to stderr, with JSON also to stdout. Exit codes: 0 found, 1 not found.
+--format json and csv have a row for each. KEY and VALUE are the beginnings as text,
+whole in JSON and CSV, with the headers: bytes that are not UTF-8 are base64 there. A
+summary of what was searched goes to stderr, with JSON also to stdout. Exit codes:
+0 found, 1 not found.
 
 \b
 Examples:
@@ -138,7 +140,7 @@ def find(
 
     is_text = table_format == "text"
     sizes = () if largest is None else (_LARGEST,)
-    names: tuple[str, ...] = (*_PLACE, *_SEEN, *sizes, "file")
+    names: tuple[str, ...] = (*_PLACE, *_PAYLOADS, _HEADERS, *_SEEN, *sizes, "file")
     if is_text:
         names = (*_PLACE, *_PAYLOADS, *_SEEN, *sizes, _COPIES, "file")
     every = ("type", *names, *_SEARCHED, *_DAMAGED) if table_format == "json" else names
@@ -173,17 +175,21 @@ def find(
     if partition_count is not None and (len(set(topics)) != 1 or not request.by_partitioner):
         raise RefusedOptionError("--partition-count", "only with --partitioner and one --topic")
     result = search(logs_to_search(paths, request), request, processes=processes)
+    rows = (
+        result.found
+        if is_text
+        else table_rows([*map(dict, map(enumerate, result.found))], range(len(names)), table_format)
+    )
     if table_format == "json":
         tables = (
-            ("found", names, result.found),
+            ("found", names, rows),
             ("searched", _SEARCHED, result.searched),
             ("damage", _DAMAGED, result.damages),
         )
-        for kind, columns, rows in tables:
-            typed = [(kind, *row) for row in rows]
+        for kind, columns, of_kind in tables:
+            typed = [(kind, *row) for row in of_kind]
             write_table(("type", *columns), typed, "json")
     elif result.found or table_format == "csv":
-        rows = result.found
         if is_text and len(rows) == result.shown and not has_chosen_columns():
             names = tuple(name for name in names if name != _COPIES)
             rows = [(*row[:-2], row[-1]) for row in rows]

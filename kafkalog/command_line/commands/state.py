@@ -78,7 +78,7 @@ def state(
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.views.engine import LocalViews, RowsInMemory
     from kafkalog.views.parallel import processes_for
-    from kafkalog.views.planning.state_sources import found_sources
+    from kafkalog.views.planning.state_sources import state_sources
 
     if output.answer_format == "delta":
         allowed = "parquet, json or csv: `kafkalog job reconstruct-state` commits Delta tables"
@@ -94,7 +94,7 @@ def state(
     tables = (_STATE, _PARTITIONS, *((_DECODED,) if requests else ()))
     place = output.tables_of_logs(tables, paths, logs)
     inputs = [entry.path for path in paths for entry in input_entries(path)]
-    sources = found_sources(request.options(inputs, mode, now_ms=time.time_ns() // 1_000_000))
+    sources = state_sources(request.options(inputs, mode, now_ms=time.time_ns() // 1_000_000))
     size = bytes_in([log for source in sources for log in source.logs])
     views = LocalViews(inputs, logs, processes_for(size, processes))
     found = State(views, request, mode, sources)

@@ -175,7 +175,7 @@ def txns(
     now_ms, processes = time.time_ns() // 1_000_000, processes_for(bytes_in(found), processes)
     views = LocalViews(paths, found, processes)
     if table in (_LIST, _DESCRIBE):
-        known, missing = transactional_ids(views, as_of)
+        known, missing = transactional_ids(views, TransactionSettings(now_ms, as_of))
         states = known.states()
         _refuse_unknown(states, ids, missing)
         listed = [row for row in _listed(views, states) if not ids or _id(row) in ids]

@@ -102,11 +102,11 @@ def decoded_columns(
     return columns(topic, payloads, text_format, show_secrets=show_secrets)
 
 
-def payload_texts(
+def shown_payloads(
     topic: str, key: bytes | None, value: bytes | None, *, is_control: bool
-) -> tuple[str | None, str | None]:
-    """Return the key and the value of a record for a table, as a dump shows them, without secrets:
-    bytes that are not UTF-8 follow `hex:`; a control record is in place of its value."""
+) -> tuple[bytes | str | None, bytes | str | None]:
+    """Return the key and the value of a record as a dump shows them, without secrets; a control
+    record is in place of its value."""
     if is_control:
         from kafkalog.messages.dump_text import control_text
         from kafkalog.messages.internal_records import read_control_record
@@ -118,12 +118,13 @@ def payload_texts(
         key, value = (_bytes_at(column, 0) for column in decoded)
     elif key is not None and value is not None and key.startswith(CONNECT_KEYS):
         value = without_connect_secrets(key, value)
-    return _payload_text(key), _payload_text(value)
+    return key, value
 
 
-def _payload_text(payload: bytes | None) -> str | None:
-    if payload is None:
-        return None
+def payload_text(payload: bytes | str | None) -> str | None:
+    """Return a payload for a table for people: bytes that are not UTF-8 follow `hex:`."""
+    if payload is None or isinstance(payload, str):
+        return payload
     try:
         return payload.decode()
     except UnicodeDecodeError:

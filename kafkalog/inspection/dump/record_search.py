@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,22 +25,26 @@ from kafkalog.columns.batches.fault_details import (
 )
 from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.batches.window import FileWindow, MemoryWindow
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.columns.transactions.transaction_markers import is_transactional
 from kafkalog.columns.transactions.transaction_outcomes import transaction_outcomes
 from kafkalog.columns.transactions.transaction_walk import StableOffset, stable_offset
+from kafkalog.errors import LogDirError
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.inspection.dump.dump_messages import is_decoded, may_have_connect_secrets
+from kafkalog.inspection.logs.replica_facts import is_sound
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import recorded_end
 from kafkalog.storage.reading.offset_ranges import TimestampRange
+from kafkalog.storage.reading.renamed_files import opened_segment
 
 _COLUMNS = ("offset", "timestampMs", "position", "key", "value", IS_CONTROL)
+_PAYLOADS = ("offset", "key", "value", "headers")
 # Of keys and values as they are, the beginnings that are shown in a table.
 SHOWN_BYTES = 256
 RecordFilter = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -64,8 +69,7 @@ class Visibility(StrEnum):
 class MatchedRecord:
     """A record that was looked for; `value_size` is None for a tombstone, `size` is that of key and
     value, `batch` is the row of its batch in the batch table. `judged_records` finds out what
-    became of its transaction. `key` and `value` are there if they are shown, those that are not
-    decoded up to SHOWN_BYTES."""
+    became of its transaction, `with_payloads` reads `key`, `value` and `headers`."""
 
     offset: int
     timestamp_ms: int
@@ -77,6 +81,7 @@ class MatchedRecord:
     size: int = 0
     key: bytes | None = None
     value: bytes | None = None
+    headers: list[Any] | None = None
 
 
 @dataclass
@@ -100,13 +105,11 @@ class SegmentSearch:
 
 class ReadRecords(NamedTuple):
     """Which records are looked at: those with these times, all without any; control records too if
-    wanted; with their headers if something is looked for in these; `payloads`: keys and values are
-    shown."""
+    wanted; with their headers if something is looked for in these."""
 
     timestamps: TimestampRange | None = None
     control_records: bool = False
     headers: bool = False
-    payloads: bool = False
 
 
 def wanted_records(key: bytes | None, contained: bytes | None) -> RecordFilter:
@@ -149,8 +152,7 @@ def search_segment(
         chosen = (
             _largest_rows(matches, most) if by_size else matches.slice(max(len(matches) - most, 0))
         )
-        shown = _shown_payloads(chosen, log.topic or "") if reads.payloads else None
-        kept += _found(chosen, log.log_start, segment.path, table, shown)
+        kept += _found(chosen, log.log_start, segment.path, table)
         if by_size:
             kept.sort(key=largest_first)
         kept = kept[:most] if by_size else kept[-most:]
@@ -215,39 +217,20 @@ def _missing(
     return segment_hole(next_offset, segment.next_base_offset, size, is_compacted=False)
 
 
-def _shown_payloads(records: pa.RecordBatch, topic: str) -> list[tuple[bytes | None, bytes | None]]:
-    """Return keys and values, whole if they are decoded to be shown, otherwise their beginnings: so
-    many large ones would take much memory."""
-    keys, values = records.column("key"), records.column("value")
-    if not is_decoded(topic):
-        values = pc.if_else(
-            may_have_connect_secrets(keys), values, pc.binary_slice(values, 0, SHOWN_BYTES)
-        )
-        keys = pc.binary_slice(keys, 0, SHOWN_BYTES)
-    return [*zip(keys.to_pylist(), values.to_pylist(), strict=True)]
-
-
 def _found(
-    records: pa.RecordBatch,
-    log_start: int,
-    path: str,
-    table: LongArray,
-    shown: list[tuple[bytes | None, bytes | None]] | None,
+    records: pa.RecordBatch, log_start: int, path: str, table: LongArray
 ) -> Iterator[MatchedRecord]:
     if not len(records):
         return
-    payloads = shown or [(None, None)] * len(records)
     sizes = pc.binary_length(records.column("value")).to_pylist()
     numbers = [integers(records.column(name)).tolist() for name in _COLUMNS[:3]]
     whole = _sizes(records).tolist()
-    for offset, timestamp_ms, position, size, of_record, payload in zip(
-        *numbers, sizes, whole, payloads, strict=True
-    ):
+    for offset, timestamp_ms, position, size, of_record in zip(*numbers, sizes, whole, strict=True):
         row = int(np.searchsorted(table[:, column.POSITION], position))
         batch = table[row].copy()
         seen = Visibility.DELETED if offset < log_start else Visibility.VISIBLE
         place = offset, timestamp_ms, position, size
-        yield MatchedRecord(*place, seen, path, batch, of_record, *payload)
+        yield MatchedRecord(*place, seen, path, batch, of_record)
 
 
 def _note(search: SegmentSearch, chunk: Chunk, size: int, *, is_last: bool) -> None:
@@ -265,6 +248,58 @@ def _note(search: SegmentSearch, chunk: Chunk, size: int, *, is_last: bool) -> N
         damage = faulty_range(row, chunk.unreadable, ends_log=ends_log)
         is_damage = damage.severity > Severity.INFORMATION
         (search.damages if is_damage else search.endings).append(damage)
+
+
+def with_payloads(
+    log: PartitionLog, found: Sequence[MatchedRecord], *, are_whole: bool
+) -> Iterator[MatchedRecord]:
+    """Yield records with keys, values and headers, which are read once more from their batches: so
+    no others of the search take memory. If not `are_whole`, keys and values are the beginnings,
+    unless they are to be shown decoded. Raises LogDirError for a segment that was cleaned since."""
+    segments = {segment.path: segment for segment in log.segments}
+    for path, in_file in groupby(sorted(found, key=_place), lambda record: record.path):
+        with opened_segment(segments[path]) as file:
+            for _, some in groupby(in_file, lambda record: record.position):
+                records = [*some]
+                payloads = _payloads(file, records, log.topic or "", are_whole=are_whole)
+                for record in records:
+                    key, value, headers = payloads[record.offset]
+                    yield replace(record, key=key, value=value, headers=headers)
+
+
+def _place(record: MatchedRecord) -> tuple[str, int, int]:
+    return record.path, record.position, record.offset
+
+
+def _payloads(
+    file: InputFile, found: Sequence[MatchedRecord], topic: str, *, are_whole: bool
+) -> dict[int, tuple[Any, Any, Any]]:
+    """Return keys, values and headers of records of a batch, by their offsets."""
+    row = found[0].batch.copy()
+    position, size = found[0].position, int(row[column.SIZE])
+    if not is_sound(file, row):
+        raise LogDirError(
+            f"{found[0].path}: position {position}: the segment was cleaned while it was searched: "
+            "search again"
+        )
+    row[column.POSITION] = 0
+    data = np.frombuffer(file.read_around(position, size), dtype=np.uint8)
+    offsets = np.array([each.offset for each in found], dtype=np.int64)
+    options = SegmentOptions(chosen_offsets=offsets)
+    columns = RecordColumns(options, _PAYLOADS, {}, with_control_records=True)
+    read: dict[int, tuple[Any, Any, Any]] = {}
+    for batch in columns.batches(Chunk(row[np.newaxis], MemoryWindow(data))):
+        chosen = batch.filter(pc.is_in(batch.column("offset"), pa.array(offsets)))
+        keys, values = chosen.column("key"), chosen.column("value")
+        if not are_whole and not is_decoded(topic):
+            has_secrets = may_have_connect_secrets(keys)
+            values = pc.if_else(has_secrets, values, pc.binary_slice(values, 0, SHOWN_BYTES))
+            keys = pc.binary_slice(keys, 0, SHOWN_BYTES)
+        lists = (each.to_pylist() for each in (keys, values, chosen.column("headers")))
+        read |= dict(
+            zip(chosen.column("offset").to_pylist(), zip(*lists, strict=True), strict=True)
+        )
+    return read
 
 
 def judged_records(log: PartitionLog, found: Sequence[MatchedRecord]) -> list[MatchedRecord]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from enum import Enum
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,16 @@ from kafkalog.inspection.erasure.byte_search import ByteColumn, ByteRows, mark_p
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
 from kafkalog.inspection.erasure.plain_bytes import LEAST_BYTES, spellings
 from kafkalog.inspection.erasure.value_paths import ValuePath, decoded_value, is_value, number_of
+from kafkalog.messages.payload_formats import ID_PREFIX_BYTES, Magic
+
+
+class Texts(Enum):
+    """How payloads of a schema have texts in them: as bytes in UTF-8, as JSON writes them, or in a
+    way that only decoding shows."""
+
+    PLAIN = "plain"
+    IN_JSON = "in JSON"
+    HIDDEN = "hidden"
 
 
 class Decoder(Protocol):
@@ -25,9 +36,12 @@ class Decoder(Protocol):
     def __call__(self, data: bytes) -> Any:
         """Return a payload's value. Raises ValueError for one that it cannot decode."""
 
-    def has_plain_texts(self, data: bytes) -> bool:
-        """Return whether it knows how a payload is encoded, and its texts are in it as they
-        are."""
+    def texts_in(self, schema_id: int, texts: Collection[str]) -> Texts | None:
+        """Return how payloads of a schema have these texts; None where the schema is not known, so
+        that nothing decodes them."""
+
+    def hides(self, texts: Collection[str]) -> bool:
+        """Return whether payloads of any of its schemas can have one of these texts hidden."""
 
 
 # How a JSON value, or white space before one, begins: a flag for each byte.
@@ -37,6 +51,8 @@ _ESCAPE, _LONG_ESCAPE = b"\\", b"\\u"
 _ESCAPED = re.compile(r'["\\/\x00-\x1f]')
 # Each of so many keys is also looked for in longer keys, and in values.
 _MOST_PARTS = 500
+# Of a value in a column.
+_MOST_BYTES = 2**31 - 1
 # The texts that are looked for at each path.
 _Paths = Mapping[ValuePath, set[str]]
 # Of a number that is not written as a plain one, such as 1.7e1.
@@ -100,17 +116,22 @@ class RecordMatcher:
         paths = {"key": self._key_paths, "value": self._value_paths}
         at_paths = {text for each in paths.values() for texts in each.values() for text in texts}
         whole = {*self._keys.to_pylist(), *(value for _, value in self._headers)}
-        has_numbers = any(number_of(text) is not None for text in at_paths)
-        if self._decoders or has_numbers or len(whole) > _MOST_PARTS:
+        decoded = at_paths.union(*self._whole_keys.values())
+        is_hidden = any(number_of(text) is not None for text in at_paths) or (
+            bool(self._decoders) and _is_any_hidden(self._decoders, decoded)
+        )
+        if is_hidden or len(whole) > _MOST_PARTS:
             return None
         columns = [name for name, each in paths.items() if each]
-        return TextSieve({*whole, *self._spellings, *_written_in_json(at_paths)}, columns)
+        return TextSieve({*whole, *self._spellings, *_written_in_json(decoded)}, columns)
 
     def pass_over(self, records: pa.RecordBatch) -> None:
         """Count what cannot be decoded in records of payloads that the sieve has not picked."""
-        for column in records.columns:
-            is_json = _like_json(column)
-            self.undecoded += int((_bools(pc.is_valid(column)) & ~is_json).sum())
+        for name, paths in (("key", self._key_paths), ("value", self._value_paths)):
+            if paths:
+                column = records.column(name)
+                others = _bools(pc.is_valid(column)) & ~_like_json(column)
+                self.undecoded += int((others & ~self._shows_texts(column, others, paths)).sum())
 
     def matches(self, records: pa.RecordBatch) -> BoolArray:
         """Return which records are a person's: bool, one for each."""
@@ -165,25 +186,33 @@ class RecordMatcher:
         candidates = is_given & is_json & possible
         others = is_given & ~is_json
         if self._decoders:
-            candidates |= others & self._to_decode(column, others, possible, paths)
+            candidates |= others & (possible | ~self._shows_texts(column, others, paths))
         else:
             self.undecoded += int(others.sum())
         for row in np.flatnonzero(candidates).tolist():
             found[row] = self._has_value(column[row].as_py(), paths)
         return found
 
-    def _to_decode(
-        self, column: pa.Array, others: BoolArray, possible: BoolArray, paths: _Paths
-    ) -> BoolArray:
-        """Return which of the payloads that are not JSON are to be decoded: all, but for those
-        without the texts where these would be in them as they are."""
-        chosen = others.copy()
-        if any(_is_encoded(text) for texts in paths.values() for text in texts):
-            return chosen
-        for row in np.flatnonzero(others & ~possible).tolist():
-            data = column[row].as_py()
-            chosen[row] = not any(each.has_plain_texts(data) for each in self._decoders)
-        return chosen
+    def _shows_texts(self, column: pa.Array, others: BoolArray, paths: _Paths) -> BoolArray:
+        """Return which of some payloads have the texts in their bytes, if they have them: those of
+        schemas that are known."""
+        shown = np.zeros(len(column), dtype=np.bool_)
+        texts = {text for texts in paths.values() for text in texts}
+        if any(_is_encoded(text) for text in texts):
+            return shown
+        ids = _schema_ids(column, others)
+        in_json = np.zeros(len(column), dtype=np.bool_)
+        for schema_id in np.unique(ids[ids >= 0]).tolist():
+            kinds = {each.texts_in(schema_id, texts) for each in self._decoders} - {None}
+            if kinds == {Texts.PLAIN}:
+                shown |= ids == schema_id
+            elif kinds == {Texts.IN_JSON}:
+                in_json |= ids == schema_id
+        if in_json.any():
+            # Without an end Arrow 26 fails for payloads that have nothing left.
+            rests = pc.binary_slice(column, ID_PREFIX_BYTES, _MOST_BYTES)
+            shown |= in_json & _like_json(rests)
+        return shown
 
     def _has_value(self, data: bytes, paths: _Paths) -> bool:
         decoded = decoded_value(data, self._decoders)
@@ -213,6 +242,23 @@ def _texts(values: Iterable[bytes]) -> set[str]:
 def _is_encoded(text: str) -> bool:
     """Return whether binary formats have this otherwise than as a text."""
     return number_of(text) is not None or text in ("true", "false", "null")
+
+
+def _is_any_hidden(decoders: Iterable[Decoder], texts: Collection[str]) -> bool:
+    """Return whether decoded payloads can have one of the texts and not its bytes."""
+    return any(map(_is_encoded, texts)) or any(each.hides(texts) for each in decoders)
+
+
+def _schema_ids(column: pa.Array, rows: BoolArray) -> LongArray:
+    """Return the schema ids that payloads begin with (F285), those of some rows; -1 for others."""
+    data, borders, _ = binaries(column)
+    found = np.full(len(column), -1, dtype=np.int64)
+    begins, ends = borders[:-1].astype(np.int64), borders[1:]
+    begin = begins[chosen := np.flatnonzero(rows & (ends - begins >= ID_PREFIX_BYTES))]
+    has_id = data[begin] == Magic.SCHEMA_ID
+    places = begin[has_id, None] + np.arange(1, ID_PREFIX_BYTES)
+    found[chosen[has_id]] = data[places].view(">i4")[:, 0]
+    return found
 
 
 def _possible(column: pa.Array, in_bytes: ByteColumn, paths: _Paths) -> BoolArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from typing import Any
@@ -24,6 +24,7 @@ from kafkalog.errors import (
     UnsupportedFormatError,
 )
 from kafkalog.inspection.erasure.input_files import InputEntry, Part
+from kafkalog.inspection.erasure.record_matching import Texts
 from kafkalog.messages.avro_schemas import standalone_avro_schema
 from kafkalog.messages.confluent_wire import read_schema_prefix
 from kafkalog.messages.decoding.avro_values import AvroValues
@@ -49,7 +50,6 @@ class RegisteredValues:
     def __init__(self, registry: SchemaRegistry) -> None:
         self._registry = registry
         self._of_id = cache(self._decoder)
-        self._is_plain = cache(self._has_no_symbols)
 
     def __reduce__(self) -> tuple[type[RegisteredValues], tuple[SchemaRegistry]]:
         # A task gets the schemas, and makes its own decoders.
@@ -65,21 +65,23 @@ class RegisteredValues:
         except (CorruptDataError, SchemaError) as error:
             raise ValueError(str(error)) from error
 
-    def has_plain_texts(self, data: bytes) -> bool:
-        """Return whether the schema of a payload is known, and texts are in it as they are: not so
-        the symbols of enumerations."""
+    def texts_in(self, schema_id: int, texts: Collection[str]) -> Texts | None:
+        """Return how payloads of a schema have these texts: the symbols of Avro's enumerations are
+        numbers. None where no payload of it is decoded."""
         try:
-            schema_id = read_schema_prefix(data).schema_id
-            return schema_id is not None and self._is_plain(schema_id)
+            self._of_id(schema_id)
         except (CorruptDataError, SchemaError, ValueError):
-            return False
-
-    def _has_no_symbols(self, schema_id: int) -> bool:
-        self._of_id(schema_id)
+            return None
         schema = self._registry.by_id[schema_id]
+        if schema.schema_type == JSON:
+            return Texts.IN_JSON
         used = self._registry.references(schema).values()
-        texts = [schema.text, *(each.text for each in used)]
-        return schema.schema_type != JSON and not any('"enum"' in each for each in texts)
+        written = [schema.text, *(each.text for each in used)]
+        return Texts.HIDDEN if any(_has_symbol(each, texts) for each in written) else Texts.PLAIN
+
+    def hides(self, texts: Collection[str]) -> bool:
+        """Return whether a schema has one of these texts as a symbol."""
+        return any(self.texts_in(each, texts) is Texts.HIDDEN for each in self._registry.by_id)
 
     def _decoder(self, schema_id: int) -> _Decoder:
         schema = self._registry.by_id.get(schema_id)
@@ -89,9 +91,18 @@ class RegisteredValues:
         if schema.schema_type == AVRO:
             return _Avro(schema, references)
         if schema.schema_type == JSON:
-            return lambda data: json.loads(data[read_schema_prefix(data).size :])
+            # Serializers write UTF-8; Python would read others too.
+            return lambda data: json.loads(data[read_schema_prefix(data).size :].decode())
         messages = ProtobufValues(schema.text, references)
         return lambda data: _message(messages, data)
+
+
+def _has_symbol(schema: str, texts: Collection[str]) -> bool:
+    """Return whether an Avro schema can have one of the texts as a symbol. Names with escapes are
+    not looked for."""
+    if "\\u" in schema:
+        return True
+    return '"enum"' in schema and any(f'"{text}"' in schema for text in texts)
 
 
 class _Avro:

@@ -4,6 +4,8 @@ docs/format.md F1322.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
@@ -55,10 +57,36 @@ class TimeCut:
         return min(end, self.late_by_producer, self._late_by_broker)
 
 
+class _Found(NamedTuple):
+    """What the headers of a log say about a past time: the cut, the first offset that is left, and
+    the end."""
+
+    cut: TimeCut
+    begin: int
+    end: int
+
+
 def past_end(log: PartitionLog, at_ms: int, now_ms: int) -> int | None:
     """Return the offset before which a log ended at a past time, by batch headers. None if that is
     not known, because what the log had then has been deleted or cleaned away. `now_ms` is the clock
     by which times are of the future (F930)."""
+    cut, begin, end = _found(log, at_ms, now_ms)
+    known = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
+    return _after(cut.offset(end if known is None else min(end, known)), begin)
+
+
+def first_offset_after(log: PartitionLog, at_ms: int, now_ms: int) -> int | None:
+    """Return the first offset that is later than a past time, LARGEST_OFFSET without one. None and
+    `now_ms` are as in `past_end`."""
+    cut, begin, _ = _found(log, at_ms, now_ms)
+    return _after(cut.offset(LARGEST_OFFSET), begin)
+
+
+def _after(found: int, begin: int) -> int | None:
+    return None if found <= begin and begin > 0 else found
+
+
+def _found(log: PartitionLog, at_ms: int, now_ms: int) -> _Found:
     start = log_bounds(log, EndRule.LOG_END).start_offset
     cut = TimeCut(at_ms, now_ms + MAX_FUTURE_MS)
     first, end = LARGEST_OFFSET, start
@@ -70,10 +98,7 @@ def past_end(log: PartitionLog, at_ms: int, now_ms: int) -> int | None:
                 cut.note(rows)
                 first = min(first, _least(first_offsets(rows)))
         end = max(end, batches.next_offset)
-    known = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
-    found = cut.offset(end if known is None else min(end, known))
-    begin = start if first == LARGEST_OFFSET else max(start, first)
-    return None if found <= begin and begin > 0 else found
+    return _Found(cut, start if first == LARGEST_OFFSET else max(start, first), end)
 
 
 def _least(offsets: LongArray) -> int:

@@ -113,7 +113,8 @@ def plan_state(
     )
     of_partition: defaultdict[TopicPartition, list[SegmentRead | LogReads]] = defaultdict(list)
     walked = {source.key: source.committed for source in sources}
-    groups = planned_groups(options, committed=walked) if run.starts else []
+    logs = [log for source in sources for log in source.logs]
+    groups = planned_groups(options, logs, walked) if run.starts else []
     for group in cast("list[Sequence[SegmentRead]]", groups):
         for piece in pieces(group):
             of_partition[piece.topic or "", piece.partition or 0].append(piece)

@@ -17,7 +17,7 @@ from kafkalog.columns.table_rows import grouped
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.inspection.partitions.newest_times import newest_time_ms, nothing_words
-from kafkalog.questions.transactions import transactional_ids
+from kafkalog.questions.transactions import TransactionSettings, transactional_ids
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS
@@ -91,9 +91,10 @@ def growth(views: Views, request: GrowthRequest) -> Growth:
     every = grouped([found.table], _FOUND, _SUMS)
     is_named, has_second = pc.is_valid(every["named"]), pc.is_valid(every["second"])
     totals = every.filter(pc.invert(pc.or_(is_named, has_second)))
+    ids, _ = transactional_ids(views, TransactionSettings(request.now_ms))
     by_producer = {
         producer_id: state["transactional_id"]
-        for (_, producer_id), state in transactional_ids(views)[0].by_producer().items()
+        for (_, producer_id), state in ids.by_producer().items()
     }
     peaks = _peaks(every.filter(has_second))
 

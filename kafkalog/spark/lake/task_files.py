@@ -31,6 +31,12 @@ from kafkalog.views.reading.reading import read_segment
 from kafkalog.views.reading.work_log import READ, reported_work
 from kafkalog.words import counted, size_text
 
+_NOT_COUNTED = (
+    "over Spark Connect it is not known here how many records --suppress left out, and how many "
+    "values it kept because nothing decodes them: the logs of the server's tasks say it for each "
+    "topic"
+)
+
 
 def written_by_tasks(spark: SparkSession, plan: ExportPlan) -> list[WrittenFile]:
     """Write the records of all groups, each in a task, and return the files in order.
@@ -128,6 +134,8 @@ def reported(spark: SparkSession, plan: ExportPlan) -> Iterator[OnReport]:
     if is_remote():
         # Spark Connect has no accumulators, and a progress bar of its own.
         yield no_report
+        if plan.task.suppression is not None:
+            click.echo(_NOT_COUNTED, err=True)
         return
     with _progress(plan) as on_report, reported_files(spark, plan.discard, on_report) as report:
         yield report

@@ -6,25 +6,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
+from kafkalog.columns.transactions.transaction_walk import stable_offset
 from kafkalog.errors import LogDirError, OptionError
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.log_tails import LogTails
-from kafkalog.inspection.logs.replica_facts import leader_epochs
+from kafkalog.inspection.logs.past_copies import copy_at
+from kafkalog.inspection.logs.replica_facts import leader_epochs, replica_sets
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
-from kafkalog.storage.reading.offset_ranges import Everything, OffsetRange
+from kafkalog.storage.reading.offset_ranges import Everything, OffsetRange, offset_range
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.views.options.offset_options import by_topic, check_partitions
 from kafkalog.views.options.options import Isolation, ReadOptions
 from kafkalog.views.options.topics import SUBSCRIBE_PATTERN
-from kafkalog.views.planning.planning import best_ranges, logs_of_paths
-from kafkalog.views.planning.table_positions import ASKED, ExactCopy, StateSource
+from kafkalog.views.planning.planning import best_ranges, logs_of_paths, time_lookup
+from kafkalog.views.planning.table_positions import ASKED, StateSource
 from kafkalog.views.reading.reading import report_damage_behind
 from kafkalog.words import name_suggestions
 
@@ -70,6 +74,42 @@ def found_sources(options: ReadOptions) -> list[StateSource]:
     return sorted(sources, key=lambda source: source.key)
 
 
+def state_sources(options: ReadOptions) -> list[StateSource]:
+    """Return the same for a state: where the best replica may lack what counted at its end, the
+    replica that was cleaned least is in its place. F1294"""
+    return answers(
+        lambda source: _least_cleaned(source, options),
+        found_sources(options),
+        lambda source: source.input_path,
+    )
+
+
+def _least_cleaned(source: StateSource, options: ReadOptions) -> StateSource:
+    if source.is_exact or len(source.logs) == 1:
+        return source
+    (replicas,) = replica_sets(source.logs)
+    log = copy_at(replicas, partial(_moment, options=options))
+    if log is replicas.best:
+        return source
+    ((alone, offsets, committed),) = best_ranges([log], options)
+    found = _source(alone, offsets, options)
+    return replace(found, committed=committed, best_path=replicas.best.path)
+
+
+def _moment(log: PartitionLog, options: ReadOptions) -> int | None:
+    """Return the offset of the requested end in a replica, as `copy_at` asks for it: a replica
+    whose high watermark or last stable offset is below does not go on past it."""
+    request = replace(options.offsets, end_rule=EndRule.LOG_END, fail_on_data_loss=False)
+    lookup = time_lookup(ReplicaSet((log,), ()), request.time_rule)
+    end = offset_range(log, request, lookup).end
+    marks = [log_bounds(log, options.offsets.end_rule).end_offset]
+    if options.isolation is Isolation.READ_COMMITTED:
+        marks.append(stable_offset(log, looks_for_damage=False).offset)
+    if end is None or any(mark is not None and mark < end for mark in marks):
+        return LARGEST_OFFSET
+    return None if end <= log.log_start else end
+
+
 def _refuse_parts(logs: Sequence[PartitionLog]) -> None:
     for log in logs:
         if log.topic_partition is None:
@@ -92,7 +132,7 @@ def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) ->
     end, end_from = _end(log, offsets, log_end, options)
     if is_only_copy and (offsets.end is None or offsets.end > log_end):
         report_damage_behind(log, log_end, options)
-    source = StateSource(
+    return StateSource(
         topic=topic,
         partition=partition,
         log_start_offset=offsets.log_start,
@@ -112,24 +152,6 @@ def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) ->
         log=log,
         logs=replicas.logs,
     )
-    if source.is_exact or is_only_copy:
-        return source
-    return replace(source, exact_copy=_exact_copy(replicas, source, options))
-
-
-def _exact_copy(
-    replicas: ReplicaSet, source: StateSource, options: ReadOptions
-) -> ExactCopy | None:
-    """Return the replica that was cleaned least, if it has all that counts at the requested end,
-    which is at another offset there: what was cleaned away is not found by its time."""
-    copies = []
-    for log, log_end in replicas.logs_and_ends[1:]:
-        ((_, offsets, _),) = best_ranges([log], options)
-        cleaned = log.log_dir.cleaner_checkpoints.get(source.key, 0)
-        exact_from = max(offsets.log_start, cleaned)
-        if offsets.end is not None and exact_from <= offsets.end <= log_end:
-            copies.append(ExactCopy(log.path, exact_from))
-    return min(copies, key=lambda copy: copy.offset, default=None)
 
 
 def _end(
@@ -157,14 +179,14 @@ def _end_from(log: PartitionLog, end: int, log_end: int, options: ReadOptions) -
     return "log_end" if mark is None else "high_watermark"
 
 
-def range_options(run: PlannedOffsets) -> dict[str, str]:
-    """Return the options of Spark's reader that read exactly what a run has to read."""
+def range_options(run: PlannedOffsets, keys: Collection[TopicPartition]) -> dict[str, str]:
+    """Return the options of Spark's reader that read exactly what a run has to read of some
+    partitions."""
     assigned: dict[str, list[int]] = {}
-    for topic, partition in run.starts:
+    for topic, partition in keys:
         assigned.setdefault(topic, []).append(partition)
-    ends = {key: run.ends[key] for key in run.starts}
     return {
         "assign": json.dumps(assigned),
-        "startingOffsets": json.dumps(by_topic(run.starts)),
-        "endingOffsets": json.dumps(by_topic(ends)),
+        "startingOffsets": json.dumps(by_topic({key: run.starts[key] for key in keys})),
+        "endingOffsets": json.dumps(by_topic({key: run.ends[key] for key in keys})),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.format.side_files.leader_epochs import EpochStart
@@ -23,13 +23,6 @@ from kafkalog.words import counted
 ASKED = "asked"
 
 
-class ExactCopy(NamedTuple):
-    """The directory of a replica, and from which end on its files hold all that counts."""
-
-    path: str
-    offset: int
-
-
 @dataclass(frozen=True, slots=True)
 class StateSource:
     """A partition as it is found: the offsets [log_start_offset, end_offset) make up its state.
@@ -39,8 +32,8 @@ class StateSource:
     `cleaner_checkpoint` is None where the cleaner has not been; `end_from` says what the end is:
     log_end, high_watermark, last_stable_offset or asked. `committed` is what reading only committed
     records up to there needs to know. `passed_over` are the records whose time is doubtful by the
-    `time_rule`, so that they did not bound the range (F930). `log` is the replica that counts;
-    `exact_copy` another one that is exact at the end where this one is not.
+    `time_rule`, so that they did not bound the range (F930). `log` is the replica that is read:
+    where `best_path` is not None another one than the best, which is there (F1294).
     """
 
     topic: str
@@ -62,7 +55,7 @@ class StateSource:
     passed_over: tuple[DoubtfulRecord, ...] = ()
     time_rule: TimeRule | None = None
     log: PartitionLog | None = None
-    exact_copy: ExactCopy | None = None
+    best_path: str | None = None
 
     @property
     def key(self) -> TopicPartition:
@@ -84,16 +77,9 @@ class StateSource:
     @property
     def doubt(self) -> str:
         """Return what to report of a state that is not exact."""
-        words = (
+        return (
             f"NOT EXACT: {self.name} at offset {self.end_offset}: the cleaner has been there, and "
             f"older values may be missing; exact from offset {self.exact_from_offset} on"
-        )
-        if self.exact_copy is None:
-            return words
-        path, offset = self.exact_copy
-        return (
-            f"{words}; the copy in {path} was cleaned less, and is exact from offset {offset} on: "
-            "for this time give its log directory alone"
         )
 
     @property

@@ -1,42 +1,143 @@
-"""`kafkalog state` of several brokers' copies of a compacted log, which the cleaner of each has
-cleaned at other times. F1391."""
+"""The past by several brokers' copies of a log, which the cleaner of each has cleaned at other
+times, against what the clients wrote down: set restore44 of tests/golden/README.md. F1294."""
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from tests.support.repository import Unpack
 
-# Before node 1 was copied, and after the cleaner of node 3 had removed older values.
-MOMENT = "2026-11-25T19:48:50Z"
+# Node 1 was copied at 19:48:42, node 2 at 19:48:49, node 3 at 19:49:01.
+BY_NODE_1, BY_NODE_2 = "2026-11-25T19:48:41Z", "2026-11-25T19:48:48.5Z"
+# Of this one only node 3 knows, whose cleaner has removed older values since.
+BY_NONE = "2026-11-25T19:48:50Z"
+MOMENTS_MS = {BY_NODE_1: 1_795_636_121_000, BY_NODE_2: 1_795_636_128_500}
+State = dict[tuple[int, str], tuple[int, str]]
 
 
-def state(*log_dirs: Path) -> str:
-    given = ["state", *map(str, log_dirs), "--topic", "state", "--as-of", MOMENT, "--show", "0"]
-    return CliRunner().invoke(kafkalog, given).stdout
+@pytest.fixture
+def nodes(unpacked: Unpack) -> list[Path]:
+    return sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
 
 
-def test_a_copy_that_was_cleaned_less_is_named_and_has_the_state(unpacked: Unpack) -> None:
-    nodes = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
-    of_all = state(*nodes)
-    assert "the state is not exact: values may be missing in 2 of 2 partitions" in of_all
-    named = re.findall(r"the copy in (\S+) was cleaned less, and is exact from offset \d+", of_all)
-    assert named == [f"{nodes[0]}/state-{number}" for number in (0, 1)]
-    alone = state(nodes[0])
-    assert "NOT EXACT" not in alone
-    # The newest values of almost all keys are later in the copy that was cleaned.
-    of_both = [int(*re.findall(r"(\d+) keys? in the table", said)) for said in (of_all, alone)]
-    assert of_both[0] < of_both[1]
+@pytest.fixture
+def ledger(unpacked: Unpack) -> list[dict[str, Any]]:
+    text = (unpacked("restore44.golden") / "ledgers" / "state.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
 
 
-def test_txns_names_the_copies_that_know_more_of_a_past_time(unpacked: Unpack) -> None:
-    nodes = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
-    given = ["txns", *map(str, nodes), "--as-of", MOMENT, "--topic", "state"]
-    said = CliRunner().invoke(kafkalog, given).stderr
-    (names,) = re.findall(rf"the copies in {nodes[0]} have more from then of (.*): give", said)
+def state(*given: object) -> tuple[State, str]:
+    """What the command says is the state of topic `state`, and its words."""
+    arguments = ["state", *map(str, given), "--topic", "state", "--format", "json"]
+    result = CliRunner().invoke(kafkalog, [*arguments, "--processes", "1"])
+    assert result.exit_code == 0, result.stderr
+    rows = map(json.loads, result.stdout.splitlines())
+    found = {
+        (row["partition"], row["key"]): (int(row["offset"]), str(row["value"])) for row in rows
+    }
+    return found, result.stderr
+
+
+def replayed(ledger: list[dict[str, Any]], ends: dict[int, int]) -> State:
+    """What clients wrote below these offsets, one record after another."""
+    found: State = {}
+    for deed in sorted(ledger, key=lambda deed: int(deed["offset"])):
+        if deed["offset"] < ends.get(deed["partition"], 0):
+            place = deed["partition"], deed["key"]
+            found.pop(place, None)
+            if deed["value"] is not None:
+                found[place] = deed["offset"], deed["value"]
+    return found
+
+
+def ends_at(ledger: list[dict[str, Any]], moment: str) -> dict[int, int]:
+    """The first offset of each partition that is as late."""
+    late = [deed for deed in ledger if deed["ts"] >= MOMENTS_MS[moment]]
+    return {
+        number: min(deed["offset"] for deed in late if deed["partition"] == number)
+        for number in (0, 1)
+    }
+
+
+def test_a_state_is_read_from_the_copy_that_was_cleaned_least(
+    nodes: list[Path], ledger: list[dict[str, Any]]
+) -> None:
+    found, words = state(*nodes, "--as-of", BY_NODE_1)
+    assert found == replayed(ledger, ends_at(ledger, BY_NODE_1))
+    assert f"read from the copies in {nodes[0]}, which were cleaned less" in words
+    assert "state-0, state-1" in words
+    assert "NOT EXACT" not in words
+
+
+def test_where_no_copy_has_all_the_one_that_was_cleaned_least_is_read(
+    nodes: list[Path], ledger: list[dict[str, Any]]
+) -> None:
+    # Node 2 is exact from offset 657 of partition 0 on, and from 655 of partition 1; that of the
+    # moment is 650.
+    expected = replayed(ledger, ends_at(ledger, BY_NODE_2))
+    found, words = state(*nodes, "--as-of", BY_NODE_2)
+    assert {place: row for place, row in expected.items() if place[0] == 0} == {
+        place: row for place, row in found.items() if place[0] == 0
+    }
+    # What is there is right, and what is missing is not called known.
+    assert found.items() < expected.items()
+    assert "values may be missing in 1 of 2 partitions" in words
+    assert "NOT EXACT: state-1 at offset 650" in words
+    last, _ = state(nodes[2], "--as-of", BY_NODE_2)
+    assert last.items() < found.items()
+
+
+def test_a_copy_that_ends_before_the_moment_is_not_read(nodes: list[Path]) -> None:
+    # Nodes 1 and 2 were cleaned less, and were copied before.
+    found, words = state(*nodes, "--as-of", BY_NONE)
+    assert "the state is not exact: values may be missing in 2 of 2 partitions" in words
+    assert "read from the copies" not in words
+    assert found == state(nodes[2], "--as-of", BY_NONE)[0]
+
+
+@pytest.mark.parametrize(("ends", "node"), [((580, 500), 0), ((700, 665), 1)])
+def test_a_state_at_offsets_is_read_so_too(
+    ends: tuple[int, int], node: int, nodes: list[Path], ledger: list[dict[str, Any]]
+) -> None:
+    # Node 1 ends below the second ones.
+    given = [part for n in (0, 1) for part in ("--as-of-offset", f"state-{n}={ends[n]}")]
+    found, words = state(*nodes, *given)
+    assert found == replayed(ledger, dict(enumerate(ends)))
+    assert f"read from the copies in {nodes[node]}, which were cleaned less" in words
+
+
+def txns(*given: object) -> tuple[list[dict[str, Any]], str]:
+    arguments = ["txns", *map(str, given), "--format", "json", "--processes", "1"]
+    result = CliRunner().invoke(kafkalog, arguments)
+    assert result.exit_code == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()], result.stderr
+
+
+@pytest.mark.parametrize(("moment", "node"), [(BY_NODE_1, 0), (BY_NODE_2, 1)])
+def test_transactional_ids_of_a_past_time_are_those_that_clients_had_used(
+    moment: str, node: int, nodes: list[Path], unpacked: Unpack
+) -> None:
+    text = (unpacked("restore44.golden") / "ledgers" / "txns.jsonl").read_text()
+    deeds = [json.loads(line) for line in text.splitlines()]
+    at_s = MOMENTS_MS[moment] / 1000
+    ended = [each for each in deeds if each["end_return"] and each["end_return"] < at_s]
+    used = {each["tx"].rpartition(":")[0] for each in ended}
+    found, _ = txns(*nodes, "--list", "--as-of", moment)
+    assert used <= {row["transactional_id"] for row in found}
+    # The best replicas alone have fewer: the cleaner has removed the records from then.
+    alone, _ = txns(nodes[2], "--list", "--as-of", moment)
+    assert len(alone) < len(found)
+    _, notes = txns(*nodes, "--as-of", moment)
+    (names,) = re.findall(rf"read from the copies in {nodes[node]}, which .*: (.*)", notes)
     assert {"__transaction_state-0", "__transaction_state-1"} <= {*names.split(", ")}
-    # One replica alone has no other copies.
-    alone = CliRunner().invoke(kafkalog, ["txns", str(nodes[0]), *given[4:]]).stderr
-    assert "have more from then" not in alone
+    assert "not known as of" not in notes
+
+
+def test_one_replica_alone_is_read_as_it_is(nodes: list[Path]) -> None:
+    assert "read from the copies" not in state(nodes[0], "--as-of", BY_NODE_1)[1]
+    assert "read from the copies" not in txns(nodes[0], "--as-of", BY_NODE_1)[1]

@@ -94,3 +94,22 @@ def test_a_state_before_the_cleaners_checkpoint_is_told_apart(
     assert (row.next_offset, row.cleaner_checkpoint, row.exact_from_offset, row.is_exact) == (
         offset, 3, 3, is_exact,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("table_format", ["parquet", pytest.param("json", marks=pytest.mark.deep)])
+def test_of_several_copies_the_one_that_was_cleaned_least_is_read(
+    table_format: str,
+    spark: SparkSession,
+    unpacked: Unpack,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # F1294: node 2 was copied after node 1, and cleaned more. JSON is written by Spark's writer.
+    nodes = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
+    asked = f"--format {table_format} --topic state --as-of 2026-11-25T19:48:41Z"
+    for name, given in (("all", nodes), ("first", nodes[:1])):
+        assert run_state(*given, output=tmp_path / name, arguments=asked) == ExitCode.DONE
+    assert f"read from the copies in {nodes[0]}" in capsys.readouterr().out
+    first = state_in(spark, tmp_path / "first", table_format)
+    assert len(first) == 55
+    assert state_in(spark, tmp_path / "all", table_format) == first

@@ -24,7 +24,7 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.engine import LocalViews, Views
 from kafkalog.views.options.state_options import StateRequest
 from kafkalog.views.planning.state_sources import found_sources
-from tests.support.repository import ROOT
+from tests.support.repository import ROOT, Unpack
 
 AT_MS = 1_795_000_000_000
 # A millisecond before a marker of shop.tx-0.
@@ -165,3 +165,19 @@ def test_both_engines_give_the_same_tables(
     logs = find_partitions(PATHS, strict=False)
     by_tasks = question(SparkViews(spark, PATHS, logs, {"mode": "PERMISSIVE"}))
     assert by_tasks == question(LocalViews(PATHS, logs, 2))
+
+
+@pytest.mark.deep
+def test_both_engines_read_the_copies_that_know_most_of_a_past_time(
+    spark: SparkSession, unpacked: Unpack
+) -> None:
+    # F1294
+    nodes = sorted(map(str, (unpacked("restore44.logs") / "snapshots").glob("node*/data")))
+    logs, settings = find_partitions(nodes), TransactionSettings(NEXT_WEEK_MS, 1_795_636_121_000)
+
+    def asked(views: Views) -> dict[str, Any]:
+        found = transactions(views, settings)
+        assert any("read from the copies" in note for note in found.notes)
+        return {"report": in_order(found.report), "notes": [*found.notes]}
+
+    assert asked(SparkViews(spark, nodes, logs)) == asked(LocalViews(nodes, logs, 2))

@@ -53,7 +53,7 @@ def written_files(target: Target, paths: Sequence[Path], run: IngestRun) -> list
     output = target.prepare(run)
     if not run.starts:
         return []
-    given = _given(paths, run.positions.isolation_level, range_options(run))
+    given = _given(paths, run.positions.isolation_level, range_options(run, run.starts))
     options = read_options({**given, "stopAt": "logEnd"})
     task = ExportTask(options, {topic: output for topic, _ in run.starts})
     groups = [

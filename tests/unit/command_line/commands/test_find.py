@@ -1,6 +1,8 @@
 """`kafkalog find`: where a record is, and what was searched without finding it."""
 
+import csv
 import json
+from base64 import b64encode
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -432,3 +434,56 @@ def test_as_text_copies_of_a_record_in_replicas_are_a_row(unpacked: Unpack) -> N
     # So many records, whatever the number of their copies.
     limited = find(*given, *asked, "--limit", 25, "--columns", "offset,copies").stdout
     assert len(limited.splitlines()) - 1 >= 25
+
+
+def test_json_and_csv_have_keys_values_and_headers_whole(log_dir: Path) -> None:
+    # F587: as `kafkalog dump --format json` and the other tables have them.
+    headers = (("user", b"cust-17"), ("raw", b"\xff"), ("none", None))
+    add_topic(log_dir, "clicks", Record(7, 500, 0, b"\xff\0", b"v" * 70_000, headers))
+    given = ("--topic", "clicks", "--from-time", 0)
+    (row,) = rows(find(log_dir, *given, "--format", "json"), "found")
+    assert row["key"] == b64encode(b"\xff\0").decode()
+    assert row["value"] == "v" * 70_000
+    assert row["headers"] == [
+        {"key": "user", "value": "cust-17"},
+        {"key": "raw", "value": "/w=="},
+        {"key": "none", "value": None},
+    ]
+    (of_csv,) = csv.DictReader(find(log_dir, *given, "--format", "csv").stdout.splitlines())
+    assert of_csv["key"] == row["key"]
+    assert json.loads(of_csv["headers"]) == row["headers"]
+    chosen = ("--format", "csv", "--columns", "offset,key")
+    assert find(log_dir, *given, *chosen).stdout == f"offset,key\n7,{row['key']}\n"
+
+
+@pytest.mark.parametrize("topic", ["shop.tx", "shop.idem", "shop.codec-zstd", "shop.raw"])
+def test_json_has_what_a_consumer_received(topic: str, unpacked: Unpack) -> None:
+    # Compressed batches, transactions, and message formats 0 and 1.
+    logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
+    asked = ("--topic", topic, "--value-contains", "", "--limit", 5000, "--format", "json")
+    found = {
+        (row["partition"], row["offset"]): (row["key"], row["value"])
+        for row in rows(find(logs, *asked), "found")
+    }
+    received = [row for row in consumed(golden, topic, "read_uncommitted") if row["value"]]
+    assert received
+
+    def text(payload: bytes | None) -> str | None:
+        try:
+            return None if payload is None else payload.decode()
+        except UnicodeDecodeError:
+            return b64encode(payload or b"").decode()
+
+    for row in received:
+        place = row["partition"], row["offset"]
+        assert found[place] == (text(row["key"]), text(row["value"]))
+
+
+def test_json_hides_the_secrets_that_text_hides(log_dir: Path) -> None:
+    # F194: a connector's config, by a key that a worker writes.
+    value = json.dumps({"properties": {"password": "hunter2", "topic": "orders"}}).encode()
+    add_topic(log_dir, "connect-configs", Record(0, 0, 0, b"connector-sink", value))
+    given = ("--topic", "connect-configs", "--from-time", 0, "--format", "json")
+    result = find(log_dir, *given)
+    assert "hunter2" not in result.stdout
+    assert '\\"topic\\"' in result.stdout

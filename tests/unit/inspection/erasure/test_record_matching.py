@@ -1,12 +1,13 @@
 """Which records of an Arrow batch match. Rules: docs/erasure.md F1106 to F1109."""
 
 import json
+from collections.abc import Collection
 
 import pyarrow as pa
 
 from kafkalog.columns.records.record_metadata import record_schema
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
-from kafkalog.inspection.erasure.record_matching import RecordMatcher, everywhere
+from kafkalog.inspection.erasure.record_matching import RecordMatcher, Texts, everywhere
 
 Header = tuple[str, bytes | None]
 
@@ -91,8 +92,11 @@ class _Framed:
             raise ValueError("not framed")
         return json.loads(data[5:])
 
-    def has_plain_texts(self, data: bytes) -> bool:
-        return data[:1] == b"\0"
+    def texts_in(self, schema_id: int, texts: Collection[str]) -> Texts | None:
+        return Texts.IN_JSON if schema_id == 1 else None
+
+    def hides(self, texts: Collection[str]) -> bool:
+        return False
 
 
 def test_a_decoder_reads_what_is_not_json() -> None:

@@ -8,13 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from click.testing import CliRunner
 
 from kafkalog.columns.records.record_metadata import record_schema
 from kafkalog.command_line.main import kafkalog
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
+from kafkalog.inspection.erasure.file_search import Wanted, search_file
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
+from kafkalog.inspection.erasure.input_files import input_files
 from kafkalog.inspection.erasure.record_matching import RecordMatcher
 from kafkalog.inspection.erasure.registered_values import RegisteredValues
 from kafkalog.messages.decoding.registry_sources import registry_at
@@ -123,6 +126,50 @@ def _erase(*arguments: str) -> tuple[int, str]:
     run: Callable[..., object] = CliRunner().invoke
     result = run(kafkalog, ["erase", *arguments])
     return result.exit_code, result.output  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("identifier", "has_sieve"),
+    [
+        (Identifier(Kind.VALUE_PATH, b"cust-17", "$.customer"), True),
+        (Identifier(Kind.KEY_PATH, b"cust-17", "$"), True),
+        (Identifier(Kind.KEY, b"cust-17"), True),
+        # A symbol of an enumeration; what can be a number, or the word of a format.
+        (Identifier(Kind.VALUE_PATH, b"there", "$.is"), False),
+        (Identifier(Kind.KEY, b"17"), False),
+        (Identifier(Kind.KEY, b"null"), False),
+    ],
+)
+def test_batches_without_the_bytes_are_passed_over_with_the_same_answer(
+    identifier: Identifier, has_sieve: bool, tmp_path: Path
+) -> None:
+    # F1315: JSON's escapes are in batches of their own, and so are unknown schemas and UTF-16,
+    # which nothing decodes.
+    decoder = RegisteredValues(registry_at(str(_registry(tmp_path / "schemas"))))
+    values = [
+        *(_AVRO, _OTHER, _PROTOBUF, _JSON, _framed(4, b"\2"), _framed(4, b"\0")),
+        *(_framed(2, b"\x0ecust-17"), _framed(2, b"\x0ecust-18"), _framed(2, b"\x0417")),
+        *(_framed(9, b"\x0ecust-18"), _framed(5, '{"customer": "cust-17"}'.encode("utf-16"))),
+        *(_framed(5, b'{"customer": "cust-18"}'), b"\1" * 20, b"\0", b'"cust-17"', b"cust-17"),
+        *(b'{"customer": "cust-18"}', b"null", b"\xff", b"17"),
+    ]
+    path = tmp_path / "orders-0" / f"{0:020d}.log"
+    path.parent.mkdir()
+    path.write_bytes(
+        b"".join(
+            write_batch([Record(offset, 1, 0, value, value)]) for offset, value in enumerate(values)
+        )
+    )
+    matcher = RecordMatcher([identifier], [decoder])
+    assert (matcher.sieve is not None) == has_sieve
+    (entry,) = input_files(str(tmp_path / "orders-0"))
+    found = search_file(entry, Wanted([identifier], decoders=[decoder]))
+    columns = {"key": values, "value": values, "headers": [[] for _ in values]}
+    mask = matcher.matches(pa.RecordBatch.from_pydict(columns, record_schema(tuple(columns))))
+    assert found.hits.offsets.tolist() == [n for n, is_one in enumerate(mask.tolist()) if is_one]
+    assert len(found.hits) > 0
+    assert found.undecoded == matcher.undecoded
+    assert (found.undecoded > 0) == (identifier.kind is not Kind.KEY)
 
 
 def test_a_registry_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+"""Which copy of a partition has most of what counted at a past moment. Rule: docs/format.md F1294;
+reasons: docs/decisions/0099.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkalog.inspection.logs.past_ends import first_offset_after
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
+from kafkalog.storage.reading.replica_reads import ReplicaSet
+
+# Returns the first offset of a log that is later than a moment, LARGEST_OFFSET without one; None
+# where the log has nothing left from before the moment.
+EndOf = Callable[[PartitionLog], int | None]
+
+
+def exact_from_offset(log: PartitionLog) -> int:
+    """Return the offset below which retention or the cleaner may have removed something."""
+    key = log.topic_partition
+    cleaned = log.log_dir.cleaner_checkpoints.get(key, 0) if key else 0
+    return max(log_bounds(log, EndRule.LOG_END).start_offset, cleaned)
+
+
+def copy_at(replicas: ReplicaSet, end_of: EndOf) -> PartitionLog:
+    """Return the copy that has most of what counted at a past moment: the best replica if nothing
+    of it was removed, and else, of those that go on past the moment in the lineage of the best one,
+    the one that was cleaned least. All that another one of them has of that moment it has too."""
+    best = replicas.best
+    end = end_of(best)
+    if len(replicas.logs) == 1 or (end is not None and exact_from_offset(best) <= end):
+        return best
+    found = [] if end is None else [(exact_from_offset(best), best)]
+    for log, lineage_end in replicas.logs_and_ends[1:]:
+        end = end_of(log)
+        if end is not None and end < lineage_end:
+            found.append((exact_from_offset(log), log))
+    return min(found, key=lambda each: each[0], default=(0, best))[1]
+
+
+def copy_at_time(replicas: ReplicaSet, at_ms: int, now_ms: int) -> PartitionLog:
+    """Return the same for a past time, by batch headers. `now_ms` is the clock by which times are
+    of the future (F930)."""
+    return copy_at(replicas, lambda log: first_offset_after(log, at_ms, now_ms))
