@@ -16,12 +16,7 @@ from typing import Any
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.format.side_files.quorum_state import QUORUM_STATE
-from kafkalog.inspection.metadata.metadata_start import (
-    MISNAMED,
-    MOVABLE,
-    UNUSUAL,
-    bootstrap_damage,
-)
+from kafkalog.inspection.metadata.metadata_start import MISNAMED, MOVABLE, UNUSUAL, bootstrap_damage
 from kafkalog.inspection.start.assigned_replicas import (
     NEW_DIRECTORY,
     OFFLINE,
@@ -383,7 +378,9 @@ def _movable(detail: str, folder: str) -> list[str]:
     those of names that a broker does not take, a snapshot that it does without, and those that it
     makes again."""
     names = detail.split(": ")[0].split(", ")
-    is_name = any(each in detail for each in (REFUSED_NAME, MISNAMED, UNUSUAL, MOVABLE, IS_DIRECTORY))
+    is_name = any(
+        each in detail for each in (REFUSED_NAME, MISNAMED, UNUSUAL, MOVABLE, IS_DIRECTORY)
+    )
     paths = [os.path.join(folder, name) for name in names]
     if not (is_name or names[0] in _DISPENSABLE) or not all(map(os.path.exists, paths)):
         return []
