@@ -138,9 +138,7 @@ def recovery_plan(views: Views, settings: RecoveryRequest) -> Recovery:
     return _with_nodes(views, settings, found, plan)
 
 
-def _with_nodes(
-    views: Views, settings: RecoveryRequest, found: FoundNodes, plan: Rows
-) -> Recovery:
+def _with_nodes(views: Views, settings: RecoveryRequest, found: FoundNodes, plan: Rows) -> Recovery:
     planned = [*plan]
     ends = {row["directory"]: row["log_end_offset"] for row in planned}
     loads = coordinators(views, settings.node.coordinators(found.nodes), ends)

@@ -7,8 +7,9 @@ Rules: docs/format.md F964, F966 and F967.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from shlex import quote
+from typing import Any
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.checkpoints import CheckpointRefusal, refusal
@@ -23,6 +24,7 @@ from kafkalog.storage.names import (
     REPLICATION_OFFSETS,
 )
 from kafkalog.storage.partition_log import PARTITION_METADATA
+from kafkalog.storage.recovery.recovery import RecoverySettings, plan_recovery
 
 _WITHOUT = {
     RECOVERY_POINTS: "a broker recovers the logs from their beginning without it",
@@ -37,6 +39,25 @@ _WITH_BAD_NUMBER = {
     CLEANER_OFFSETS: "the broker starts, but its cleaner stops for good, for all partitions",
 }
 _WORDS = 3
+
+
+def marked_logs(
+    directories: Sequence[NodeDirectory], unclean: Collection[str]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield what a broker meets in the logs of directories that are marked `-future`, `-delete` or
+    `-stray`, as rows of view `recovery_plan` have it: it loads them, too. `unclean` are the log
+    directories that were not stopped cleanly. Rule: docs/format.md F1396."""
+    for directory in (each for each in directories if each.meta_error is None):
+        for entry, name in directory.partitions():
+            if name.mark is None:
+                continue
+            plan = plan_recovery(entry.path, RecoverySettings(directory.path not in unclean))
+            yield {
+                "topic": name.topic,
+                "directory": entry.path,
+                "start_error": plan.start_error,
+                "ends_process": plan.ends_process,
+            }
 
 
 def refused_checkpoints(directory: NodeDirectory) -> Iterator[Reason]:

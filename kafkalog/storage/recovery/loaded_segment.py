@@ -23,7 +23,6 @@ from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame, Readable, frames
 from kafkalog.storage.recovery.producer_state import BrokerStartError, refuse_unreadable
 
-
 # What of a compressed batch of format 0 or 1 a broker does not look at, or we do not.
 _PASSED = (Fault.RECORD_OFFSETS.label, Fault.TOO_LARGE.label)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kafkalog.columns.table_rows import TableRow, table_batches
 from kafkalog.coordination.metadata.image import END, Moment
+from kafkalog.coordination.metadata.releases import is_at_least, started_release
 from kafkalog.errors import CorruptDataError
 from kafkalog.inspection.metadata.cluster_views import cluster_view_rows
 from kafkalog.inspection.partitions.compaction_report import compaction_rows
@@ -24,7 +25,6 @@ from kafkalog.inspection.partitions.transactions import (
     stable_offset_row,
     view_transaction_rows,
 )
-from kafkalog.coordination.metadata.releases import is_at_least, started_release
 from kafkalog.storage.partition_log import PartitionLog, log_columns
 from kafkalog.storage.reading.relisted_logs import read_relisted
 from kafkalog.storage.recovery.recovery import RecoverySettings
