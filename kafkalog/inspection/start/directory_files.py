@@ -100,15 +100,20 @@ def _refusal(path: str) -> CheckpointRefusal | None:
         return CheckpointRefusal(error.detail)
 
 
-def refused_topic_ids(directory: NodeDirectory, topic_ids: Mapping[str, str]) -> Iterator[Reason]:
+def refused_topic_ids(
+    directory: NodeDirectory, topic_ids: Mapping[str, str], *, is_of_kraft: bool
+) -> Iterator[Reason]:
     """Yield the files partition.metadata that a broker cannot read. Without a line, or with an id
     that is none, it ends, others take the directory offline; where one is missing, the partition is
-    set aside. `topic_ids` are those that the cluster's metadata has."""
+    set aside; a broker with ZooKeeper writes it again. `topic_ids` are those that the cluster's
+    metadata has."""
     for entry, name in directory.partitions():
         found = directory.topic_ids[entry.path]
         if found.refusal is not None:
             path = os.path.join(entry.path, PARTITION_METADATA)
             line = topic_id_line(path, topic_ids.get(name.topic, "ID"))
+            if not is_of_kraft:
+                line = move_away(path, directory.path)
             yield Reason(path, found.refusal, line, directory.path, found.ends_process)
 
 

@@ -165,7 +165,7 @@ def judged_node(
         found += [*refused_directories(each), *refused_checkpoints(each)]
         found += refused_metadata_id(each) if node.is_of_kraft else ()
         found += files_in_the_way(each, image, node.node_id)
-        found += refused_topic_ids(each, _topic_ids(image)) if node.is_of_kraft else ()
+        found += refused_topic_ids(each, _topic_ids(image), is_of_kraft=node.is_of_kraft)
         for reason in refused_files(each, user) if user is not None else ():
             ends = reason.file == each.meta_path and each is node.metadata_directory
             found.append(replace(reason, ends_process=reason.ends_process or ends))
