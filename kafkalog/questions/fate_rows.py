@@ -69,7 +69,8 @@ def _fate_columns(row: Row, fates: Mapping[str, ReplicaFate], stopped: Mapping[s
             "begins_empty": fate.begins_empty,
             "topic": _directory_topic(row),
         }
-        is_replaced = fate.has_leader and not fate.begins_empty and fate.beside is None
+        has_place = fate.has_leader and not fate.begins_empty and fate.beside is None
+        is_replaced = fate.is_moved or has_place
         if fate.replaced_by is not None:
             added |= _takeover(row, fate.replaced_by)
         elif fate.begins_empty and not fate.is_set_aside:

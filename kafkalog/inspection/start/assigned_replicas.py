@@ -39,8 +39,8 @@ class ReplicaFate:
     """Whether a partition's directory is set aside, and why; whether the partition has a leader
     once the node runs, None where that is not known; whether the node leads it with an empty log;
     the directory that takes the place at once; the line to type, where there is one of its own; why
-    there is no leader, or one that costs records; and the directory of the partition that stays in
-    use beside one that is set aside."""
+    there is no leader, or one that costs records; the directory of the partition that stays in use
+    beside one that is set aside; and whether a copy takes the place with all records."""
 
     is_set_aside: bool = False
     reason: str | None = None
@@ -50,6 +50,7 @@ class ReplicaFate:
     what_to_do: str | None = None
     leader_reason: str | None = None
     beside: str | None = None
+    is_moved: bool = False
 
     @property
     def costs(self) -> bool:

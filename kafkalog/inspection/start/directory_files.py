@@ -7,8 +7,9 @@ Rules: docs/format.md F964, F966 and F967.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from shlex import quote
+from typing import Any
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.checkpoints import CheckpointRefusal, refusal
@@ -23,6 +24,7 @@ from kafkalog.storage.names import (
     REPLICATION_OFFSETS,
 )
 from kafkalog.storage.partition_log import PARTITION_METADATA
+from kafkalog.storage.recovery.recovery import RecoverySettings, plan_recovery
 
 _WITHOUT = {
     RECOVERY_POINTS: "a broker recovers the logs from their beginning without it",
@@ -37,6 +39,25 @@ _WITH_BAD_NUMBER = {
     CLEANER_OFFSETS: "the broker starts, but its cleaner stops for good, for all partitions",
 }
 _WORDS = 3
+
+
+def marked_logs(
+    directories: Sequence[NodeDirectory], unclean: Collection[str]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield what a broker meets in the logs of directories that are marked `-future`, `-delete` or
+    `-stray`, as rows of view `recovery_plan` have it: it loads them, too. `unclean` are the log
+    directories that were not stopped cleanly. Rule: docs/format.md F1396."""
+    for directory in (each for each in directories if each.meta_error is None):
+        for entry, name in directory.partitions():
+            if name.mark is None:
+                continue
+            plan = plan_recovery(entry.path, RecoverySettings(directory.path not in unclean))
+            yield {
+                "topic": name.topic,
+                "directory": entry.path,
+                "start_error": plan.start_error,
+                "ends_process": plan.ends_process,
+            }
 
 
 def refused_checkpoints(directory: NodeDirectory) -> Iterator[Reason]:
@@ -79,15 +100,20 @@ def _refusal(path: str) -> CheckpointRefusal | None:
         return CheckpointRefusal(error.detail)
 
 
-def refused_topic_ids(directory: NodeDirectory, topic_ids: Mapping[str, str]) -> Iterator[Reason]:
+def refused_topic_ids(
+    directory: NodeDirectory, topic_ids: Mapping[str, str], *, is_of_kraft: bool
+) -> Iterator[Reason]:
     """Yield the files partition.metadata that a broker cannot read. Without a line, or with an id
     that is none, it ends, others take the directory offline; where one is missing, the partition is
-    set aside. `topic_ids` are those that the cluster's metadata has."""
+    set aside; a broker with ZooKeeper writes it again. `topic_ids` are those that the cluster's
+    metadata has."""
     for entry, name in directory.partitions():
         found = directory.topic_ids[entry.path]
         if found.refusal is not None:
             path = os.path.join(entry.path, PARTITION_METADATA)
             line = topic_id_line(path, topic_ids.get(name.topic, "ID"))
+            if not is_of_kraft:
+                line = move_away(path, directory.path)
             yield Reason(path, found.refusal, line, directory.path, found.ends_process)
 
 

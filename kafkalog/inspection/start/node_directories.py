@@ -124,9 +124,12 @@ class NodeDirectory:
 
     @property
     def has_records_of_metadata(self) -> bool:
-        """Whether a log or a snapshot is in the copy of the metadata."""
+        """Whether a log with a byte, or a snapshot, is in the copy of the metadata."""
         found = readable_entries(os.path.join(self.path, METADATA_DIR)) if self.has_metadata else ()
-        return any(entry.name.endswith((".log", ".checkpoint")) for entry in found)
+        return any(
+            each.name.endswith(".checkpoint") or (each.name.endswith(".log") and each.size)
+            for each in found
+        )
 
     @property
     def node_id(self) -> int | None:

@@ -27,6 +27,7 @@ from kafkalog.inspection.start.assigned_replicas import (
 )
 from kafkalog.inspection.start.directory_files import (
     ignored_checkpoints,
+    marked_logs,
     refused_checkpoints,
     refused_metadata_id,
     refused_topic_ids,
@@ -49,6 +50,7 @@ from kafkalog.inspection.start.permissions import (
 )
 from kafkalog.inspection.start.plugins import judged_plugins
 from kafkalog.inspection.start.reasons import Reason, move_away
+from kafkalog.inspection.start.related_settings import awaited_controllers
 from kafkalog.storage.log_dir.jars import Jars
 from kafkalog.storage.names import CLUSTER_METADATA, broker_partition_name
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
@@ -112,6 +114,8 @@ class NodeStart:
     def decide(self, starting_too: Sequence[StartingBroker]) -> None:
         """Find what becomes of the partitions, where other nodes start too. It is not known where
         server.properties names another node, which keeps this one from starting."""
+        here = [each.node_id for each in starting_too]
+        self.assumed = [*self.assumed, *awaited_controllers(self.files.server, here)]
         loaded = self.loaded
         if loaded is None or id_of_all(self.files) is not None:
             return
@@ -161,7 +165,7 @@ def judged_node(
         found += [*refused_directories(each), *refused_checkpoints(each)]
         found += refused_metadata_id(each) if node.is_of_kraft else ()
         found += files_in_the_way(each, image, node.node_id)
-        found += refused_topic_ids(each, _topic_ids(image)) if node.is_of_kraft else ()
+        found += refused_topic_ids(each, _topic_ids(image), is_of_kraft=node.is_of_kraft)
         for reason in refused_files(each, user) if user is not None else ():
             ends = reason.file == each.meta_path and each is node.metadata_directory
             found.append(replace(reason, ends_process=reason.ends_process or ends))
@@ -170,7 +174,9 @@ def judged_node(
         settings = None if node.server is None else node.server.values
         assignments = Assignments.of(image, node.node_id, settings)
     loaded = LoadedReplicas.of(node, assignments)
-    found += [*_plan_reasons(rows, found), *loaded.doubles(rows)]
+    unclean = {os.path.dirname(row["directory"]) for row in rows if _is_unclean(row)}
+    loadable = [*rows, *marked_logs(node.directories, unclean)]
+    found += [*_plan_reasons(loadable, found), *loaded.doubles(rows)]
     main = node.metadata_directory if node.is_of_kraft else None
     directories = [
         DirectoryStart(each, each is main, [it for it in found if it.directory == each.path])
@@ -209,6 +215,10 @@ def judged_node(
     return start
 
 
+def _is_unclean(row: Row) -> bool:
+    return bool(row["topic"] != CLUSTER_METADATA and row["shutdown"] == "unclean")
+
+
 def _stopped_cleanly(
     directories: Sequence[DirectoryStart], image: MetadataImage, rows: Sequence[Row], node_id: int
 ) -> bool:
@@ -216,7 +226,7 @@ def _stopped_cleanly(
     epoch in which it was registered, or is taken to have it."""
     stops = {row["shutdown"] for row in rows if row["topic"] != CLUSTER_METADATA}
     broker = image.tables["broker"].get((node_id,))
-    if broker is None or "unclean" in stops:
+    if broker is None or any(map(_is_unclean, rows)):
         return False
     epochs = {each.directory.clean_epoch for each in directories if each.directory.is_there}
     if not all(each.is_online for each in directories):
@@ -361,6 +371,7 @@ def _plan_reasons(rows: Iterable[Row], known: Sequence[Reason]) -> Iterator[Reas
 
 # Files that a broker does without: it makes them again, or has no use for them.
 _DISPENSABLE = (LEADER_EPOCHS, QUORUM_STATE)
+_MOVED = (REFUSED_NAME, MISNAMED, UNUSUAL, MOVABLE, IS_DIRECTORY)
 
 
 def _mending_line(row: Row, folder: str, log_dir: str) -> str:
@@ -368,6 +379,9 @@ def _mending_line(row: Row, folder: str, log_dir: str) -> str:
     if movable and all(movable):
         paths = [path for paths in movable for path in paths]
         return " && ".join(move_away(path, log_dir) for path in paths)
+    name = broker_partition_name(os.path.basename(folder))
+    if name is not None and name.mark is not None:
+        return move_away(folder, log_dir)
     if row["topic"] == CLUSTER_METADATA:
         return "kafkalog quorum rebuild --help, or copy the directory of another controller"
     return f"kafkalog salvage {log_dir} --to DIR, or {move_away(folder, log_dir)}"
@@ -378,9 +392,7 @@ def _movable(detail: str, folder: str) -> list[str]:
     those of names that a broker does not take, a snapshot that it does without, and those that it
     makes again."""
     names = detail.split(": ")[0].split(", ")
-    is_name = any(
-        each in detail for each in (REFUSED_NAME, MISNAMED, UNUSUAL, MOVABLE, IS_DIRECTORY)
-    )
+    is_name = any(each in detail for each in _MOVED)
     paths = [os.path.join(folder, name) for name in names]
     if not (is_name or names[0] in _DISPENSABLE) or not all(map(os.path.exists, paths)):
         return []

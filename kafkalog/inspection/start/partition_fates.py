@@ -148,9 +148,10 @@ class LoadedReplicas:
                 continue
             if each.stray_reason is not None:
                 fates[each.path] = self._stray_fate(each, in_use.get(each.key))
-            elif not each.is_future and self.assignments is not None:
-                coming = futures.get(each.key)
-                fate = self.assignments.fate(each.topic_id, each.name)
+            elif not each.is_future:
+                coming, fate = futures.get(each.key), ReplicaFate()
+                if self.assignments is not None:
+                    fate = self.assignments.fate(each.topic_id, each.name)
                 if coming is not None:
                     is_now = each.key in takeovers
                     fate = _replaced(coming.path, fate.has_leader, is_now=is_now)
@@ -229,7 +230,11 @@ def _replaced(path: str, has_leader: bool | None, *, is_now: bool) -> ReplicaFat
     reason = f"the copy in {path} takes its place"
     if is_now:
         reason += " at once, whatever it has: the metadata assigns the partition to its directory"
-    return ReplicaFate(True, reason, has_leader, replaced_by=path if is_now else None)
+    return ReplicaFate(
+        *(True, reason, has_leader),
+        replaced_by=path if is_now else None,
+        is_moved=not is_now and has_leader is not False,
+    )
 
 
 def _emptied(future: Replica, fate: ReplicaFate) -> ReplicaFate:

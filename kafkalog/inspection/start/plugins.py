@@ -14,8 +14,8 @@ from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.words import first_names
 
 _MOST_JARS = 3
-_OLD_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
-_NEW_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _TIER = "remote.log.storage.manager.class.name"
 _TIER_PATH = "remote.log.storage.manager.class.path"
 
@@ -81,8 +81,8 @@ def _removed(
                 f"change {setting} in {server.path}, or give libs/ of Kafka with --libs if a jar "
                 "there has it"
             )
-            if _OLD_AUTHORIZER in classes:
-                line = f"set {setting}={_NEW_AUTHORIZER} in {server.path}"
+            if ACL_AUTHORIZER in classes:
+                line = f"set {setting}={STANDARD_AUTHORIZER} in {server.path}"
             yield Reason(server.path, detail, line, "")
 
 

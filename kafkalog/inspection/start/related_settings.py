@@ -6,14 +6,17 @@ Rules: docs/format.md F1187, F1197, F1371 and F1377.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
 from kafkalog.coordination.metadata.releases import is_at_least
+from kafkalog.inspection.start.plugins import ACL_AUTHORIZER, STANDARD_AUTHORIZER
 from kafkalog.storage.log_dir.server_properties import ServerProperties
 
 _BROKER_ID = "broker.id"
 _VOTERS, _CONTROLLERS = "controller.quorum.voters", "controller.listener.names"
+_BOOTSTRAP = "controller.quorum.bootstrap.servers"
+_AUTHORIZER = "authorizer.class.name"
 _LISTENERS, _ADVERTISED = "listeners", "advertised.listeners"
 _PROTOCOLS, _OF_BROKERS = "listener.security.protocol.map", "inter.broker.listener.name"
 _REBALANCE = "group.coordinator.rebalance.protocols"
@@ -24,6 +27,7 @@ _KNOWN = frozenset(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"))
 _MEBIBYTE = 1 << 20
 # The first release that a broker of ended at an empty word of log.dirs.
 _FIRST_STRICT = "4.2"
+_WITHOUT_ZOOKEEPER = "4.0"
 # A setting, one that it may not exceed, and Kafka's defaults of both.
 _AT_MOST = (
     ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms", 500, 30_000),
@@ -51,6 +55,11 @@ def related_refusals(server: ServerProperties, release: str) -> Iterator[tuple[s
         yield "log.dirs", "a name in it is empty", "remove the comma too many in server.properties"
     if server.roles:
         yield from _of_quorum(server)
+        is_old = server.values.get(_AUTHORIZER, "").strip() == ACL_AUTHORIZER
+        # Later releases do not have the class.
+        if is_old and not is_at_least(release, _WITHOUT_ZOOKEEPER):
+            detail = f"{ACL_AUTHORIZER} asks ZooKeeper, which this node does without"
+            yield _AUTHORIZER, detail, f"set {_AUTHORIZER}={STANDARD_AUTHORIZER}"
     yield from _of_listeners(server)
     for name, other, value, most in _AT_MOST:
         found, limit = _number(server, name, value), _number(server, other, most)
@@ -64,6 +73,26 @@ def related_refusals(server: ServerProperties, release: str) -> Iterator[tuple[s
     protocols = server.values.get(_REBALANCE)
     if protocols is not None and "classic" not in protocols.lower():
         yield _REBALANCE, "it does not have classic", f"add classic to {_REBALANCE}"
+
+
+def awaited_controllers(server: ServerProperties | None, others: Collection[int]) -> Iterator[str]:
+    """Yield that a node waits for controllers, if fewer than a majority of them start: it and
+    `others`. Rule: docs/format.md F1397."""
+    if server is None or not server.roles:
+        return
+    missing = sorted(server.voters - {server.node_id, *others})
+    here = len(server.voters) - len(missing)
+    if missing and here <= len(server.voters) // 2:
+        names = ", ".join(map(str, missing))
+        yield (
+            f"a majority of the controllers runs, and {names} of {_VOTERS} were not given: without "
+            "a majority the node stays up, and serves nothing"
+        )
+    if not server.voters and "controller" not in server.roles:
+        yield (
+            f"controllers run at an address of {_BOOTSTRAP}: without them the node stays up, and "
+            "serves nothing"
+        )
 
 
 def _number(server: ServerProperties, name: str, default: int) -> int | None:
@@ -88,7 +117,7 @@ def _of_quorum(server: ServerProperties) -> Iterator[tuple[str, str, str]]:
         if not _VOTER.fullmatch(each):
             yield _VOTERS, f"{each.strip()!r} is not ID@HOST:PORT", f"write {_VOTERS} in that form"
     if not server.voters and not server.bootstrap_controllers:
-        detail = "neither this nor controller.quorum.bootstrap.servers names a controller"
+        detail = f"neither this nor {_BOOTSTRAP} names a controller"
         yield _VOTERS, detail, f"set {_VOTERS} in server.properties"
     if "controller" in server.roles and server.voters and server.node_id not in server.voters:
         named = ", ".join(map(str, sorted(server.voters)))

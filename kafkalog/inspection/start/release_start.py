@@ -1,6 +1,6 @@
 """What a version of Kafka makes of the records and settings that a node's directories hold.
 
-Rules: docs/format.md F1010 to F1018 and F1198.
+Rules: docs/format.md F1010 to F1018, F1198 and F1398.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from kafkalog.coordination.metadata.release_refusals import (
     refusals,
 )
 from kafkalog.coordination.metadata.releases import (
+    KRAFT_VERSION,
     METADATA_VERSION,
     is_at_least,
     metadata_version_name,
@@ -85,6 +86,7 @@ def release_start(
     ]
     found += _replay_reasons(image, seen, place)
     found += _lowered_reasons(image, seen, place)
+    found += _without_voters(node, image)
     levels = {row["feature"]: row["level"] for row in image.rows("feature")}
     level = levels.get(METADATA_VERSION)
     made_by = None if level is None else release_of(level)
@@ -154,6 +156,22 @@ def _lowered_reasons(image: MetadataImage, seen: SeenRecords, place: str) -> Ite
             "cannot hold the log directories that brokers have registered: a broker ends"
         )
         yield Reason(place, detail, _ELSEWHERE, place)
+
+
+def _without_voters(node: NodeFiles, image: MetadataImage) -> Iterator[Reason]:
+    """Yield that nothing names the voters to a controller of a cluster that has run: it stays up,
+    and no leader is elected. Rule: docs/format.md F1398."""
+    server, level = node.server, image.tables["feature"].get((KRAFT_VERSION,))
+    if server is None or "controller" not in server.roles or server.voters:
+        return
+    has_run = image.tables["broker"] and not (level and level["level"])
+    if server.bootstrap_controllers and has_run:
+        detail = (
+            "controller.quorum.voters is missing, and the metadata names no voters: kraft.version "
+            "is 0. The node stays up, elects no leader and serves nothing"
+        )
+        line = "set controller.quorum.voters to all controllers, as it was"
+        yield Reason(server.path, detail, line, "")
 
 
 def _of_properties(node: NodeFiles, release: str) -> Iterator[Reason]:

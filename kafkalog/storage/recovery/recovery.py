@@ -56,6 +56,7 @@ from kafkalog.storage.recovery.temporary_files import (
 _INDEXES = (".index", ".timeindex", ".txnindex")
 _SEGMENT_FILES = (".log", *_INDEXES)
 _DIGITS = re.compile("[0-9]{20}")
+_DELETED = "-delete"
 IS_DIRECTORY = "it is a directory, where a broker opens a file"
 
 
@@ -153,6 +154,8 @@ class _Loader:
     def __init__(self, directory: str, settings: RecoverySettings) -> None:
         self._settings = settings
         self._epochs_path = os.path.join(directory, LEADER_EPOCHS)
+        # Of a directory marked for deletion a broker opens the segments, and looks for no end.
+        self._is_deleted = directory.endswith(_DELETED)
         listed = list_directory(directory)
         entries = [entry for entry in listed if not entry.is_directory]
         # Directories with the names of files: a broker takes them for the files.
@@ -178,6 +181,8 @@ class _Loader:
         self._read_leader_epochs()
         self._finish_swaps(self._drop_temporary_files())
         self._split_as_needed(self._load_segments)
+        if self._is_deleted:
+            return
         if not settings.is_clean_shutdown:
             self._split_as_needed(self._recover_unflushed)
         main = self._producer_loader()

@@ -1,7 +1,7 @@
 """What `kafkalog recover` says of a node's directories is what a real broker makes of them.
 
 Kinds of damage beside those of tests/golden/commands/test_node_starts.py. Rules: docs/format.md
-F960 to F973, F1180 to F1197 and F1370 to F1377.
+F960 to F973, F1180 to F1197, F1370 to F1377 and F1392 to F1396.
 """
 
 import json

@@ -8,7 +8,6 @@ import pwd
 import re
 import shutil
 import subprocess
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,6 @@ _LOST_BEFORE = (
     # A hole in the offsets that no broker fills.
     "11a-overflow-unclean",
 )
-_OF_KAFKA = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 # What a broker says while it stops.
 _WHILE_STOPPING = "Stopped loading"
 
@@ -223,7 +221,8 @@ _DAMAGES: dict[str, ReadDamage] = {**READ_DAMAGES, **LEADER_DAMAGES}
 def test_a_node_becomes_what_brokers_made_of_such_files(
     damage: str, cases: dict[str, StartupCase], tmp_path: Path
 ) -> None:
-    # F960 to F973, F1180 to F1191, F1194, F1197 and F1370 to F1377, as brokers of 4.4.0 did.
+    # F960 to F973, F1180 to F1191, F1194, F1197, F1370 to F1377, F1392 and F1394 to F1396, as
+    # brokers of 4.4.0 did.
     expected, case = _DAMAGES[damage], cases["00-control"]
     folder = case.made_in(tmp_path)
     expected.make(folder)
@@ -339,87 +338,6 @@ def test_a_version_without_a_table_is_judged_by_what_is_known(
     node = json.loads(result.stdout)
     assert node["broker_starts"] == starts
     assert ["NOT JUDGED" in words for words in node["assumed"]] == [True] * (not starts)
-
-
-@pytest.mark.parametrize("name", ["authorizer.class.name", "metric.reporters"])
-def test_a_node_starts_only_if_its_class_path_has_what_is_not_kafkas(
-    name: str, cases: dict[str, StartupCase], tmp_path: Path
-) -> None:
-    # F1195: a broker of 4.4.0 ended without the class on its class path.
-    case = cases["00-control"]
-    folder = case.made_in(tmp_path)
-    with (folder / "server.properties").open("a") as file:
-        file.write(f"{name}=com.example.Missing\n")
-        file.write(f"principal.builder.class={_OF_KAFKA}\n")
-    code, (node,) = answers(case, folder, "node")
-    assert (code, node["broker_starts"], node["reasons"]) == (1, None, [])
-    (assumed,) = node["assumed"]
-    assert assumed.startswith(f"{name} is com.example.Missing")
-    given = ["recover", folder / "d1", folder / "d2", "--as-of", STARTED_AT]
-    given += ["--server-properties", folder / "server.properties"]
-    lines = CliRunner().invoke(kafkalog, list(map(str, given))).stdout.splitlines()
-    assert lines[0].startswith("Node 1 starts ONLY IF its class path has com.example.Missing, ")
-    assert lines[-1].startswith("node 1 starts ONLY IF its class path has com.example.Missing: ")
-
-
-def jar(path: Path, *names: str) -> Path:
-    path.parent.mkdir(exist_ok=True)
-    with zipfile.ZipFile(path, "w") as file:
-        for name in names:
-            file.writestr(f"{name.replace('.', '/')}.class", b"")
-    return path.parent
-
-
-def test_jars_are_looked_through_for_the_classes_that_settings_name(
-    cases: dict[str, StartupCase], tmp_path: Path
-) -> None:
-    # F1210, as brokers of 4.4.0 did with and without the jar, and with the authorizer of 3.9.
-    case = cases["00-control"]
-    folder = case.made_in(tmp_path)
-    settings = folder / "server.properties"
-    text = settings.read_text()
-    kafka = jar(tmp_path / "libs/kafka.jar", "kafka.Kafka", _OF_KAFKA)
-    (kafka / "broken.jar").write_bytes(b"PK")
-    own = jar(tmp_path / "own/reporter.jar", "com.example.Reporter$Inner")
-
-    def judged(added: str, *libs: Path) -> tuple[int, bool | None, str]:
-        settings.write_text(f"{text}principal.builder.class={_OF_KAFKA}\n{added}\n")
-        given = ["recover", folder / "d1", folder / "d2", "--by", "node", "--format", "json"]
-        given += ["--server-properties", settings, "--as-of", STARTED_AT, "--processes", "1"]
-        every = map(str, (*given, *(word for path in libs for word in ("--libs", path))))
-        result = CliRunner().invoke(kafkalog, list(every))
-        (node,) = map(json.loads, result.stdout.splitlines())
-        reasons = "; ".join(each["reason"] for each in node["reasons"])
-        return result.exit_code, node["broker_starts"], reasons
-
-    reporter = "metric.reporters=com.example.Reporter$Inner"
-    assert judged(reporter, kafka, own) == (0, True, "")
-    assert judged(reporter, own) == (0, True, "")
-    code, starts, reason = judged(reporter, kafka)
-    assert (code, starts) == (1, False)
-    assert reason == (
-        "metric.reporters is com.example.Reporter$Inner, and no jar in "
-        f"{kafka} has it ({kafka}/broken.jar cannot be read)"
-    )
-    old = "authorizer.class.name=kafka.security.authorizer.AclAuthorizer"
-    assert judged(old, kafka)[1] is False
-    # Without Kafka's own jars nothing is known of its classes.
-    assert judged(old, own)[1] is True
-
-
-@pytest.mark.parametrize("given", [["--libs", "missing"], ["--libs", "server.properties"]])
-def test_what_is_no_directory_of_jars_is_refused(
-    given: list[str], cases: dict[str, StartupCase], tmp_path: Path
-) -> None:
-    folder = cases["00-control"].made_in(tmp_path)
-    (option, name), place = given, f"{folder}/server.properties"
-    line = ["recover", f"{folder}/d1", option, f"{folder}/{name}"]
-    result = CliRunner().invoke(kafkalog, [*line, "--server-properties", place])
-    assert result.exit_code == 2
-    assert f"--libs: '{folder}/{name}' is not valid, expected a directory" in result.stderr
-    result = CliRunner().invoke(kafkalog, line)
-    assert result.exit_code == 2
-    assert "--libs: it needs --server-properties" in result.stderr
 
 
 @pytest.mark.parametrize("damage", CLEANER_DAMAGES)

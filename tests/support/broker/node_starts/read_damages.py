@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from kafkalog.format.message_set import write_old_message
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.messages.record_writer import write_record_value
@@ -26,6 +27,7 @@ _ORDERS = "d2/orders-0"
 _METADATA = "d1/__cluster_metadata-0"
 _FORMATTED = "00000000000000000000-0000000000.checkpoint"
 _FUTURE = f"orders-0.{7:032x}-future"
+_DELETED, _STRAY = f"orders-0.{7:032x}-delete", f"orders-0.{7:032x}-stray"
 _ID = "AAAAAAAAAAAAAAAAAAAAZQ"
 _OF_D1 = frozenset(("__transaction_state-0", "orders-1", "pay-0"))
 _OF_D2 = frozenset(("__consumer_offsets-0", "comp-0", "orders-0"))
@@ -145,6 +147,17 @@ def _property(line: str) -> Damage:
 
 def _copied_file(source: str, target: str) -> Damage:
     return lambda folder: shutil.copy(folder / source, folder / target)
+
+
+def _old_segment(attributes: int) -> Damage:
+    """Return what adds a segment with a message of format 0, whose value is not compressed."""
+
+    def add(folder: Path) -> None:
+        message = write_old_message(16, 0, None, b"x" * 40, attributes=attributes)
+        for ending, data in ((".log", message), (".index", b""), (".timeindex", b"")):
+            (folder / _ORDERS / f"{16:020d}{ending}").write_bytes(data)
+
+    return add
 
 
 _EPOCHS = f"{_ORDERS}/leader-epoch-checkpoint"
@@ -317,6 +330,42 @@ READ_DAMAGES: dict[str, ReadDamage] = {
     ),
     "second-one-without-id": _aside(
         all_of(copied(_ORDERS, "d1/orders-0"), removed("d1/orders-0/partition.metadata"))
+    ),
+    "wrapper-of-garbage": _ends(_old_segment(1)),
+    "wrapper-of-unknown-codec": _ends(_old_segment(7)),
+    "plain-message-of-format-0": ReadDamage(_old_segment(0)),
+    "properties-authorizer-unknown": _ends(
+        _property("authorizer.class.name=org.apache.kafka.metadata.authorizer.Missing")
+    ),
+    "snapshot-of-large-epoch": _ends(written(f"{_METADATA}/{50:020d}-99999999999.checkpoint", "x")),
+    "snapshot-of-large-offset": _ends(written(f"{_METADATA}/{'9' * 20}-{1:010d}.checkpoint", "x")),
+    "snapshot-of-longer-name": _ends(written(f"{_METADATA}/{50:020d}-{1:010d}-1.checkpoint", "x")),
+    "snapshot-is-directory": _ends(made(f"{_METADATA}/{50:020d}-{1:010d}.checkpoint")),
+    "index-of-last-is-directory": _offline(_in_place_of(f"{_ORDERS}/{15:020d}.index")),
+    "times-of-last-are-directory": _offline(_in_place_of(f"{_ORDERS}/{15:020d}.timeindex")),
+    "transactions-are-directory": _offline(_in_place_of(f"{_ORDERS}/{3:020d}.txnindex")),
+    "producers-are-directory": _offline(_in_place_of(f"{_ORDERS}/{16:020d}.snapshot")),
+    "times-of-first-are-directory": ReadDamage(_in_place_of(f"{_ORDERS}/{3:020d}.timeindex")),
+    "deleted-with-odd-name": _ends(
+        all_of(copied(_ORDERS, f"d2/{_DELETED}"), written(f"d2/{_DELETED}/x.log", "x"))
+    ),
+    "stray-with-odd-name": _ends(
+        all_of(copied(_ORDERS, f"d2/{_STRAY}"), written(f"d2/{_STRAY}/x.snapshot", "x"))
+    ),
+    "stray-with-epochs-garbage": _offline(
+        all_of(
+            copied(_ORDERS, f"d2/{_STRAY}"),
+            written(f"d2/{_STRAY}/leader-epoch-checkpoint", "garbage\n"),
+        )
+    ),
+    "deleted-with-garbage": ReadDamage(
+        all_of(
+            copied(_ORDERS, f"d2/{_DELETED}"),
+            lambda folder: (folder / f"d2/{_DELETED}/{15:020d}.log").write_bytes(b"\xff" * 300),
+        )
+    ),
+    "future-with-odd-name": _ends(
+        all_of(copied(_ORDERS, f"d1/{_FUTURE}"), written(f"d1/{_FUTURE}/x.log", "x"))
     ),
     "index-too-large": ReadDamage(
         lambda folder: os.truncate(folder / f"{_ORDERS}/{3:020d}.index", 5 << 30)
