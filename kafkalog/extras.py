@@ -24,6 +24,10 @@ _BROUGHT_BY = {
 }
 
 
+# Libraries by the modules that have another name.
+_CALLED = {"google": "protobuf"}
+
+
 class MissingExtraError(KafkaLogError, ModuleNotFoundError):
     """A library that is not installed, and what brings it."""
 
@@ -31,7 +35,7 @@ class MissingExtraError(KafkaLogError, ModuleNotFoundError):
         self.module = module
         KafkaLogError.__init__(
             self,
-            f"this needs {module}, which is not installed: pip install '{_BROUGHT_BY[module]}'",
+            f"this needs {_CALLED.get(module, module)}, which is not installed: pip install '{_BROUGHT_BY[module]}'",
         )
 
     def __reduce__(self) -> tuple[object, ...]:
