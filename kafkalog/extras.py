@@ -24,15 +24,18 @@ _BROUGHT_BY = {
 }
 
 
+# Libraries by the modules that have another name.
+_CALLED = {"google": "protobuf"}
+
+
 class MissingExtraError(KafkaLogError, ModuleNotFoundError):
     """A library that is not installed, and what brings it."""
 
     def __init__(self, module: str) -> None:
         self.module = module
-        KafkaLogError.__init__(
-            self,
-            f"this needs {module}, which is not installed: pip install '{_BROUGHT_BY[module]}'",
-        )
+        name, brought_by = _CALLED.get(module, module), _BROUGHT_BY[module]
+        said = f"this needs {name}, which is not installed: pip install '{brought_by}'"
+        KafkaLogError.__init__(self, said)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (MissingExtraError, (self.module,))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pyarrow as pa
 
+from kafkalog.inspection.groups.commit_reach import limit_words
 from kafkalog.inspection.metadata.current_topics import find_logs, without_former
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.file_access import use_file_access
@@ -25,7 +26,6 @@ from kafkalog.views.parallel import processes_for
 
 if TYPE_CHECKING:
     from kafkalog.coordination.groups.lag_question import ChosenNames
-    from kafkalog.inspection.groups.commit_reach import CommitReach
     from kafkalog.questions.groups.lag_history import LagHistory
 
 
@@ -121,20 +121,20 @@ def _consumer_lag(asked: _Asked) -> _Answer:
     )
     lag = ConsumerLag(asked.views, question)
     rows = lag.rows.rows().table
-    return _Answer(rows, _limits(lag.reaches, asked.as_of_ms))
+    return _Answer(rows, limit_words(lag.reaches, asked.as_of_ms))
 
 
 def _lag_history(asked: _Asked) -> _Answer:
     history = _history(asked)
     rows = history.rows.rows().table
-    return _Answer(rows, _limits(history.reaches, asked.as_of_ms))
+    return _Answer(rows, limit_words(history.reaches, asked.as_of_ms))
 
 
 def _group_generations(asked: _Asked) -> _Answer:
     history = _history(asked)
     history.rows.counted()
     rows = history.rows.generations().table
-    return _Answer(rows, _limits(history.reaches, asked.as_of_ms))
+    return _Answer(rows, limit_words(history.reaches, asked.as_of_ms))
 
 
 def _history(asked: _Asked) -> LagHistory:
@@ -150,14 +150,6 @@ def _history(asked: _Asked) -> LagHistory:
         asked.now_ms, moments, chosen=asked.chosen_names(), read_committed=asked.is_committed
     )
     return LagHistory(asked.views, question)
-
-
-def _limits(reaches: Sequence[CommitReach], as_of_ms: int | None) -> list[str]:
-    """Return what commits that are not here, or that cleaning has removed, leave unknown."""
-    from kafkalog.inspection.groups.commit_reach import reach_words
-
-    limited = [each for each in reaches if not each.is_whole or each.complete_from_ms is not None]
-    return reach_words(limited, as_of_ms).splitlines() if limited else []
 
 
 def _schema_ids(asked: _Asked) -> _Answer:
@@ -239,7 +231,7 @@ def _group_resume(asked: _Asked) -> _Answer:
     request = ResumeRequest(OffsetReset(), asked.now_ms, asked.is_committed)
     rows = group_resume(asked.views, commits, request).rows.table
     assumed = "consumers are taken to have auto.offset.reset=latest, their default"
-    return _Answer(rows, (*_limits(lag.reaches, None), assumed))
+    return _Answer(rows, (*limit_words(lag.reaches, None), assumed))
 
 
 _QUESTIONS: Mapping[str, Callable[[_Asked], _Answer]] = {

@@ -66,6 +66,11 @@ def test_frames_are_for_those_who_have_the_library() -> None:
     assert str(MissingExtraError("polars")).endswith("pip install 'polars'")
 
 
+def test_a_module_of_another_name_is_called_by_its_library() -> None:
+    said = "this needs protobuf, which is not installed: pip install 'kafkalog[protobuf]'"
+    assert str(MissingExtraError("google")) == said
+
+
 def test_the_error_is_an_import_error_and_can_be_pickled() -> None:
     error = MissingExtraError("pyiceberg")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

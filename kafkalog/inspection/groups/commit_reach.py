@@ -95,6 +95,13 @@ def reach_words(reaches: Sequence[CommitReach], moment: int | None) -> str:
     return "\n".join(line for reach in reaches for line in _lines(reach, moment))
 
 
+def limit_words(reaches: Sequence[CommitReach], moment: int | None) -> list[str]:
+    """Return the lines about those stores whose commits are not all here: what is not, or what
+    cleaning has removed, leaves lag unknown."""
+    limited = [each for each in reaches if not each.is_whole or each.complete_from_ms is not None]
+    return reach_words(limited, moment).splitlines()
+
+
 def expired_words(expired: int) -> str:
     """Return a sentence about commits that count although a broker would have dropped them."""
     return (

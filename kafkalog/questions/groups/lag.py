@@ -138,16 +138,20 @@ class ConsumerLag:
         """Return lines: how many groups lag, by how much, what is lost, what is not known, how far
         back commits reach, and which of the given names have no rows."""
         as_of_ms = self.question.as_of_ms
-        missing = self.question.chosen.words_without(
-            self.rows.known.names, lambda: known_names(self._views, self._zookeeper)
-        )
         shares = [each for each in self.missing if each.topic == SHARE_GROUP_STATE]
         return [
             *lag_words(self.totals, self.rows.known.group_count),
             *reach_words(self.reaches, as_of_ms).splitlines(),
             *([f"share groups: {missing_words(shares)}"] if shares else ()),
-            *missing,
+            *self.without_rows,
         ]
+
+    @property
+    def without_rows(self) -> list[str]:
+        """A line for each given name of a group or topic that has no rows."""
+        return self.question.chosen.words_without(
+            self.rows.known.names, lambda: known_names(self._views, self._zookeeper)
+        )
 
     @property
     def in_topics(self) -> str:

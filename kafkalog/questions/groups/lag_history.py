@@ -278,12 +278,17 @@ class LagHistory:
         shown = [f"{totals[name]:,} {name}" for name in _STATUS_ORDER if name in totals]
         groups = f"{counted(totals.total(), 'group')} at the end: {', '.join(shown) or 'none'}"
         reach = reach_words(self.reaches, self._question.from_ms)
+        return [groups, *reach.splitlines(), *self.without_rows]
+
+    @property
+    def without_rows(self) -> list[str]:
+        """Lines about the given names of groups and topics that have no rows."""
         shares, names = self._named_shares, self.rows.summary.names
         missing = self._question.chosen.words_without(
             names._replace(groups=names.groups | shares),
             lambda: known_names(self._views, self._zookeeper),
         )
-        return [groups, *reach.splitlines(), *_share_words(sorted(shares)), *missing]
+        return [*_share_words(sorted(shares)), *missing]
 
     @cached_property
     def _named_shares(self) -> frozenset[str]:

@@ -14,9 +14,11 @@ from pyspark.sql.types import StructType
 
 from kafkalog.coordination.groups.lag_question import ChosenNames, LagHistoryQuestion, LagQuestion
 from kafkalog.coordination.groups.lag_status import HistoryMoments
+from kafkalog.inspection.groups.commit_reach import limit_words
 from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, lag_logs, with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.inspection.metadata.current_topics import find_logs
+from kafkalog.log_lines import logger
 from kafkalog.questions.groups.group_parts import refuse_without_commits
 from kafkalog.questions.groups.lag import ConsumerLag
 from kafkalog.questions.groups.lag_history import LagHistory
@@ -29,6 +31,7 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.options.call_options import Paths, TimeValue, milliseconds, path_texts
 from kafkalog.views.options.options import Mode
 
+_logger = logger(__name__)
 _LOG_PATH = "log_path"
 _LAG, _HISTORY = "consumer_lag", "lag_history"
 
@@ -46,12 +49,15 @@ def consumer_lag(
     and partition, now or `as_of` a past time, in the forms of `kafkalog.read`.
 
     `path` has the log directories of all brokers. Tasks of Spark read them now; damage is passed
-    over. Raises LogDirError where no log has commits of groups.
+    over. Logs a warning for what the rows do not show, such as a group that has none. Raises
+    LogDirError where no log has commits of groups.
     """
     as_of_ms = None if as_of is None else milliseconds("as_of", as_of)
     chosen = _chosen(groups, topics)
     question = LagQuestion(_now_ms(), as_of_ms, read_committed=read_committed, chosen=chosen)
-    rows = ConsumerLag(_views(spark, path), question).rows.rows()
+    lag = ConsumerLag(_views(spark, path), question)
+    rows = lag.rows.rows()
+    _log_limits(lag, as_of_ms)
     return with_table_schema(cast(KeptRows, rows).frame, _LAG)
 
 
@@ -76,8 +82,18 @@ def lag_history(
         chosen=_chosen(groups, topics),
         read_committed=read_committed,
     )
-    rows = LagHistory(_views(spark, path), question).rows.rows()
+    history = LagHistory(_views(spark, path), question)
+    rows = history.rows.rows()
+    _log_limits(history, until_ms)
     return with_table_schema(cast(KeptRows, rows).frame, _HISTORY)
+
+
+def _log_limits(found: ConsumerLag | LagHistory, at_ms: int | None) -> None:
+    """Log what rows do not show, in the words of the commands. Rule: docs/sql.md F1292."""
+    for line in limit_words(found.reaches, at_ms):
+        _logger.warning("%s", line)
+    for line in found.without_rows:
+        _logger.warning("%s", line.replace(" of --", " of ", 1))
 
 
 def _views(spark: SparkSession, path: Paths) -> SparkViews:

@@ -56,6 +56,17 @@ def test_the_history_of_lag(spark: SparkSession, log_dir: Path) -> None:
     }
 
 
+def test_a_group_without_rows_is_named(
+    spark: SparkSession, log_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # F1292
+    said = "no rows of group raeder; in the input: did you mean reader? There are other, reader"
+    for rows in (kafkalog.consumer_lag, kafkalog.lag_history):
+        caplog.clear()
+        assert rows(spark, log_dir, groups=["reader", "raeder"]).count() > 0
+        assert [each for each in caplog.messages if "no rows" in each] == [said]
+
+
 def test_paths_without_commits_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     add_meta_properties(tmp_path / "logs")
     write_topic(tmp_path / "logs", "orders", [NOON_MS])
