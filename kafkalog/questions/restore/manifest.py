@@ -237,12 +237,11 @@ def file_facts(
     there; null for what cannot be read, which is noted. `on_done` is called with the size of each.
     A file of those that are `known` is not read."""
     listed = [*_listed(target)]
-    read = views.tasks(
-        partial(_facts_of, target, known),
-        [part for part in listed if any(path not in known for path in _paths(part))],
-    )
-    for part in listed:
-        for path in _paths(part):
+    unread = [(place, _not_known(place, names, known)) for place, names in listed]
+    read = views.tasks(partial(_facts_of, target), [part for part in unread if part[1]])
+    for place, names in listed:
+        for name in names:
+            path = _path(place, name)
             written = known.get(path)
             size, checksum = written.facts if written else next(read)
             yield path, {"bytes": size, "crc32c": checksum}
@@ -253,26 +252,28 @@ def file_facts(
 _Part = tuple[str, Sequence[str]]
 
 
+def _path(place: str, name: str) -> str:
+    return os.path.normpath(os.path.join(place, name))
+
+
+def _not_known(place: str, names: Sequence[str], known: Mapping[str, ReadBack]) -> list[str]:
+    return [name for name in names if _path(place, name) not in known]
+
+
 def _listed(target: str) -> Iterator[_Part]:
     """Yield the files below a directory, the manifest apart, a few for a task each. There can be
     many: files of the same name in all directories have one text for it."""
-    found = [(place, names) for place, _, names in os.walk(target, onerror=_note_unlisted) if names]
-    for place, names in sorted(found):
-        own = [intern(name) for name in sorted(names) if (place, name) != (target, MANIFEST)]
+    for directory, below, names in os.walk(target, onerror=_note_unlisted):
+        below.sort()
+        own = [intern(name) for name in sorted(names) if (directory, name) != (target, MANIFEST)]
         for first in range(0, len(own), _FILES_OF_A_TASK):
-            yield os.path.relpath(place, target), own[first : first + _FILES_OF_A_TASK]
+            yield os.path.relpath(directory, target), own[first : first + _FILES_OF_A_TASK]
 
 
-def _paths(part: _Part) -> Iterator[str]:
+def _facts_of(target: str, part: _Part) -> Iterator[tuple[int | None, str | None]]:
+    """Yield size and CRC-32C of each file of a part."""
     place, names = part
-    return (os.path.normpath(os.path.join(place, name)) for name in names)
-
-
-def _facts_of(
-    target: str, known: Mapping[str, ReadBack], part: _Part
-) -> Iterator[tuple[int | None, str | None]]:
-    """Yield size and CRC-32C of each file of a part that is not known."""
-    return (_facts(os.path.join(target, path)) for path in _paths(part) if path not in known)
+    return (_facts(os.path.join(target, _path(place, name))) for name in names)
 
 
 def _note_unlisted(error: OSError) -> None:

@@ -35,6 +35,7 @@ from kafkalog.questions.restore.report import screen
 from kafkalog.questions.restore.restoring import Restored, restored, write_restored
 from kafkalog.questions.restore.sources import Sources
 from kafkalog.storage.files.output_files import refuse_existing_directory
+from kafkalog.storage.files.unreadable_input import unread_from_now
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.files.whole_directory import whole_directory
 from kafkalog.storage.log_dir.read_directories import refuse_inside
@@ -194,13 +195,15 @@ def written(
     views: Views, sources: Sources, wanted: Wanted, now_ms: int, target: str, bar: Bar = no_bar
 ) -> Report:
     """Write the directory, judge it, and let it appear. Raises OSError, LogDirError for a directory
-    that exists or is not sound, and what `planned` raises."""
+    that exists, is not sound, or cannot be read back, and what `planned` raises."""
     found = planned(views, sources, wanted, now_ms, bar)
     size = found.plan.bytes_to_write
     with whole_directory(target, os.fsync) as scratch:
         with bar(size, "writing") as moved:
             write_restored(views, found, scratch, moved.update)
         report = Report.of(found, target)
+        # From here on all that is read was written a moment ago.
+        failing = unread_from_now()
         with bar(size, "checksums") as moved:
             facts = file_facts(views, scratch, moved.update, found.files)
             write_manifest(manifest_of(found, facts), scratch)
@@ -208,6 +211,10 @@ def written(
         # Of many partitions there is not memory for the plan and for what judges the result.
         del found, facts
         refuse_unsound(views, to_judge)
+        if failing:
+            raise LogDirError(
+                f"what was written is not kept: {'; '.join(failing.lines()[:_MOST_REASONS])}"
+            )
         # Thousands of small files: at once is faster than one after the other.
         os.sync()
     return report

@@ -1,6 +1,7 @@
 """Tasks that write partitions can run twice, and fail: docs/restore.md F1030, F1033 and F1279. Set
 restore44 of tests/golden/README.md."""
 
+import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,9 +13,11 @@ from kafkalog.errors import LogDirError
 from kafkalog.inspection.metadata.cluster_from_data import RebuiltRecord
 from kafkalog.questions.restore.metadata import RestoredMetadata
 from kafkalog.questions.restore.partitions.copied_bytes import PieceCopies
+from kafkalog.questions.restore.partitions.partition_plans import PartitionPlan
 from kafkalog.questions.restore.restoring import Restored, write_restored
 from kafkalog.questions.restore.runs import Wanted, planned, written
 from kafkalog.questions.restore.sources import sources_of
+from kafkalog.storage.files.unreadable_input import note_unlisted, noted_unreadable
 from kafkalog.views.engine import LocalViews
 from kafkalog.views.options.restore_options import RestoreOptions
 from tests.support.golden.restored_copies import AS_OF_MS
@@ -112,3 +115,40 @@ def test_partitions_that_no_broker_would_lead_are_refused(
     with pytest.raises(LogDirError, match=r"not kept: .*NO LEADER: 13 partitions"):
         written(*given, str(tmp_path / "restored"))
     assert [*tmp_path.iterdir()] == []
+
+
+def test_what_cannot_be_read_back_is_refused(
+    inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest would have no checksum for it."""
+
+    def failing(path: str) -> tuple[None, None]:
+        note_unlisted(path, "Input/output error")
+        return None, None
+
+    monkeypatch.setattr("kafkalog.questions.restore.manifest._facts", failing)
+    with noted_unreadable():
+        views = LocalViews([*map(str, inputs)], [], 1)
+        given = views, sources_of(views.log_dirs), Wanted(OPTIONS), AS_OF_MS
+        with pytest.raises(LogDirError, match=r"is not kept: .*Input/output error"):
+            written(*given, str(tmp_path / "restored"))
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_the_plan_is_forgotten_before_the_judgement(
+    inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decision 98: of many partitions there is not memory for both."""
+    left: list[object] = []
+
+    def judged(_views: object, _written: object) -> None:
+        gc.collect()
+        left.extend(each for each in gc.get_objects() if isinstance(each, PartitionPlan))
+
+    monkeypatch.setattr("kafkalog.questions.restore.runs.refuse_unsound", judged)
+    views = LocalViews([*map(str, inputs)], [], 1)
+    sources = sources_of(views.log_dirs)
+    assert sources.copies
+    written(views, sources, Wanted(OPTIONS), AS_OF_MS, str(tmp_path / "restored"))
+    assert left == []
+    assert not sources.copies
