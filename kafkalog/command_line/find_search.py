@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import merge
-from itertools import islice
+from itertools import groupby, islice
 
 import pyarrow as pa
 
@@ -124,11 +124,13 @@ class _Account:
 @dataclass
 class Found:
     """The rows of the three tables, how many records match, those of each copy, and how many of
-    these the rows are about. With copies together the rows have their number before the file."""
+    these the rows are about. For people `found` is a list, and copies together have their number
+    before the file; otherwise rows are read as they are asked for, so that few are in memory."""
 
     matches: int
     shown: int
-    found: list[FoundRow]
+    found: Iterable[FoundRow]
+    has_copies_together: bool
     searched: list[FoundRow]
     damages: list[FoundRow]
 
@@ -195,10 +197,12 @@ def search(logs: Sequence[PartitionLog], request: FindRequest, *, processes: int
     # Only replicas of one that has a match need to be compared.
     names = {log.topic_partition for log, _ in matches}
     ends = _lineage_ends([log for log in logs if log.topic_partition in names])
+    found = _found_rows(matches, ends, processes, request)
     result = Found(
         matches=sum(account.total("matches") for account in accounts.values()),
         shown=len(matches),
-        found=_found_rows(matches, ends, processes, request),
+        found=found,
+        has_copies_together=isinstance(found, list) and len(found) < len(matches),
         searched=[_searched_row(account) for account in accounts.values()],
         damages=[row for account in accounts.values() for row in _damage_rows(account)],
     )
@@ -293,7 +297,7 @@ def _record_of(match: _Match) -> tuple[object, ...]:
 
 def _found_rows(
     matches: Sequence[_Match], ends: Mapping[str, int], processes: int, request: FindRequest
-) -> list[FoundRow]:
+) -> Iterable[FoundRow]:
     """Return a row per match, in their order, with what consumers see of it, and its size if the
     largest are wanted. For people the copies of a record have a row where consumers see the same of
     them, with their number. `ends` are up to where replicas are of the best one's
@@ -302,7 +306,7 @@ def _found_rows(
     for log, record in sorted(matches, key=lambda match: match[1].offset):
         by_log.setdefault(log.path, (log, []))[1].append(record)
     logs = list(by_log.values())
-    judge = partial(_judged, are_whole=not request.for_people)
+    judge = partial(_judged, with_beginnings=request.for_people)
     judged = in_order(judge, logs, processes=processes)
     seen = {
         _place(record): _in_lineage(record, ends.get(log.path))
@@ -312,7 +316,7 @@ def _found_rows(
     judged_matches = [(log, seen[_place(record)]) for log, record in matches]
     with_size = request.largest is not None
     if not request.for_people:
-        return [_found_row(*match, with_size=with_size) for match in judged_matches]
+        return _whole_rows(judged_matches, with_size=with_size)
     alike: dict[tuple[object, ...], list[_Match]] = {}
     for match in judged_matches:
         alike.setdefault((_record_of(match), match[1].visibility), []).append(match)
@@ -339,10 +343,21 @@ def _in_lineage(record: MatchedRecord, end: int | None) -> MatchedRecord:
 
 
 def _judged(
-    of_log: tuple[PartitionLog, list[MatchedRecord]], *, are_whole: bool
+    of_log: tuple[PartitionLog, list[MatchedRecord]], *, with_beginnings: bool
 ) -> Iterator[list[MatchedRecord]]:
     judged = judged_records(*of_log)
-    yield [*with_payloads(of_log[0], judged, are_whole=are_whole)]
+    yield [*with_payloads(of_log[0], judged, are_whole=False)] if with_beginnings else judged
+
+
+def _whole_rows(matches: Iterable[_Match], *, with_size: bool) -> Iterator[FoundRow]:
+    """Yield rows with whole keys and values, of the records of one batch after another."""
+    for _, some in groupby(matches, lambda match: _place(match[1])[:2]):
+        of_batch = [*some]
+        log = of_batch[0][0]
+        records = with_payloads(log, [record for _, record in of_batch], are_whole=True)
+        whole = {record.offset: record for record in records}
+        for _, record in of_batch:
+            yield _found_row(log, whole.pop(record.offset), with_size=with_size)
 
 
 def _found_row(
@@ -400,7 +415,7 @@ def _tell(result: Found, accounts: Sequence[_Account], order: str) -> None:
     if result.matches:
         is_shorter = result.shown < result.matches
         shown = f": the {order} {result.shown:,} of them are shown" if is_shorter else ""
-        copies = ", each copy counted" if len(result.found) < result.shown else ""
+        copies = ", each copy counted" if result.has_copies_together else ""
         print_note(f"found {counted(result.matches, 'record')}{copies}{shown}")
     elif result.damages:
         print_note("not found, and damage may hide it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -21,8 +21,6 @@ from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import Decorator
 from kafkalog.words import counted, json_value, printable_lines
-
-_Name = TypeVar("_Name", str, int)
 
 
 def shown_rows_option(noun: str) -> Decorator:
@@ -113,12 +111,17 @@ def exit_code(*, has_findings: bool, fails: bool) -> ExitCode:
 
 
 def table_rows(
-    rows: Sequence[Mapping[_Name, Any]], names: Sequence[_Name], table_format: str
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], table_format: str
 ) -> list[list[object]]:
-    """Return the values of these columns. Bytes are text, or base64 where they are not UTF-8, as
+    """Return the values of these columns as `table_cells` gives them."""
+    return [table_cells((row[name] for name in names), table_format) for row in rows]
+
+
+def table_cells(values: Iterable[object], table_format: str) -> list[object]:
+    """Return the values of a row. Bytes are text, or base64 where they are not UTF-8, as
     `kafkalog dump` writes them; in CSV, which has neither, a list or an object is JSON."""
     is_csv = table_format == "csv"
-    return [[_cell(row[name], is_csv=is_csv) for name in names] for row in rows]
+    return [_cell(value, is_csv=is_csv) for value in values]
 
 
 def _cell(value: object, *, is_csv: bool) -> object:

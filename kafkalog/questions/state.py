@@ -102,11 +102,12 @@ def state_words(
     deleted = f" and {counted(totals.deletes, 'delete')}" if totals.deletes else ""
     keys = f"{counted(totals.keys, 'key')}{deleted} in the table"
     line = f"{lead}{keys}; {read if run.has_work else 'nothing is new'}"
-    return [line, *_other_copies(sources), *state_doubts(sources)]
+    return [line, *_past_notes(sources), *state_doubts(sources)]
 
 
-def _other_copies(sources: Sequence[StateSource]) -> Iterator[str]:
-    """Yield which copies are read in the place of the best ones. F1294"""
+def _past_notes(sources: Sequence[StateSource]) -> Iterator[str]:
+    """Yield which copies are read in the place of the best ones, and which partitions end before
+    the requested time. F1294"""
     by_directory: dict[str, list[str]] = defaultdict(list)
     for source in sources:
         if source.log is not None and source.best_path is not None:
@@ -115,6 +116,12 @@ def _other_copies(sources: Sequence[StateSource]) -> Iterator[str]:
         yield (
             f"read from the copies in {path}, which were cleaned less than the best replicas: "
             f"{first_names(names, _MOST_NAMED)}"
+        )
+    ended = [source.name for source in sources if source.ends_before_time]
+    if ended:
+        yield (
+            f"no record is as late as that time in {first_names(ended, _MOST_NAMED)}: the state is "
+            "that of their ends here; a copy that is older than the time lacks what came after it"
         )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
 
-from kafkalog.command_line.findings_table import table_rows
+from kafkalog.command_line.findings_table import table_cells
 from kafkalog.command_line.terminal import (
     has_chosen_columns,
     printed_columns,
@@ -175,23 +175,21 @@ def find(
     if partition_count is not None and (len(set(topics)) != 1 or not request.by_partitioner):
         raise RefusedOptionError("--partition-count", "only with --partitioner and one --topic")
     result = search(logs_to_search(paths, request), request, processes=processes)
-    rows = (
-        result.found
-        if is_text
-        else table_rows([*map(dict, map(enumerate, result.found))], range(len(names)), table_format)
-    )
     if table_format == "json":
-        tables = (
-            ("found", names, rows),
+        found = (table_cells(row, table_format) for row in result.found)
+        tables: tuple[tuple[str, Sequence[str], Iterable[Sequence[object]]], ...] = (
+            ("found", names, found),
             ("searched", _SEARCHED, result.searched),
             ("damage", _DAMAGED, result.damages),
         )
-        for kind, columns, of_kind in tables:
-            typed = [(kind, *row) for row in of_kind]
-            write_table(("type", *columns), typed, "json")
-    elif result.found or table_format == "csv":
-        if is_text and len(rows) == result.shown and not has_chosen_columns():
+        for kind, columns, rows in tables:
+            write_table(("type", *columns), ((kind, *row) for row in rows), "json")
+    elif not is_text:
+        write_table(names, (table_cells(row, table_format) for row in result.found), table_format)
+    elif result.shown:
+        shown = [*result.found]
+        if not result.has_copies_together and not has_chosen_columns():
             names = tuple(name for name in names if name != _COPIES)
-            rows = [(*row[:-2], row[-1]) for row in rows]
-        write_table(names, rows, table_format, texts=_TEXTS)
+            shown = [(*row[:-2], row[-1]) for row in shown]
+        write_table(names, shown, table_format, texts=_TEXTS)
     return ExitCode.DONE if result.matches else ExitCode.FINDINGS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafkalog.command_line.findings_table import table_rows
+from kafkalog.command_line.findings_table import table_cells
 from kafkalog.command_line.terminal import print_note, write_table
 from kafkalog.errors import RefusedOptionError
 from kafkalog.storage.files.files import matching_paths
@@ -72,9 +72,8 @@ class Answers:
             for batch in reader:
                 count += len(batch)
                 columns = [column.to_pylist() for column in batch.columns]
-                # Two columns of a query can have one name.
-                values = [dict(enumerate(row)) for row in zip(*columns, strict=True)]
-                yield from table_rows(values, range(len(names)), self.table_format)
+                for row in zip(*columns, strict=True):
+                    yield table_cells(row, self.table_format)
 
         write_table(names, rows(), self.table_format)
         return count

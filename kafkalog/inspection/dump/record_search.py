@@ -289,7 +289,8 @@ def _payloads(
     columns = RecordColumns(options, _PAYLOADS, {}, with_control_records=True)
     read: dict[int, tuple[Any, Any, Any]] = {}
     for batch in columns.batches(Chunk(row[np.newaxis], MemoryWindow(data))):
-        chosen = batch.filter(pc.is_in(batch.column("offset"), pa.array(offsets)))
+        is_chosen = pc.is_in(batch.column("offset"), pa.array(offsets))
+        chosen = batch if len(batch) == len(offsets) else batch.filter(is_chosen)
         keys, values = chosen.column("key"), chosen.column("value")
         if not are_whole and not is_decoded(topic):
             has_secrets = may_have_connect_secrets(keys)

@@ -127,7 +127,7 @@ class GroupResume:
             more = counted(len(elsewhere) - _MOST_SENTENCES, "sentence")
             lines.append(f"{more} more: --format json has all")
         others: dict[tuple[int, bool], list[dict[str, Any]]] = defaultdict(list)
-        same, longer = 0, set()
+        same = 0
         for row in self.found:
             lead = self._led[_commit_of(row)]
             if row is lead:
@@ -136,19 +136,34 @@ class GroupResume:
                 same += 1
             elif lead["leads_now"]:
                 others[row["leader"], row["reason"] == Reason.AT_COMMIT].append(row)
-            if (row["log_end_offset"] or 0) > (lead["log_end_offset"] or 0):
-                longer.add((row["topic"], row["partition"]))
         lines += [_other_leader(*key, rows) for key, rows in sorted(others.items())]
         if same:
             lines.append(
                 f"with {counted(same, 'other replica')} as the leader they continue there too"
             )
+        return [*lines, *self._of_longer_replicas()]
+
+    def _of_longer_replicas(self) -> Iterator[str]:
+        """Yield which partitions have a longer replica than the leader's, and of which a commit is
+        beyond the end of the one and not of the other."""
+        longer, within = set(), set[str]()
+        for row in self.found:
+            lead, end = self._led[_commit_of(row)], row["log_end_offset"] or 0
+            if end > (lead["log_end_offset"] or 0):
+                longer.add((row["topic"], row["partition"]))
+                if lead["reason"] == Reason.BEYOND_LOG_END and end >= (lead["current_offset"] or 0):
+                    within.add(f"{row['topic']}-{row['partition']}")
+        if within:
+            yield (
+                "commits beyond the end of the leader's log are in a longer replica here of "
+                f"{first_names(sorted(within), _MOST_GROUPS)}: the leader's copy was taken earlier "
+                "than the others, and these groups lose nothing, or its log was truncated"
+            )
         if longer:
-            lines.append(
+            yield (
                 f"TO-READ ends with the leader's log; {counted(len(longer), 'partition')} "
                 "have a longer replica, up to which --lagging counts"
             )
-        return lines
 
     @cached_property
     def _led(self) -> dict[tuple[Any, ...], dict[str, Any]]:

@@ -21,7 +21,12 @@ from kafkalog.inspection.logs.replica_facts import leader_epochs, replica_sets
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
-from kafkalog.storage.reading.offset_ranges import Everything, OffsetRange, offset_range
+from kafkalog.storage.reading.offset_ranges import (
+    Everything,
+    FromTimestamp,
+    OffsetRange,
+    offset_range,
+)
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.views.options.offset_options import by_topic, check_partitions
@@ -151,6 +156,7 @@ def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) ->
         time_rule=options.offsets.time_rule,
         log=log,
         logs=replicas.logs,
+        ends_before_time=isinstance(options.offsets.ending, FromTimestamp) and end == log_end,
     )
 
 

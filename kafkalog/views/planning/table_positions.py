@@ -34,6 +34,7 @@ class StateSource:
     records up to there needs to know. `passed_over` are the records whose time is doubtful by the
     `time_rule`, so that they did not bound the range (F930). `log` is the replica that is read:
     where `best_path` is not None another one than the best, which is there (F1294).
+    `ends_before_time`: no record that is read is as late as the requested time.
     """
 
     topic: str
@@ -56,6 +57,7 @@ class StateSource:
     time_rule: TimeRule | None = None
     log: PartitionLog | None = None
     best_path: str | None = None
+    ends_before_time: bool = False
 
     @property
     def key(self) -> TopicPartition:

@@ -98,6 +98,10 @@ def test_a_copy_that_ends_before_the_moment_is_not_read(nodes: list[Path]) -> No
     assert "the state is not exact: values may be missing in 2 of 2 partitions" in words
     assert "read from the copies" not in words
     assert found == state(nodes[2], "--as-of", BY_NONE)[0]
+    assert "no record is as late" not in words
+    # Alone they say so.
+    _, words = state(nodes[1], "--as-of", BY_NONE)
+    assert "no record is as late as that time in state-0, state-1" in words
 
 
 @pytest.mark.parametrize(("ends", "node"), [((580, 500), 0), ((700, 665), 1)])

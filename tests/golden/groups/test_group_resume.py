@@ -121,7 +121,14 @@ def test_another_leader_can_have_less(unpacked: Unpack) -> None:
     for row in rows:
         is_there = row["current_offset"] <= row["log_end_offset"]
         assert row["reason"] == ("at_commit" if is_there else "beyond_log_end")
+    # The leaders of these partitions are nodes that were copied before node 3.
+    _, out, _ = run_resume(*disks, "--group", "g-consumer")
+    (line,) = (line for line in out.splitlines() if "in a longer replica here of" in line)
+    leads = [row for row in rows if row["leads_now"] and row["reason"] == "beyond_log_end"]
+    names = ", ".join(f"events-{row['partition']}" for row in leads)
+    assert f"here of {names}: the leader's copy was taken earlier" in line
     _, out, _ = run_resume(*disks, "--group", "g-early")
+    assert "in a longer replica here of" not in out
     assert "with 10 other replicas as the leader they continue there too" in out
 
 
