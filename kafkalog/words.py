@@ -134,16 +134,6 @@ def sentence_parts(words: str) -> tuple[tuple[str, int | None, str], ...]:
     )
 
 
-def sentence(words: str, numbers: Sequence[int]) -> str:
-    """Return the words, in the form of `sentence_parts`, with numbers in their places."""
-    parts = []
-    for text, place, written in sentence_parts(words):
-        parts.append(text)
-        if place is not None:
-            parts.append(number_text(numbers[place], written))
-    return "".join(parts)
-
-
 def number_text(number: int, written: str) -> str:
     """Return a number as a place of `sentence_parts` has it."""
     if written == "ms":

@@ -25,9 +25,10 @@ _SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{_SMALL_JVM} {archive_options() or NO_ARCHIVE}")
 # Tests of these folders share what takes long to start or to build: one worker runs them.
 _SHARED_BY_FOLDER = {"airflow", "broker", "browser", "cluster", "packaging", "remote"}
-_SHARE_A_SESSION = {"jobs", "spark"}
+_NEED_A_SESSION = ("tests/jobs/", "tests/spark/")
 # Those of other folders that need a session in `make test`, and run where it is.
 _WITH_THE_SESSION = (
+    *_NEED_A_SESSION,
     "tests/docs/test_documents_run.py::test_what_the_readme_shows",
     "tests/docs/test_testing_page.py::test_the_example_passes",
 )
@@ -48,10 +49,6 @@ settings.register_profile("quick", settings.get_profile("usual"), max_examples=2
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
-def _is_with_the_session(nodeid: str) -> bool:
-    return nodeid.split("/")[1] in _SHARE_A_SESSION or nodeid.startswith(_WITH_THE_SESSION)
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Return three workers for two processors: for a third of their time tests wait, for disks,
@@ -66,7 +63,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class FolderScheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            if _is_with_the_session(nodeid):
+            if nodeid.startswith(_WITH_THE_SESSION):
                 return "session"
             file = nodeid.split("::", 1)[0]
             _, folder, *_ = file.split("/")
@@ -80,9 +77,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs a Spark session, by its folder. All that shares one comes first: it is the
     longest work that only one worker can do, and would end alone."""
     for item in items:
-        if item.path.relative_to(ROOT / "tests").parts[0] in _SHARE_A_SESSION:
+        if item.nodeid.startswith(_NEED_A_SESSION):
             item.add_marker("spark")
-    items.sort(key=lambda item: not _is_with_the_session(item.nodeid))
+    items.sort(key=lambda item: not item.nodeid.startswith(_WITH_THE_SESSION))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Sentences with numbers in them as Arrow columns: `kafkalog.words` writes them one by one."""
+"""Sentences with numbers in them as Arrow columns."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _MOST_MS = 2**60
 
 
 def sentences(words: str, numbers: Sequence[LongArray]) -> pa.Array:
-    """Return the words with the numbers of each row in their places, as `words.sentence` does. What
-    is different is written once."""
+    """Return the words in the form of `sentence_parts`, with the numbers of each row in their
+    places. What is different is written once."""
     # An array of nothing, for words without numbers.
     rows = len(numbers[0])
     parts: list[pa.Array | pa.Scalar] = [chosen([""], np.zeros(rows, dtype=np.int32))]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,6 @@ from tests.support.broker.dump_report import DumpReport, parse_dump
 from tests.support.broker.java_tools import run_dump
 from tests.support.broker.marks import needs_kafka
 
-_HERE = Path(__file__).parent
 _DUMPED = (".log", ".index", ".timeindex")
 
 
@@ -19,7 +17,7 @@ _DUMPED = (".log", ".index", ".timeindex")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder, which need a real Kafka."""
     for item in items:
-        if _HERE in item.path.parents:
+        if item.nodeid.startswith("tests/broker/"):
             for mark in needs_kafka:
                 item.add_marker(mark)
 

@@ -4,6 +4,7 @@ surveyed, imports that do not turn in circles."""
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 from tests.support.repository import ROOT
@@ -38,7 +39,12 @@ MODULES = {
     for package in PACKAGES
     for path in sorted((ROOT / package).rglob("*.py"))
 }
-TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The modules' syntax trees. They are made in the worker that runs these tests alone."""
+    return {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -97,7 +103,7 @@ def folder_imports(imports: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
 def test_no_function_takes_more_than_seven_positional_parameters() -> None:
     long = {
         f"{name}.{function.name}": positional(function)
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for function in functions(tree)
         if positional(function) > MOST_PARAMETERS and not is_callback(function)
     }
@@ -122,7 +128,7 @@ def test_no_module_is_longer_than_one_subject() -> None:
 
 
 def test_no_module_is_small() -> None:
-    imports = {name: imported(tree) for name, tree in TREES.items()}
+    imports = {name: imported(tree) for name, tree in trees().items()}
     readers = Counter(other for name, others in imports.items() for other in others - {name})
     small = {
         name
@@ -136,11 +142,11 @@ def test_no_module_is_small() -> None:
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
-    assert cycle({name: imported(tree) - {name} for name, tree in TREES.items()}) == []
+    assert cycle({name: imported(tree) - {name} for name, tree in trees().items()}) == []
 
 
 def test_no_folders_import_each_other_in_a_circle() -> None:
-    assert cycle(folder_imports({name: imported(tree) for name, tree in TREES.items()})) == []
+    assert cycle(folder_imports({name: imported(tree) for name, tree in trees().items()})) == []
 
 
 def test_these_checks_find_what_they_look_for() -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from kafkalog.words import age_text, duration_text, sentence, time_doubt
+from kafkalog.words import age_text, duration_text, time_doubt
 from tests.support.durations import LENGTHS
+from tests.support.sentences import sentence
 
 
 @pytest.mark.parametrize(("length_ms", "text"), LENGTHS)

@@ -109,12 +109,6 @@ class MetadataImage:
         row = self.tables["topic"].get(key[:1]) if table in ("topic", "partition") else None
         return None if row is None else row["topic"]
 
-    def has_same_state(self, other: MetadataImage) -> bool:
-        """Return whether both have the same rows, of what snapshots hold."""
-        return all(
-            self.tables[table] == other.tables[table] for table in KEYS if table not in LOG_ONLY
-        )
-
     def put(self, table: str, key: Key, row: Row) -> Change:
         """Set a row."""
         rows = self.tables[table]

@@ -254,14 +254,6 @@ class LoneTombstones:
         )
 
 
-def search_inputs(
-    request: ErasureRequest, *, processes: int | None, on_done: OnDone = lambda _: None
-) -> Erasure:
-    """Search every log file under the request's paths. `on_done` gets the bytes of each that is
-    done. Raises LogDirError for a path without files."""
-    return search_files(request, listed_files(request), processes=processes, on_done=on_done)
-
-
 def listed_files(request: ErasureRequest) -> list[InputEntry]:
     """Return every file under the request's paths. Raises LogDirError if there is no log."""
     entries = [entry for path in request.paths for entry in input_files(path)]

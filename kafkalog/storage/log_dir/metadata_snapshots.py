@@ -69,20 +69,6 @@ def is_snapshot_file(file_name: str) -> bool:
     return file_name.endswith(_ENDINGS)
 
 
-def snapshot_before(log: PartitionLog) -> str | None:
-    """Return the path of the snapshot that replaces the deleted beginning of `__cluster_metadata`:
-    None if the log has its beginning, or if no snapshot reaches its first segment.
-
-    Raises OSError for a directory that cannot be read.
-    """
-    first_offset = log.segments[0].base_offset if log.segments else None
-    if not first_offset:
-        return None
-    return next(
-        (each.path for each in metadata_snapshots(log) if each.end_offset >= first_offset), None
-    )
-
-
 def snapshot_in(path: str) -> MetadataSnapshot | None:
     """Return the snapshot that a file is by its name; None for another file."""
     name = os.path.basename(path)

@@ -16,7 +16,7 @@ from kafkalog.coordination.metadata.metadata_records import apply
 from kafkalog.inspection.metadata.metadata_log import MetadataBatch, MetadataEntry, MetadataLog
 from kafkalog.inspection.metadata.replay import MetadataReplay, image_at
 from kafkalog.messages.metadata_transactions import records_in_force
-from tests.support.messages.metadata_images import compared_snapshots, opened
+from tests.support.messages.metadata_images import compared_snapshots, have_same_state, opened
 
 Unpacked = Callable[[str], Path]
 # Where the finalized features were when the Admin client asked for them: admin.json.
@@ -150,7 +150,7 @@ def test_a_snapshot_replaces_what_is_damaged_before_it(unpacked: Unpacked, tmp_p
     replay = MetadataReplay(log, START, Moment())
     changes = [*replay.changes()]
     assert [damage.position for damage in replay.damages] == [batch.position]
-    assert replay.image.has_same_state(image_at(whole).image)
+    assert have_same_state(replay.image, image_at(whole).image)
     (lost,) = {(each.offset, each.record_name) for each in changes if each.record_name is None}
     assert lost == (171, None)
     known = [each.change.topic for each in changes if each.offset == 171]
@@ -171,4 +171,4 @@ def test_an_unfinished_or_damaged_snapshot_is_passed_over(
         replay = image_at(opened(tmp_path))
         assert replay.snapshot == before
         assert [error.path for error in replay.unusable] == [last.path]
-        assert replay.image.has_same_state(whole.image)
+        assert have_same_state(replay.image, whole.image)

@@ -18,8 +18,6 @@ from kafkalog.messages.internal_records import (
     read_internal_record,
 )
 from kafkalog.messages.metadata_transactions import records_in_force
-from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
 from tests.support.logs.plain_reader import read_ranges
 from tests.support.messages.printed_messages import LINE, as_printed
 from tests.support.repository import Unpack
@@ -74,22 +72,13 @@ def test_snapshots_of_the_metadata_are_whole_and_all_of_them_is_in_force(unpacke
     assert len(snapshots) == 11
 
 
-def test_the_snapshot_that_a_cluster_is_formatted_with_is_read_and_nothing_follows_from_it(
-    unpacked: Unpack, tmp_path: Path
-) -> None:
+def test_the_snapshot_that_a_cluster_is_formatted_with_is_read(unpacked: Unpack) -> None:
     # F329: since KAFKA-19648 it has what bootstrap.checkpoint had, as the log itself has later.
     (path,) = unpacked("kafka44.logs").rglob(f"{0:020}-{0:010}.checkpoint")
     held = [record for _, record in records(path)]
     assert [record.reason for record in held] == [None] * 8
     levels = [record.value for record in held if record.name == "FeatureLevelRecord"]
     assert {"name": "metadata.version", "featureLevel": 33} in levels
-    # A log that has lost its beginning does not go on from it.
-    partition = tmp_path / path.parent.name
-    partition.mkdir()
-    (partition / path.name).write_bytes(path.read_bytes())
-    (partition / f"{100:020}.log").touch()
-    (log,) = find_partitions([str(tmp_path)])
-    assert snapshot_before(log) is None
 
 
 def records(path: Path) -> Iterator[tuple[int, InternalRecord]]:

@@ -13,7 +13,7 @@ from kafkalog.coordination.groups.burrow import (
     BurrowSettings,
     BurrowStatus,
 )
-from kafkalog.words import sentence
+from tests.support.sentences import sentence
 
 
 class HeldCommit(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kafkalog.coordination.groups.lag_status import LAG_ERRORS, LagRule, LagSettings, LagStatus
-from kafkalog.words import sentence
+from tests.support.sentences import sentence
 
 
 class PastCommit(NamedTuple):

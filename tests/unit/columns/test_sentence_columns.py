@@ -1,10 +1,10 @@
-"""Sentences of many rows at once are those that `words.sentence` writes one by one."""
+"""Sentences of many rows at once are those that are written one by one."""
 
 import numpy as np
 
 from kafkalog.columns.sentence_columns import chosen_sentences, sentences
-from kafkalog.words import sentence
 from tests.support.durations import LENGTHS
+from tests.support.sentences import sentence
 
 NUMBERS = [0, 1, 2, -7, 1, *(length_ms for length_ms, _ in LENGTHS)]
 

@@ -19,6 +19,7 @@ from kafkalog.messages.catalog import message, topic_family
 from kafkalog.messages.message_writer import write_message
 from kafkalog.messages.record_writer import write_record_value
 from kafkalog.storage.names import CLUSTER_METADATA
+from tests.support.messages.metadata_images import have_same_state
 from tests.support.repository import ROOT
 
 CONTROLLER = ROOT / "examples" / "controller"
@@ -144,7 +145,7 @@ def test_what_is_damaged_is_left_out(copy: Path, tmp_path: Path) -> None:
     assert (after.log.start_offset, after.position) == (595, (2, 705))
     assert [each.end_offset for each in after.log.snapshots] == [595]
     assert after.damages == []
-    assert image_at(after.log).image.has_same_state(image_at(the_copy(copy).log).image)
+    assert have_same_state(image_at(after.log).image, image_at(the_copy(copy).log).image)
 
 
 def test_a_damaged_snapshot_in_front_of_a_whole_one_is_left_out(copy: Path, tmp_path: Path) -> None:

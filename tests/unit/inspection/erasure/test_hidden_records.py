@@ -16,7 +16,7 @@ from kafkalog.format.record_batch import with_checksum
 from kafkalog.inspection.erasure.file_search import Wanted
 from kafkalog.inspection.erasure.identifiers import Identifier, Kind
 from kafkalog.inspection.erasure.record_matching import RecordMatcher
-from kafkalog.questions.disks.erasure import Erasure, ErasureRequest, search_inputs
+from kafkalog.questions.disks.erasure import Erasure, ErasureRequest, listed_files, search_files
 from kafkalog.storage.log_dir.metadata_snapshots import BOOTSTRAP
 
 PERSON = b"cust-17"
@@ -41,7 +41,8 @@ def _batch(base: int, records: Sequence[bytes], count: int | None = None) -> byt
 
 def _searched(directory: Path) -> Erasure:
     wanted = Wanted([Identifier(Kind.KEY, PERSON)])
-    return search_inputs(ErasureRequest([str(directory)], wanted), processes=1)
+    request = ErasureRequest([str(directory)], wanted)
+    return search_files(request, listed_files(request), processes=1)
 
 
 def _partition(directory: Path, data: bytes) -> Path:
