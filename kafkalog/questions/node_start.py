@@ -28,6 +28,7 @@ from kafkalog.inspection.start.costly_logs import (
 )
 from kafkalog.inspection.start.node_directories import NodeFiles, nodes_of
 from kafkalog.inspection.start.node_start import NodeStart, judged_node
+from kafkalog.inspection.start.partition_fates import unrecorded
 from kafkalog.inspection.start.permissions import BrokerUser
 from kafkalog.inspection.start.reasons import Reason
 from kafkalog.inspection.start.release_start import ReleaseStart, release_start
@@ -37,7 +38,7 @@ from kafkalog.questions.groups.coordinators import CoordinatorSettings
 from kafkalog.storage.files.files import readable_entries
 from kafkalog.storage.log_dir.jars import Jars
 from kafkalog.storage.log_dir.log_dir import is_log_dir
-from kafkalog.storage.log_dir.other_entries import given_log_dirs
+from kafkalog.storage.log_dir.other_entries import absent_partitions, given_log_dirs
 from kafkalog.storage.log_dir.server_properties import ServerProperties
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.words import counted, first_names
@@ -155,7 +156,10 @@ class NodeAnswers:
         """Whether a node does not start, starts only under a condition, or does not use a
         directory, and whether metadata can be given up."""
         return self.gives_up_metadata or any(
-            not each.start.broker_starts or each.is_conditional or _offline(each)
+            not each.start.broker_starts
+            or each.is_conditional
+            or _offline(each)
+            or each.start.files.made_directories
             for each in self.nodes
         )
 
@@ -178,6 +182,11 @@ class NodeAnswers:
                 for reason in offline:
                     if (reason.file, reason.what_to_do) not in shown:
                         yield f"  offline: {_reason_line(reason).strip()}"
+            for path in each.start.files.made_directories:
+                yield (
+                    f"  {path}: the log directory does not exist: the broker makes it, and its "
+                    "partitions BEGIN EMPTY\n    mount its disk before the start"
+                )
             for notice in each.start.notices:
                 if (notice.file, notice.what_to_do) in shown:
                     continue
@@ -287,8 +296,10 @@ def node_answers(
         answers = judged(cluster_images(logs, partial(leading_copy, ended=ended)))
     behind = [*controllers_behind(logs, ended)]
     for each in answers:
-        each.start.decide(_starting_with(each, answers))
         paths = {it.path for it in each.start.files.directories}
+        listed = [it.path for it in each.start.files.directories if it.is_there]
+        absent = unrecorded(each.start.files, absent_partitions(listed, logs))
+        each.start.decide(_starting_with(each, answers), absent)
         each.start.notices += (reason for reason in behind if reason.directory in paths)
         own = _below(paths, plan)
         each.start.notices += (*starts_beyond_ends(own), *padded_time_indexes(own))

@@ -106,6 +106,7 @@ class Recovery:
             ended,
             knows_metadata=self.nodes.knows_metadata,
             gives_up_metadata=self.nodes.gives_up_metadata,
+            absent_directories=sum(len(it.start.files.made_directories) for it in self.nodes.nodes),
         )
         conditions = [
             f"{each.name} starts {each.condition}"
@@ -240,10 +241,13 @@ class RecoveryTotals(RowTotals):
         *,
         knows_metadata: bool = True,
         gives_up_metadata: bool = False,
+        absent_directories: int = 0,
     ) -> str:
         """Return one line: whether a broker starts, and what is lost then. `ended` are the nodes
         that do not start."""
         parts = [self._start_words(ended)]
+        if absent_directories:
+            parts.append(f"BEGIN EMPTY: log directories that do not exist ({absent_directories})")
         parts += [
             f"{label}: {counted(count, noun)}"
             for label, count, noun in (
@@ -282,7 +286,7 @@ class RecoveryTotals(RowTotals):
             )
         if gives_up_metadata:
             parts.append("METADATA CAN BE GIVEN UP by controllers that are behind")
-        elif not self.findings and not ended:
+        elif not self.findings and not ended and not absent_directories:
             words = "nothing is lost" if knows_metadata else "the logs lose nothing"
             parts.append(words + (" but what retention deletes" if self.is_shortened else ""))
         if not knows_metadata:

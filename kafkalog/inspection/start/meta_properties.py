@@ -24,7 +24,7 @@ def meta_reasons(node: NodeFiles, image: MetadataImage | None) -> Iterator[Reaso
     if not node.is_of_kraft:
         yield from _zookeeper_reasons(node)
         return
-    seen: dict[str, str] = {}
+    yield from _doubled_ids(node, image)
     for each in node.directories:
         if each.meta_error is not None:
             # Without the directory of the metadata a broker ends before it uses any.
@@ -38,12 +38,17 @@ def meta_reasons(node: NodeFiles, image: MetadataImage | None) -> Iterator[Reaso
         if each.directory_id is not None and _is_reserved(each.directory_id):
             detail = f"its directory.id {each.directory_id} is one that Kafka keeps for itself"
             yield _reason(node, each, image, detail)
-        if each.directory_id is not None:
+    yield from _places_of_metadata(node)
+
+
+def _doubled_ids(node: NodeFiles, image: MetadataImage | None) -> Iterator[Reason]:
+    seen: dict[str, str] = {}
+    for each in node.directories:
+        if each.meta_error is None and each.directory_id is not None:
             other = seen.setdefault(each.directory_id, each.path)
             if other != each.path:
                 detail = f"it has the directory.id {each.directory_id} of {other} too"
                 yield _reason(node, each, image, detail)
-    yield from _places_of_metadata(node)
 
 
 def _is_reserved(directory_id: str) -> bool:
@@ -93,6 +98,7 @@ def _places_of_metadata(node: NodeFiles) -> Iterator[Reason]:
 
 def _zookeeper_reasons(node: NodeFiles) -> Iterator[Reason]:
     """Yield what a broker with ZooKeeper refuses: other ids than those of its other files."""
+    yield from _doubled_ids(node, None)
     for each in node.directories:
         if each.meta and each.node_id is not None and each.node_id != node.node_id:
             detail = f"it is of broker {each.node_id}, not {node.node_id}"

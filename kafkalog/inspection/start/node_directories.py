@@ -217,6 +217,13 @@ class NodeFiles:
         return any(each.is_of_kraft or each.has_metadata for each in self.directories)
 
     @property
+    def made_directories(self) -> list[str]:
+        """The log directories that do not exist, which a broker with ZooKeeper makes."""
+        return [
+            each.path for each in self.directories if not each.is_there and not self.is_of_kraft
+        ]
+
+    @property
     def is_unknown(self) -> bool:
         """Whether nothing says which node this is."""
         return self.node_id is None and self.server is None

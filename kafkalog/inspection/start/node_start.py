@@ -111,11 +111,12 @@ class NodeStart:
     def knows_metadata(self) -> bool:
         return not self.unknown
 
-    def decide(self, starting_too: Sequence[StartingBroker]) -> None:
+    def decide(
+        self, starting_too: Sequence[StartingBroker], unrecorded: Iterable[AbsentPartition] = ()
+    ) -> None:
         """Find what becomes of the partitions, where other nodes start too. It is not known where
         server.properties names another node, which keeps this one from starting."""
-        here = [each.node_id for each in starting_too]
-        self.assumed = [*self.assumed, *awaited_controllers(self.files.server, here)]
+        self.assumed = [*self.assumed, *awaited_controllers(self.files.server, starting_too)]
         loaded = self.loaded
         if loaded is None or id_of_all(self.files) is not None:
             return
@@ -124,9 +125,9 @@ class NodeStart:
             loaded = replace(loaded, assignments=assignments)
         offline = [each.directory.path for each in self.directories if not each.is_online]
         unused = loaded.unused_fates()
-        self.fates, self.absent = {**loaded.fates(offline), **unused}, [*loaded.absent()]
-        image = self.image
-        self.notices += _unused_notices(self.files, unused)
+        self.fates = {**loaded.fates(offline), **unused}
+        self.absent = [*loaded.absent(), *unrecorded]
+        image, self.notices = self.image, [*self.notices, *_unused_notices(self.files, unused)]
         others = [*_other_ids(self, image)] if image is not None else []
         self.notices += [reason for reason, _ in others]
         told = {path for _, paths in others for path in paths}
@@ -277,7 +278,7 @@ def _empty_notices(start: NodeStart) -> Iterator[Reason]:
             groups[each.log_dir].append(f"{each.topic}-{each.partition}")
     for log_dir, names in groups.items():
         detail = (
-            f"{counted(len(names), 'partition')} that the metadata has in {log_dir} BEGIN EMPTY, "
+            f"{counted(len(names), 'partition')} of {log_dir} BEGIN EMPTY, "
             f"for they have no directory: {first_names(names, _MOST_NAMES)}"
         )
         line = (

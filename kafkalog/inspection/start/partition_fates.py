@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
@@ -224,6 +224,24 @@ class LoadedReplicas:
                 else:
                     own = None if future is None else future.path
                     yield AbsentPartition(topic, number, path, fate, own)
+
+
+def unrecorded(
+    node: NodeFiles, absent: Iterable[tuple[str, Iterable[tuple[str, int]]]]
+) -> Iterator[AbsentPartition]:
+    """Yield the partitions that begin empty on a broker with ZooKeeper: those that checkpoints of a
+    log directory name, by its path (`absent`), and that no directory is of. Rule: docs/format.md
+    F1399."""
+    if node.is_of_kraft or node.is_unknown:
+        return
+    here = {
+        (name.topic, name.partition) for each in node.directories for _, name in each.partitions()
+    }
+    paths = {each.path for each in node.directories}
+    for path, partitions in absent:
+        for topic, number in partitions:
+            if path in paths and (topic, number) not in here:
+                yield AbsentPartition(topic, number, path, ReplicaFate(begins_empty=True), None)
 
 
 def _replaced(path: str, has_leader: bool | None, *, is_now: bool) -> ReplicaFate:

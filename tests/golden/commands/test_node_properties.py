@@ -1,7 +1,8 @@
 """What `kafkalog recover` says of the classes and the controllers that server.properties names,
-against what real nodes did. Rules: docs/format.md F1195, F1210, F1393, F1397 and F1398."""
+against what real nodes did. Rules: docs/format.md F1195, F1210, F1393 and F1397 to F1399."""
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from kafkalog.format.record_batch import write_batch
+from kafkalog.format.records import Record
 from tests.support.golden.startup_cases import STARTED_AT, StartupCase, startup_cases
 from tests.support.repository import Unpack
 
@@ -155,3 +158,56 @@ def test_what_is_no_directory_of_jars_is_refused(
     result = CliRunner().invoke(kafkalog, line)
     assert result.exit_code == 2
     assert "--libs: it needs --server-properties" in result.stderr
+
+
+def with_zookeeper(folder: Path) -> Path:
+    """Make two log directories of a broker of 3.9 with ZooKeeper, and a partition in the second."""
+    for name in ("d1", "d2"):
+        (folder / name).mkdir()
+        (folder / name / "meta.properties").write_text("version=0\nbroker.id=0\ncluster.id=abc\n")
+        (folder / name / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":5}')
+    partition = folder / "d2" / "orders-0"
+    partition.mkdir()
+    (partition / f"{0:020d}.log").write_bytes(write_batch([Record(0, 1, 0, None, b"v")]))
+    (partition / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAZQ\n")
+    (folder / "d2/recovery-point-offset-checkpoint").write_text("0\n1\norders 0 1\n")
+    text = "broker.id=0\nzookeeper.connect=localhost:2181\nlog.dirs=d1,d2\nlog.retention.ms=-1\n"
+    (folder / "server.properties").write_text(text)
+    return folder
+
+
+def judged_with_zookeeper(folder: Path) -> tuple[int, str]:
+    given = ["recover", folder / "d1", folder / "d2", "--processes", "1"]
+    given += ["--server-properties", folder / "server.properties"]
+    result = CliRunner().invoke(kafkalog, [*map(str, given)])
+    return result.exit_code, result.stdout
+
+
+def test_what_a_broker_with_zookeeper_makes_empty_is_a_finding(tmp_path: Path) -> None:
+    # F1399: a broker of 3.9.2 started on such directories, with empty partitions.
+    folder = with_zookeeper(tmp_path)
+    assert judged_with_zookeeper(folder)[0] == 0
+    shutil.rmtree(folder / "d2/orders-0")
+    code, text = judged_with_zookeeper(folder)
+    assert code == 1
+    assert "BEGIN EMPTY: 1 partition" in text
+    shutil.rmtree(folder / "d2")
+    code, text = judged_with_zookeeper(folder)
+    assert code == 1
+    assert "d2: the log directory does not exist" in text
+    assert "nothing is lost" not in text
+
+
+def test_what_ends_a_broker_with_zookeeper(tmp_path: Path) -> None:
+    # F1399: brokers of 3.9.2 ended.
+    folder = with_zookeeper(tmp_path)
+    file = folder / "d2/orders-0/partition.metadata"
+    file.unlink()
+    assert judged_with_zookeeper(folder)[0] == 0
+    file.write_text("")
+    assert judged_with_zookeeper(folder)[1].startswith("Node 0 does NOT start with Kafka 3.9, ")
+    file.unlink()
+    for name in ("d1", "d2"):
+        with (folder / name / "meta.properties").open("a") as meta:
+            meta.write("directory.id=hRXkNyIgSWC5u9gFH56hNw\n")
+    assert judged_with_zookeeper(folder)[1].startswith("Node 0 does NOT start with Kafka 3.9, ")
