@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from pyarrow import dataset
 
+import kafkalog as kafkalog_of_python
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.lake.record_rows import RECORD_COLUMNS
@@ -128,7 +129,9 @@ def test_records_of_erased_persons_are_left_out_and_counted(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("place", ["in the input", "--schemas-topic", "--schema-registry"])
-def test_values_are_decoded_by_a_registry_s_schemas(place: str, tmp_path: Path) -> None:
+def test_values_are_decoded_by_a_registry_s_schemas(
+    place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     # F1124, F1262: the order whose schema is not known is kept, and counted.
     logs, person, schemas = tmp_path / "logs", tmp_path / "person", tmp_path / "schemas"
     write_records(logs, "orders-0", [(b"k", value) for value in ORDERS])
@@ -145,3 +148,11 @@ def test_values_are_decoded_by_a_registry_s_schemas(place: str, tmp_path: Path) 
     result = CliRunner().invoke(kafkalog, arguments)
     assert "orders: 1 record suppressed" in result.stderr
     assert "orders: 1 value not decoded" in result.stderr
+    # From Python, without a session, the same is logged.
+    named: dict[str, Any] = {"topics": "orders", "isolation_level": "read_uncommitted"}
+    if place != "in the input":
+        named[place.removeprefix("--").replace("-", "_")] = str(schemas)
+    python = {"format": "parquet", "suppress": str(person), **named}
+    kafkalog_of_python.export(None, str(logs), str(tmp_path / "python"), **python)
+    said = [each for each in caplog.messages if each.startswith("orders: 1 ")]
+    assert [each.split(" ")[2] for each in said] == ["record", "value"]
