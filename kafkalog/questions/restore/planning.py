@@ -407,11 +407,13 @@ def _placed(image: MetadataImage, request: RestoreRequest) -> dict[PartitionKey,
     """Return the nodes of each partition, leaders spread over them."""
     nodes = list(request.nodes)
     numbers = {topic_id: place for place, (topic_id,) in enumerate(image.tables["topic"])}
-    placed = {}
-    for topic_id, partition in image.tables["partition"]:
-        start = (numbers.get(topic_id, 0) + partition) % len(nodes)
-        placed[topic_id, partition] = [*nodes[start:], *nodes[:start]][: request.replication]
-    return placed
+    orders = [
+        [*nodes[start:], *nodes[:start]][: request.replication] for start in range(len(nodes))
+    ]
+    return {
+        key: orders[(numbers.get(key[0], 0) + key[1]) % len(nodes)]
+        for key in image.tables["partition"]
+    }
 
 
 def _end_transactions(plan: RestorePlan) -> None:
