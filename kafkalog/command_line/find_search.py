@@ -124,7 +124,7 @@ class _Account:
 class Found:
     """The rows of the three tables, how many records match, those of each copy, and how many of
     these the rows are about. For people `found` is a list, and copies together have their number
-    before the file; otherwise rows are read as they are asked for, so that few are in memory."""
+    before the file; otherwise rows are read one after another, so that few are in memory."""
 
     matches: int
     shown: int
