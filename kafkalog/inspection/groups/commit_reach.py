@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from kafkalog.inspection.logs.missing_records import MissingRecords, missing_words
 from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.reading.offset_ranges import LARGEST_TIME_MS
 from kafkalog.words import counted, time_text
 
 
@@ -20,6 +22,8 @@ class LogCompleteness(Protocol):
     def complete_from_ms(self) -> int | None: ...
     @property
     def damaged_ranges(self) -> int: ...
+    @property
+    def newest_ms(self) -> int | None: ...
 
 
 class LogReach(NamedTuple):
@@ -35,7 +39,7 @@ class CommitReach(NamedTuple):
     """From when on a store has the commits of all groups, None for at all times; how many damaged
     places hide some; which partitions of `__consumer_offsets` the input is known to lack, and which
     records of others; from when on those copies have all that were cleaned least, where that is
-    earlier."""
+    earlier, and up to when all of these go on, as far as others go on longer."""
 
     is_zookeeper: bool
     complete_from_ms: int | None
@@ -43,6 +47,7 @@ class CommitReach(NamedTuple):
     missing: tuple[int, ...] = ()
     missing_records: tuple[MissingRecords, ...] = ()
     least_cleaned_ms: int | None = None
+    least_cleaned_until_ms: int | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -77,15 +82,19 @@ def _reach(
     times = [log.complete_from_ms for log in logs if log.complete_from_ms is not None]
     damaged = sum(log.damaged_ranges for log in logs)
     complete_ms = max(times, default=None)
-    least: dict[int | None, int] = {}
+    copies: dict[int | None, list[tuple[int, int]]] = defaultdict(list)
     for log in logs:
-        of_copy = log.complete_from_ms or 0
-        least[log.internal_partition] = min(of_copy, least.get(log.internal_partition, of_copy))
-    least_ms = max(least.values(), default=0)
+        copies[log.internal_partition].append((log.complete_from_ms or 0, log.newest_ms or 0))
+    least_ms, until_ms = 0, LARGEST_TIME_MS
+    for found in copies.values():
+        from_ms, newest_ms = min(found, key=lambda each: (each[0], -each[1]))
+        least_ms = max(least_ms, from_ms)
+        if newest_ms < max(newest for _, newest in found):
+            until_ms = min(until_ms, newest_ms)
     has_more = not is_zookeeper and complete_ms is not None and least_ms < complete_ms
     return CommitReach(
         *(is_zookeeper, complete_ms, damaged, tuple(missing), tuple(missing_records)),
-        least_ms if has_more else None,
+        *((least_ms, until_ms) if has_more else (None, None)),
     )
 
 
@@ -153,6 +162,9 @@ def _completeness(reach: CommitReach, moment: int | None) -> str:
         older = f": of {time_text(moment)} older ones that were replaced since can be missing"
     least_ms = reach.least_cleaned_ms
     if least_ms is None or (moment is not None and moment < least_ms):
+        return begin + older
+    # A copy does not know what came after it was taken. F1294
+    if moment is not None and moment > (reach.least_cleaned_until_ms or 0):
         return begin + older
     since = f"them from {time_text(least_ms)} on" if least_ms else "all"
     return (

@@ -234,3 +234,7 @@ def test_the_commits_of_all_copies_count(unpacked: Unpack) -> None:
     assert f"no commit from {since} on jumped over records" in out
     _, _, notes = run(*nodes, "--group", "g-cpp", "--as-of", "2026-11-25T19:48:40Z")
     assert "copies that were cleaned less have them from " in notes
+    # F1294: those copies were taken before this moment.
+    _, _, notes = run(*nodes, "--group", "g-cpp", "--as-of", "2026-11-25T19:48:50Z")
+    assert "older ones that were replaced since can be missing" in notes
+    assert "copies that were cleaned less" not in notes
