@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tests.support.broker.cluster.lost_cluster import Lost
 from tests.support.broker.iceberg_sink import CONTROL_TOPIC, IcebergSink

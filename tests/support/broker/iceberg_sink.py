@@ -78,7 +78,7 @@ class IcebergSink:
             return []
         metadata = hint.with_name(f"v{hint.read_text().strip()}.metadata.json")
         rows: list[dict[str, object]] = StaticTable.from_metadata(str(metadata)).scan().to_arrow()
-        return rows.to_pylist()  # type: ignore[attr-defined, no-any-return]
+        return rows.to_pylist()  # type: ignore[attr-defined]
 
     def rows_with(self, wanted: dict[str, object], seconds: float) -> list[dict[str, object]]:
         """The rows, once this one is among them. Raises RuntimeError with the log after a time."""
