@@ -14,7 +14,7 @@ import pyarrow as pa
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
-from kafkalog.command_line.terminal import print_note, progress_bar
+from kafkalog.command_line.terminal import print_note
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.dump.decoded_search import with_decoded
@@ -42,6 +42,7 @@ from kafkalog.storage.reading.offset_ranges import TimestampRange
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.renamed_files import opened_segment
 from kafkalog.views.parallel import in_order, processes_for
+from kafkalog.views.progress import progress_bar
 from kafkalog.wire.murmur2 import partition_of_key
 from kafkalog.words import counted, first_names, size_text
 
