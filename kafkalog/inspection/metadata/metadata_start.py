@@ -34,7 +34,7 @@ _REPEATED = "a broker starts, and has the whole state in spite of it"
 _ENDS = "a broker does not start with it"
 _CUT = "a broker takes what is left for the whole state: it ends, or sets partitions aside"
 MISNAMED = "what ends in .checkpoint here begins with 20 digits, a dash and 10 digits"
-UNUSUAL = "by its name it is the newest snapshot, and there is no file of the usual name"
+UNUSUAL = "by its name it is the newest snapshot, and it is a directory"
 MOVABLE = "move it away, and a broker starts from the snapshot before and the log"
 _LAST_EPOCH = 2**31 - 1
 _REPLACE = "copy the directory of another node, or see kafkalog quorum rebuild --help"
@@ -85,7 +85,7 @@ def snapshot_faults(log: PartitionLog) -> Iterator[SnapshotFault]:
         position = snapshot_position(entry.name)
         is_last = position is not None and snapshot is None and position[1] >= 0 and position > last
         if entry.name != BOOTSTRAP and (
-            position is None or (is_last and entry.name.endswith(CHECKPOINT))
+            position is None or (is_last and entry.is_directory and entry.name.endswith(CHECKPOINT))
         ):
             words = MISNAMED if position is None else UNUSUAL
             error = CorruptDataError("file_name", words, position=0, path=entry.path)

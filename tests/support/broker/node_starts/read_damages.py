@@ -339,7 +339,6 @@ READ_DAMAGES: dict[str, ReadDamage] = {
     ),
     "snapshot-of-large-epoch": _ends(written(f"{_METADATA}/{50:020d}-99999999999.checkpoint", "x")),
     "snapshot-of-large-offset": _ends(written(f"{_METADATA}/{'9' * 20}-{1:010d}.checkpoint", "x")),
-    "snapshot-of-longer-name": _ends(written(f"{_METADATA}/{50:020d}-{1:010d}-1.checkpoint", "x")),
     "snapshot-is-directory": _ends(made(f"{_METADATA}/{50:020d}-{1:010d}.checkpoint")),
     "index-of-last-is-directory": _offline(_in_place_of(f"{_ORDERS}/{15:020d}.index")),
     "times-of-last-are-directory": _offline(_in_place_of(f"{_ORDERS}/{15:020d}.timeindex")),
