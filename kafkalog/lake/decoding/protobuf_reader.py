@@ -58,7 +58,8 @@ class ProtobufReader:
                 pool.Add(file)
             found = pool.FindMessageTypeByName(message)
         except KeyError:
-            known = name_suggestions([message], [*_message_names(files)])
+            names = [*_message_names(files)]
+            known = name_suggestions([message], names) if names else "it is empty"
             raise SchemaError(f"it has no message {message}: {known}") from None
         except (DecodeError, TypeError) as error:
             reason = " ".join(str(error).split())

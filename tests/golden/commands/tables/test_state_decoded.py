@@ -12,6 +12,7 @@ from pyarrow.parquet import read_table
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.testing import LogDirectory
+from tests.support.messages.descriptor_sets import descriptor_set
 from tests.support.messages.registry_records import registered
 
 OLD = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
@@ -90,9 +91,17 @@ def test_the_table_has_the_rows_of_state_with_the_decoded_columns(tmp_path: Path
     }
 
 
-def test_protobuf_names_the_job(tmp_path: Path) -> None:
-    (tmp_path / "orders.desc").write_bytes(b"")
-    protobuf = ("--value-format", "protobuf", "--value-schema", str(tmp_path / "orders.desc"))
-    given = (logs(tmp_path / "logs"), "--topic", "orders", *protobuf, "--value-message", "Order")
-    code, _, err = run(*given)
-    assert (code, "Spark decodes Protobuf" in err) == (ExitCode.WRONG_ARGUMENTS, True)
+def test_protobuf_is_decoded_by_its_descriptor_set(tmp_path: Path) -> None:
+    # F1343: Test1 and its bytes are those of the guide to Protobuf's encoding.
+    schema = tmp_path / "guide.desc"
+    schema.write_bytes(descriptor_set("guide.proto", "Test1: int32 a = 1"))
+    directory = LogDirectory(tmp_path / "logs")
+    directory.topic("orders").records([("a", b"\x08\x01"), ("a", bytes.fromhex("089601"))])
+    protobuf = ("--value-format", "protobuf", "--value-message", "Test1", "--value-schema")
+    given = (directory.write(), "--topic", "orders", "--format", "json", *protobuf)
+    code, out, _ = run(*given, str(schema))
+    assert code == ExitCode.DONE
+    assert [row["value_decoded"] for row in map(json.loads, out.splitlines())] == [{"a": 150}]
+    schema.write_bytes(b"")
+    code, _, err = run(*given, str(schema))
+    assert (code, "it has no message Test1: it is empty" in err) == (ExitCode.WRONG_ARGUMENTS, True)
