@@ -20,7 +20,7 @@ JARS         = $(shell ls $(CURDIR)/$(VENV)/ivy/jars/*.jar 2>/dev/null | paste -
 export PYTHONDONTWRITEBYTECODE :=
 export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
-# tests/conftest.py says how many workers, and which tests run in the same one.
+# A worker for each core. tests/conftest.py says which tests run in the same worker.
 WORKERS      = --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # Tests that read sources and documents only.

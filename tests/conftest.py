@@ -50,13 +50,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Return three workers for two processors: for a third of their time tests wait, for disks,
-    for servers that start and for consumers that look whether more records come."""
-    return len(os.sched_getaffinity(0)) * 3 // 2
-
-
-@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give each worker of pytest-xdist a file at a time, or a folder that shares something."""
     from xdist.scheduler import LoadFileScheduling
