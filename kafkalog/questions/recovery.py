@@ -69,6 +69,18 @@ class RecoveryRequest:
         reduce = _with_findings if self.has_findings_only and table == PLAN else None
         return AskedView(table, reduce=reduce, options=options, logs=self.logs)
 
+    def selected(self, logs: Sequence[PartitionLog]) -> list[PartitionLog]:
+        """Return the logs of the requested topics and partitions."""
+        return [
+            log
+            for log in logs
+            if is_selected(log.topic, log.partition, self.topics, self.partitions)
+        ]
+
+    def asked_sequences(self, views: Views) -> AskedView:
+        """Return the view with the rows of table `producer_sequences`."""
+        return replace(self.asked(SEQUENCES), logs=self.selected(views.logs))
+
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
@@ -130,17 +142,28 @@ class Recovery:
 
 def recovery(views: Views, settings: RecoveryRequest) -> tuple[Recovery, Rows]:
     """Return the plan, and the rows of table `producer_sequences`, which come with it."""
-    found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
-    asked = settings.asked(PLAN, found.nodes), settings.asked(SEQUENCES)
+    views, found = _nodes(views, settings)
+    asked = settings.asked(PLAN, found.nodes), settings.asked_sequences(views)
     plan, sequences = views.rows(*asked)
     return _with_nodes(views, settings, found, plan), sequences
 
 
 def recovery_plan(views: Views, settings: RecoveryRequest) -> Recovery:
     """Return the plan alone."""
-    found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
+    views, found = _nodes(views, settings)
     (plan,) = views.rows(settings.asked(PLAN, found.nodes))
     return _with_nodes(views, settings, found, plan)
+
+
+def _nodes(views: Views, settings: RecoveryRequest) -> tuple[Views, FoundNodes]:
+    """Return the nodes, and views of the logs that decide what becomes of the requested ones: all,
+    for a node starts as a whole, by its metadata. Copies of logs, which no node is known of, are
+    judged each by itself."""
+    found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
+    if all(node.is_unknown for node in found.nodes):
+        views = views.over(views.log_dirs, settings.selected(views.logs))
+        found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
+    return views, found
 
 
 def _with_nodes(views: Views, settings: RecoveryRequest, found: FoundNodes, plan: Rows) -> Recovery:

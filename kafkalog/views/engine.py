@@ -287,6 +287,7 @@ class LocalViews:
                 options[number],
                 list(self.logs if each.logs is None else each.logs),
                 divides=number not in sharing,
+                beside=self.logs,
             )
             for number, each in enumerate(asked)
         ]

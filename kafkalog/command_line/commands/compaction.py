@@ -84,15 +84,16 @@ def compaction(
     table, table_format = _TABLES[by], output.table_format
     columns = answer_columns(table, _TEXT_COLUMNS[table], table_format)
     config = configs.options()
-    logs = logs_of_topics(paths, topics, partitions)
+    every = logs_of_topics(paths)
+    logs = logs_of_topics(paths, topics, partitions, every)
     if before is not None:
         find_logs([before], strict=False)
     copies = [] if before is None else [before]
     place = output.tables_of_logs(_TEXT_COLUMNS, paths, logs, copies)
     settings = CompactionRequest(
-        time.time_ns() // 1_000_000 if as_of is None else as_of, config, before
+        time.time_ns() // 1_000_000 if as_of is None else as_of, config, before, logs
     )
-    with views_with_progress(paths, logs, processes) as views:
+    with views_with_progress(paths, every, processes, selected=logs) as views:
         found = answer(views, settings)
     for line in absent_lines(paths, logs, topics, partitions):
         print_note(line)

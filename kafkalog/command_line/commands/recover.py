@@ -129,7 +129,7 @@ def recover(
     place = output.tables_of_logs([*_TABLES.values(), _SEQUENCES], paths, logs)
     lines: list[str] = []
     saved: dict[str, Rows] = {}
-    with views_with_progress(paths, logs, processes) as views:
+    with views_with_progress(paths, found, processes) as views:
         if place is not None:
             plan, sequences = recovery(views, settings)
             tables = (_PLAN, NODES, DIRECTORIES)
@@ -138,7 +138,7 @@ def recover(
             plan = recovery_plan(views, settings)
         if table == _SEQUENCES:
             if place is None:
-                (sequences,) = views.rows(settings.asked(table))
+                (sequences,) = views.rows(settings.asked_sequences(views))
             rows, found_rows, verdict = [*sequences], [*sequences], sequence_words(sequences)
             has_findings = bool(found_rows)
         else:

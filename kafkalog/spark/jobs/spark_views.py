@@ -153,7 +153,8 @@ class SparkViews:
         def read(reads: Sequence[Read]) -> Iterator[pa.RecordBatch]:
             return reduced(tasks.read(ReadGroup(reads)))
 
-        return in_tasks(self.spark, planned_groups(parsed, list(logs)), read, result)
+        groups = planned_groups(parsed, list(logs), beside=self.logs)
+        return in_tasks(self.spark, groups, read, result)
 
 
 def _passed(each: tuple[int, Any]) -> pa.RecordBatch:

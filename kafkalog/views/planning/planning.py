@@ -120,10 +120,12 @@ def planned_groups(
     committed: CommittedReads = NOT_WALKED,
     *,
     divides: bool = True,
+    beside: Sequence[PartitionLog] = (),
 ) -> list[Sequence[Read]]:
     """Return which segments to read, or which partitions, a group for each task; `found` are the
     logs under the paths where they have been listed just now, `committed` what was found out of
-    their transactions. Large segments are read in parts if `divides`, by views that can.
+    their transactions. Large segments are read in parts if `divides`, by views that can. `beside`
+    are all logs where those found are some of them: the settings of topics come from all.
 
     Looks at names and checkpoints only; times are looked up in batch headers. The log start holds
     for records only, and an account of bytes is one of whole files.
@@ -133,13 +135,18 @@ def planned_groups(
     with reported_work(PLANNED) as context:
         if found is None:
             found = logs_of_paths(options)
-        groups = _groups(options, found, committed, divides=divides)
+        groups = _groups(options, found, committed, beside or found, divides=divides)
         context.update(plan_context(found, groups))
     return groups
 
 
 def _groups(
-    options: ReadOptions, found: list[PartitionLog], committed: CommittedReads, *, divides: bool
+    options: ReadOptions,
+    found: list[PartitionLog],
+    committed: CommittedReads,
+    beside: Sequence[PartitionLog],
+    *,
+    divides: bool,
 ) -> list[Sequence[Read]]:
     logs = chosen_logs(options, found)
     _refuse_oldest_layout(options.view, logs)
@@ -149,7 +156,7 @@ def _groups(
         needs_configs = options.view in PLAN_VIEWS or (
             options.view is View.RECOVERY_PLAN and options.as_of_ms
         )
-        configs = options.configs.of_logs(found) if needs_configs else options.configs.of_files()
+        configs = options.configs.of_logs(beside) if needs_configs else options.configs.of_files()
         before = _copies_before(options, logs)
         partitions = [
             partition_read(log, configs(log), before.get(log.topic_partition)) for log in logs
