@@ -80,6 +80,18 @@ def record_counts(batches: LongArray) -> LongArray:
     return found
 
 
+def first_timestamps(batches: LongArray) -> LongArray:
+    """Return the time of the first record of each sound batch, NO_VALUE where its header does not
+    show it: the base timestamp, with LogAppendTime the max timestamp. With a delete horizon the
+    base timestamp is that."""
+    attributes = batches[:, ATTRIBUTES]
+    has_horizon = (batches[:, MAGIC] == 2) & (attributes & DELETE_HORIZON_BIT != 0)
+    is_append_time = attributes & LOG_APPEND_TIME_BIT != 0
+    times = np.where(is_append_time, batches[:, MAX_TIMESTAMP], batches[:, BASE_TIMESTAMP])
+    found: LongArray = np.where(has_horizon & ~is_append_time, NO_VALUE, times)
+    return found
+
+
 def least_timestamp(batches: LongArray) -> int | None:
     """Return the least base timestamp that a producer gave sound batches; None without any: with
     LogAppendTime no record has the base timestamp, with a delete horizon it is none."""

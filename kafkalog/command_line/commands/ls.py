@@ -141,7 +141,9 @@ def ls(
     _refuse_together(by, sort, quick=quick, deep=deep, savings=savings)
     if by == _PRODUCER or from_ms is not None or until_ms is not None:
         _refuse_with_period(by, quick=quick, deep=deep, unread=unread, savings=savings)
-        _write_growth(paths, topics, partitions, (from_ms, until_ms), by, table_format, processes)
+        from kafkalog.command_line.ls.growth_table import write_growth
+
+        write_growth(paths, topics, partitions, (from_ms, until_ms), by, table_format, processes)
         return
     printed_columns(
         SAVING_COLUMNS if savings else storage_columns(by, is_quick=quick, is_deep=deep)
@@ -215,26 +217,6 @@ def _refuse_with_period(by: str, **others: bool) -> None:
             raise ConflictingOptionsError(f"--{name}", given)
     if by in ("segment", "kind"):
         raise ConflictingOptionsError(f"--by {by}", given)
-
-
-def _write_growth(
-    paths: Sequence[str],
-    topics: Sequence[str],
-    partitions: Sequence[int],
-    period: tuple[int | None, int | None],
-    by: str,
-    table_format: str,
-    processes: int | None,
-) -> None:
-    """Print what came in a period."""
-    from kafkalog.command_line.inputs import views_with_progress
-    from kafkalog.command_line.ls.growth_table import GROWTH_COLUMNS, write_growth
-
-    printed_columns(GROWTH_COLUMNS[by])
-    found = logs_of_topics(paths)
-    logs = logs_of_topics(paths, topics, partitions, found)
-    with views_with_progress(paths, found, processes, selected=logs) as views:
-        write_growth(views, logs, period, by, table_format)
 
 
 def _usage_lines(usages: Iterable[DiskUsage]) -> Iterator[str]:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafkalog.command_line.findings_table import table_rows, write_words
+from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import printed_columns, write_table
 from kafkalog.questions.topics.growth import GrowthRequest, growth
-from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.engine import Views
 from kafkalog.words import size_text, time_text
 
 _CAME = ("bytes", "records", "batches", "records_per_batch")
@@ -33,17 +32,22 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 
 
 def write_growth(
-    views: Views,
-    logs: Sequence[PartitionLog],
+    paths: Sequence[str],
+    topics: Sequence[str],
+    partitions: Sequence[int],
     period: tuple[int | None, int | None],
     by: str,
     table_format: str,
+    processes: int | None,
 ) -> None:
     """Write what came in a period, a row per topic, partition or producer in a topic."""
-    now_ms = time.time_ns() // 1_000_000
-    found = growth(views, GrowthRequest(now_ms, *period, logs))
-    rows = {"topic": found.topics, "partition": found.partitions, "producer": found.producers}[by]
     names = printed_columns(GROWTH_COLUMNS[by])
+    logs = logs_of_topics(paths)
+    selected = logs_of_topics(paths, topics, partitions, logs)
+    now_ms = time.time_ns() // 1_000_000
+    with views_with_progress(paths, logs, processes, selected=selected) as views:
+        found = growth(views, GrowthRequest(now_ms, *period, selected))
+    rows = {"topic": found.topics, "partition": found.partitions, "producer": found.producers}[by]
     write_table(names, table_rows(rows, names, table_format), table_format, texts=_TEXTS)
     if found.words:
         write_words(found.words, table_format)

@@ -109,7 +109,8 @@ def _first_timestamp_ms(log: PartitionLog) -> int | None:
     earliest: list[int] = []
     for headers in LogHeaders(log).tables(range(len(log.segments))):
         table = headers.table
-        times = table[table[:, column.FAULT] == 0][:, (column.BASE_TIMESTAMP, column.MAX_TIMESTAMP)]
+        sound = table[table[:, column.FAULT] == 0]
+        times = np.append(column.first_timestamps(sound), sound[:, column.MAX_TIMESTAMP])
         earliest += times[times >= 0].tolist()
         earliest = [min(earliest)] if earliest else []
     return earliest[0] if earliest else None

@@ -203,8 +203,9 @@ def _unflushed(log: PartitionLog, recovery_point: int) -> TableRow:
             size += int(late[:, column.SIZE].sum())
             times = late[late[:, column.MAX_TIMESTAMP] != NO_VALUE]
             if len(times):
-                first = int(times[:, column.BASE_TIMESTAMP].min())
-                last = int(times[:, column.MAX_TIMESTAMP].max())
+                latest, firsts = times[:, column.MAX_TIMESTAMP], column.first_timestamps(times)
+                known = firsts[firsts != NO_VALUE]
+                first, last = int((known if len(known) else latest).min()), int(latest.max())
                 first_ms = first if first_ms is None else min(first_ms, first)
                 last_ms = last if last_ms is None else max(last_ms, last)
     span_ms = -1 if first_ms is None or last_ms is None else last_ms - first_ms

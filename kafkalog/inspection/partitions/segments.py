@@ -22,7 +22,7 @@ from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import COMPRESSION_BITS, DELETE_HORIZON_BIT, NO_VALUE
+from kafkalog.format.batch_header import COMPRESSION_BITS, NO_VALUE
 from kafkalog.format.faults import Severity
 from kafkalog.format.side_files.leader_epochs import CarriedEpoch, with_carried
 from kafkalog.format.side_files.partition_metadata import read_topic_id
@@ -282,11 +282,10 @@ class HeaderAccount:
         self._last = int(sound[-1, column.LAST_OFFSET])
 
     def _note_first_time(self, sound: LongArray) -> None:
-        attributes, times = sound[:, column.ATTRIBUTES], sound[:, column.BASE_TIMESTAMP]
-        has_horizon = (sound[:, column.MAGIC] == 2) & (attributes & DELETE_HORIZON_BIT != 0)
-        has_time = ~has_horizon & (times != NO_VALUE)
-        if has_time.any() and self._first_ms is None:
-            self._first_ms = int(times[has_time][0])
+        times = column.first_timestamps(sound)
+        times = times[times != NO_VALUE]
+        if len(times) and self._first_ms is None:
+            self._first_ms = int(times[0])
         least = column.least_timestamp(sound)
         if least is not None:
             self._least_ms = least if self._least_ms is None else min(self._least_ms, least)
