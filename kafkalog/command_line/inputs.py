@@ -8,7 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from kafkalog.errors import LogDirError, OptionError, refuse_unknown
-from kafkalog.storage.partition_log import PartitionLog, is_selected
+from kafkalog.storage.partition_log import PartitionLog, those_of
 from kafkalog.views.progress import progress_bar
 from kafkalog.words import first_names
 
@@ -120,10 +120,3 @@ def with_topics(
         refuse_unknown("--partition", partitions, numbers)
         found = those_of(found, partitions=partitions)
     return list(found)
-
-
-def those_of(
-    found: Sequence[PartitionLog], topics: Sequence[str] = (), partitions: Sequence[int] = ()
-) -> list[PartitionLog]:
-    """Return the logs of these topics and partitions, all if none are given."""
-    return [log for log in found if is_selected(log.topic, log.partition, topics, partitions)]

@@ -27,7 +27,7 @@ from kafkalog.questions.node_start import (
     node_answers,
 )
 from kafkalog.storage.log_dir.topic_configs import SERVER_PROPERTIES
-from kafkalog.storage.partition_log import PartitionLog, is_selected
+from kafkalog.storage.partition_log import PartitionLog, is_selected, those_of
 from kafkalog.views.engine import AskedView, Batches, Options, Rows, RowsInMemory, Views
 from kafkalog.words import counted, first_names
 
@@ -69,17 +69,10 @@ class RecoveryRequest:
         reduce = _with_findings if self.has_findings_only and table == PLAN else None
         return AskedView(table, reduce=reduce, options=options, logs=self.logs)
 
-    def selected(self, logs: Sequence[PartitionLog]) -> list[PartitionLog]:
-        """Return the logs of the requested topics and partitions."""
-        return [
-            log
-            for log in logs
-            if is_selected(log.topic, log.partition, self.topics, self.partitions)
-        ]
-
     def asked_sequences(self, views: Views) -> AskedView:
         """Return the view with the rows of table `producer_sequences`."""
-        return replace(self.asked(SEQUENCES), logs=self.selected(views.logs))
+        selected = those_of(views.logs, self.topics, self.partitions)
+        return replace(self.asked(SEQUENCES), logs=selected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +153,9 @@ def _nodes(views: Views, settings: RecoveryRequest) -> tuple[Views, FoundNodes]:
     for a node starts as a whole, by its metadata. Copies of logs, which no node is known of, are
     judged each by itself."""
     found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
-    if all(node.is_unknown for node in found.nodes):
-        views = views.over(views.log_dirs, settings.selected(views.logs))
+    selected = those_of(views.logs, settings.topics, settings.partitions)
+    if len(selected) < len(views.logs) and all(node.is_unknown for node in found.nodes):
+        views = views.over(views.log_dirs, selected)
         found = FoundNodes.of(views.log_dirs, views.logs, settings.node)
     return views, found
 

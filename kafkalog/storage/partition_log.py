@@ -263,6 +263,13 @@ def is_selected(
     return (not topics or topic in topics) and (not partitions or partition in partitions)
 
 
+def those_of(
+    found: Sequence[PartitionLog], topics: Sequence[str] = (), partitions: Sequence[int] = ()
+) -> list[PartitionLog]:
+    """Return the logs of these topics and partitions, all if none are given."""
+    return [log for log in found if is_selected(log.topic, log.partition, topics, partitions)]
+
+
 def log_columns(log: PartitionLog) -> dict[str, object]:
     """Return the columns that identify the log of a row, as tables and views name them."""
     return {

@@ -71,6 +71,12 @@ def is_control(batches: LongArray) -> BoolArray:
     return found
 
 
+def has_delete_horizon(batches: LongArray) -> BoolArray:
+    """Return which batches have a delete horizon, in the place of the base timestamp."""
+    found: BoolArray = (batches[:, MAGIC] == 2) & (batches[:, ATTRIBUTES] & DELETE_HORIZON_BIT != 0)
+    return found
+
+
 def record_counts(batches: LongArray) -> LongArray:
     """Return how many records each sound batch has. The header of a compressed message of formats 0
     and 1 tells no more than its offsets (F1324)."""
@@ -84,11 +90,9 @@ def first_timestamps(batches: LongArray) -> LongArray:
     """Return the time of the first record of each sound batch, NO_VALUE where its header does not
     show it: the base timestamp, with LogAppendTime the max timestamp. With a delete horizon the
     base timestamp is that."""
-    attributes = batches[:, ATTRIBUTES]
-    has_horizon = (batches[:, MAGIC] == 2) & (attributes & DELETE_HORIZON_BIT != 0)
-    is_append_time = attributes & LOG_APPEND_TIME_BIT != 0
+    is_append_time = batches[:, ATTRIBUTES] & LOG_APPEND_TIME_BIT != 0
     times = np.where(is_append_time, batches[:, MAX_TIMESTAMP], batches[:, BASE_TIMESTAMP])
-    found: LongArray = np.where(has_horizon & ~is_append_time, NO_VALUE, times)
+    found: LongArray = np.where(has_delete_horizon(batches) & ~is_append_time, NO_VALUE, times)
     return found
 
 
@@ -96,9 +100,8 @@ def least_timestamp(batches: LongArray) -> int | None:
     """Return the least base timestamp that a producer gave sound batches; None without any: with
     LogAppendTime no record has the base timestamp, with a delete horizon it is none."""
     attributes, times = batches[:, ATTRIBUTES], batches[:, BASE_TIMESTAMP]
-    has_horizon = (batches[:, MAGIC] == 2) & (attributes & DELETE_HORIZON_BIT != 0)
     by_producer = times[
-        ~has_horizon & (times != NO_VALUE) & (attributes & LOG_APPEND_TIME_BIT == 0)
+        ~has_delete_horizon(batches) & (times != NO_VALUE) & (attributes & LOG_APPEND_TIME_BIT == 0)
     ]
     return int(by_producer.min()) if len(by_producer) else None
 

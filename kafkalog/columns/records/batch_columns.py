@@ -64,8 +64,8 @@ def _timestamp_type(batches: LongArray) -> pa.Array:
 
 
 def _delete_horizon(batches: LongArray) -> pa.Array:
-    has_horizon = _is_v2(batches) & (batches[:, column.ATTRIBUTES] & layout.DELETE_HORIZON_BIT != 0)
-    return fixed_width(batches[:, column.BASE_TIMESTAMP], pa.int64(), ~has_horizon)
+    is_none = ~column.has_delete_horizon(batches)
+    return fixed_width(batches[:, column.BASE_TIMESTAMP], pa.int64(), is_none)
 
 
 def _last_sequence(batches: LongArray) -> pa.Array:

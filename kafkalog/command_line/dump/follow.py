@@ -25,7 +25,7 @@ from kafkalog.command_line.dump.run import (
     opened_output,
     tell_beside,
 )
-from kafkalog.command_line.inputs import logs_of_topics, those_of
+from kafkalog.command_line.inputs import logs_of_topics
 from kafkalog.command_line.terminal import print_note
 from kafkalog.errors import FileCutError, LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
@@ -35,7 +35,7 @@ from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.storage.files.files import InputFile, modified_ms
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.log_dir.log_dir import with_segments_of_now
-from kafkalog.storage.partition_log import PartitionLog, SegmentFile, topic_id
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile, those_of, topic_id
 from kafkalog.storage.reading.renamed_files import opened
 
 _SECONDS_BETWEEN_LOOKS = 0.2

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from kafkalog.columns.batches.segment_parts import parts_by_bytes
 from kafkalog.command_line.dump.request import DumpRequest
 from kafkalog.command_line.dump.side_files import KNOWN, side_file_kind
-from kafkalog.command_line.inputs import missing_topics_explained, those_of, with_topics
+from kafkalog.command_line.inputs import missing_topics_explained, with_topics
 from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
 from kafkalog.format.batch_header import MAGIC_POSITION, MAGICS
 from kafkalog.format.offsets import LARGEST_OFFSET
@@ -25,7 +25,7 @@ from kafkalog.storage.log_dir.metadata_snapshots import BOOTSTRAP, is_metadata_s
 from kafkalog.storage.log_dir.other_entries import OF_LOG_DIRS
 from kafkalog.storage.log_dir.read_directories import refuse_inputs, refuse_inside
 from kafkalog.storage.names import CLUSTER_METADATA, any_base_offset, partition_name
-from kafkalog.storage.partition_log import PartitionLog, is_selected
+from kafkalog.storage.partition_log import PartitionLog, is_selected, those_of
 from kafkalog.storage.reading.index_lookup import start_position
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.read_plan import SegmentRead, segment_reads

@@ -21,7 +21,7 @@ from kafkalog.columns.batches.window import FileWindow, Source
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.errors import CorruptDataError, UnsupportedFormatError
-from kafkalog.format.batch_header import DELETE_HORIZON_BIT, NO_VALUE, V2_HEADER_BYTES
+from kafkalog.format.batch_header import NO_VALUE, V2_HEADER_BYTES
 from kafkalog.format.faults import Fault
 from kafkalog.inspection.dump.record_search import SegmentSearch, searched_records
 from kafkalog.inspection.erasure.identifiers import Identifier
@@ -241,16 +241,13 @@ def _hits(
 ) -> Hits:
     positions = integers(found.column("position")).copy()
     rows = table[np.searchsorted(table[:, column.POSITION], positions)]
-    has_horizon = (rows[:, column.ATTRIBUTES] & DELETE_HORIZON_BIT != 0) & (
-        rows[:, column.MAGIC] == 2
-    )
     sizes = pc.fill_null(pc.binary_length(found.column("value")), NO_VALUE)
     return Hits(
         positions,
         integers(found.column("offset")).copy(),
         integers(found.column("timestampMs")).copy(),
         sizes.cast(pa.int64()).to_numpy(zero_copy_only=False),
-        np.where(has_horizon, rows[:, column.BASE_TIMESTAMP], NO_VALUE),
+        np.where(column.has_delete_horizon(rows), rows[:, column.BASE_TIMESTAMP], NO_VALUE),
         np.array([*map(_key_hash, found.column("key").to_pylist())], dtype=np.int64),
         np.zeros(len(found), dtype=np.bool_) if holds is None else holds.matches(found),
     )

@@ -144,8 +144,8 @@ class GroupResume:
         return [*lines, *self._of_longer_replicas()]
 
     def _of_longer_replicas(self) -> Iterator[str]:
-        """Yield which partitions have a longer replica than the leader's, and of which a commit is
-        beyond the end of the one and not of the other."""
+        """Yield which partitions have a replica that is longer than the leader's, and in which
+        partitions a commit is beyond the leader's end, but not beyond that of the replica."""
         longer, within = set(), set[str]()
         for row in self.found:
             lead, end = self._led[_commit_of(row)], row["log_end_offset"] or 0

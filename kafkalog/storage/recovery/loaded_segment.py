@@ -100,8 +100,8 @@ class LoadedSegment:
 
 
 def _read_first_offset(file: Readable, frame: Frame) -> None:
-    """Read the messages in a compressed batch of format 0 or 1, the first of which has the offset
-    at which the batch begins. Raises CorruptDataError. Rule: docs/format.md F1392."""
+    """Read the messages in a compressed batch of format 0 or 1. Its first message has the offset at
+    which the batch begins. Raises CorruptDataError. Rule: docs/format.md F1392."""
     header = frame.header
     if header.magic >= LATEST_FORMAT or not header.compression_id:
         return

@@ -3,7 +3,6 @@
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
 
 from pyiceberg.table import StaticTable
 
@@ -62,12 +61,7 @@ class IcebergSink:
             )
         return self
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._process is not None:
             end(self._process)
 
