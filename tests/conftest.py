@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
@@ -88,6 +89,14 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         return done[name]
 
     return unpack
+
+
+@pytest.fixture
+def ended_by_hang_up() -> Iterator[None]:
+    """SIGHUP ends this process and its children, also where `nohup` runs the tests."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture(scope="session")

@@ -205,6 +205,11 @@ class LazyCommands(click.Group):
             code = print_error(said if error.filename else str(error), ExitCode.UNREADABLE_INPUT)
         except (KafkaLogError, OSError) as error:
             code = print_error(str(error), ExitCode.UNREADABLE_INPUT)
+        except EOFError as error:
+            # Where a disk is full, Python writes part of a compiled module and loads that later.
+            said = f"a compiled module in a __pycache__ directory is cut off ({error}): a full "
+            said += "disk leaves such files; delete the __pycache__ directories of kafkalog"
+            code = print_error(said, ExitCode.UNREADABLE_INPUT)
         except MemoryError:
             code = print_error(str(OutOfMemoryError()), ExitCode.UNREADABLE_INPUT)
         return code

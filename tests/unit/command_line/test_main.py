@@ -1,9 +1,12 @@
 """The command `kafkalog`: help at once, one line for an error, and exit codes as the jobs have."""
 
 import json
+import os
+import py_compile
 import re
 import subprocess
 import sys
+from importlib.machinery import SourcelessFileLoader
 from pathlib import Path
 
 import pytest
@@ -211,3 +214,22 @@ def test_paths_come_from_the_environment_where_none_is_given() -> None:
     variable = {"KAFKALOG_LOG_DIRS": ", ".join(map(str, log_dirs))}
     result = CliRunner().invoke(kafkalog, ["ls", "--format", "csv"], env=variable)
     assert {line.split(",")[0] for line in result.stdout.splitlines()[1:]} >= {"orders", "e.w"}
+
+
+def test_a_compiled_module_that_is_cut_off_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, compiled = tmp_path / "module.py", tmp_path / "module.pyc"
+    source.write_text("value = list(range(9))\n")
+    py_compile.compile(str(source), str(compiled))
+    os.truncate(compiled, compiled.stat().st_size - 1)
+
+    def imported(*_: object) -> None:
+        SourcelessFileLoader("module", str(compiled)).get_code("module")
+
+    monkeypatch.setattr("kafkalog.command_line.dump.run.planned", imported)
+    result = CliRunner().invoke(kafkalog, ["dump", str(tmp_path)])
+    assert (result.exit_code, result.stderr.count("\n")) == (ExitCode.UNREADABLE_INPUT, 1)
+    assert result.stderr.startswith(
+        "error: a compiled module in a __pycache__ directory is cut off"
+    )

@@ -44,6 +44,7 @@ def test_the_second_ctrl_c_ends_it_at_once() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("ended_by_hang_up")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_what_stops_a_job_waits_as_well(number: signal.Signals) -> None:
     done = False

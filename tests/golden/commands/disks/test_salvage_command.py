@@ -137,6 +137,7 @@ def test_doubtful_batches_are_kept_on_request(unpacked: Unpack, tmp_path: Path) 
     assert (code, "2,800 records" in out) == (0, True)
 
 
+@pytest.mark.usefixtures("ended_by_hang_up")
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )

@@ -148,6 +148,7 @@ main()
 """
 
 
+@pytest.mark.usefixtures("ended_by_hang_up")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_dump_that_a_signal_ends_leaves_the_older_file_alone(
     number: signal.Signals, tmp_path: Path
@@ -187,6 +188,8 @@ def test_a_full_disk_is_reported_with_the_output_and_leaves_nothing(
     run = subprocess.run(
         [*given, "--processes", processes, "--output", target, PARTITION.parent],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),
+        # Python would cut off its own files of compiled modules.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=120,

@@ -48,6 +48,7 @@ def write(target: Path) -> None:
         Path(scratch, "whole").touch()
 
 
+@pytest.mark.usefixtures("ended_by_hang_up")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_stopped_leaves_nothing(number: int, tmp_path: Path) -> None:
     assert end(writing(tmp_path / "new"), number) != 0
