@@ -4,8 +4,9 @@
 
 The broker runs all the time, and `kafkalog serve` serves its log directory: both are read in turn,
 by kafka-consumer-perf-test in processes of their own. The rate is what all consumers together
-receive, each by its own clock and after it has joined its group. Processor time and the largest
-memory are the server's; consumers take far more, and limit the rate on a machine with few cores.
+receive, each by its own clock and after it has joined its group. Processor time, the part of it
+in the kernel, which copies the bytes to the sockets, and the largest memory are the server's;
+consumers take far more, and limit the rate on a machine with few cores.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Run(NamedTuple):
 
     megabytes_per_second: float
     processor_seconds: float
+    kernel_seconds: float
 
 
 class Peer(NamedTuple):
@@ -57,7 +59,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         rows = list(_rows(Path(directory), options))
     print(f"{machine(('pyarrow', 'numba'), 'all')}; {load()}\n")
-    header = ("topic", "consumers", "server", "MB/s", "processor s", "peak MiB")
+    header = (
+        "topic",
+        "consumers",
+        "server",
+        "MB/s",
+        "processor s",
+        "of it in the kernel",
+        "peak MiB",
+    )
     print(table(header, rows, left=3))
     return 0
 
@@ -87,9 +97,9 @@ def _measured(
             if number:
                 runs[peer].append(found)
     for peer, measured in runs.items():
-        rate, seconds = (median(values) for values in zip(*measured, strict=True))
-        peak = str(_peak_mib(peer.pid))
-        yield topic, str(consumers), peer.name, f"{rate:,.0f}", f"{seconds:.2f}", peak
+        rate, *seconds = (median(values) for values in zip(*measured, strict=True))
+        shown = (f"{each:.2f}" for each in seconds)
+        yield topic, str(consumers), peer.name, f"{rate:,.0f}", *shown, str(_peak_mib(peer.pid))
 
 
 def _run(peer: Peer, topic: str, consumers: int, records: int) -> Run:
@@ -107,7 +117,8 @@ def _run(peer: Peer, topic: str, consumers: int, records: int) -> Run:
         for number in range(consumers)
     ]
     rates = [_rate(each.communicate(timeout=_READ_SECONDS)[0], records) for each in processes]
-    return Run(sum(rates), _processor_seconds(peer.pid) - before)
+    after = _processor_seconds(peer.pid)
+    return Run(sum(rates), *(end - begin for begin, end in zip(before, after, strict=True)))
 
 
 def _rate(printed: str, records: int) -> float:
@@ -118,9 +129,11 @@ def _rate(printed: str, records: int) -> float:
     return float(row[_RATE_COLUMN])
 
 
-def _processor_seconds(pid: int) -> float:
+def _processor_seconds(pid: int) -> tuple[float, float]:
+    """Return a process's time on a processor, and the part of it in the kernel."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    own, kernel = (int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in fields[11:13])
+    return own + kernel, kernel
 
 
 def _peak_mib(pid: int) -> int:
