@@ -32,7 +32,7 @@ from kafkalog.inspection.groups.transaction_states import (
     open_transaction_rule,
 )
 from kafkalog.inspection.logs.missing_records import MissingRecords, note_missing_records
-from kafkalog.inspection.logs.past_copies import copy_at_time
+from kafkalog.inspection.logs.past_copies import copy_at_time, copy_words
 from kafkalog.inspection.logs.replica_facts import replica_sets
 from kafkalog.inspection.partitions.transactions import PastTime
 from kafkalog.storage.log_dir.absent_coordinators import absent_coordinators
@@ -150,7 +150,7 @@ def transactions(views: Views, settings: TransactionSettings) -> Transactions:
         coming += _coming(report, coordinators.by_producer, settings.now_ms)
     else:
         notes += _past_notes(stable, settings.as_of_ms)
-        notes += _copy_notes({log.path: log for log in (*others, *other_states)}.values())
+        notes += copy_words({log.path: log for log in (*others, *other_states)}.values())
     return Transactions(report, stable, outcomes, coordinators.ids, notes, missing, coming)
 
 
@@ -373,18 +373,6 @@ def _past_notes(stable: Rows, at_ms: int) -> Iterator[str]:
         yield (
             f"not known as of {at}: {head} that have nothing left from then: "
             f"{first_names(sorted(unknown), _MOST_NAMED)}"
-        )
-
-
-def _copy_notes(logs: Iterable[PartitionLog]) -> Iterator[str]:
-    """Yield which copies are read in the place of the best ones."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for log in logs:
-        found[log.log_dir.path].append(log.name)
-    for path, names in found.items():
-        yield (
-            f"read from the copies in {path}, which have more from then than the best replicas: "
-            f"{first_names(names, _MOST_NAMED)}"
         )
 
 

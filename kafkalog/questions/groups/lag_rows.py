@@ -31,10 +31,11 @@ from kafkalog.inspection.groups.placed_commits import (
 from kafkalog.inspection.lag.chosen_rows import chosen_rows, found_names, group_count, group_digests
 from kafkalog.inspection.lag.lag_table import TABLE, LagSummary, LogPlace, by_log, lag_table, summed
 from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.inspection.partitions.transactions import PastTime
 from kafkalog.questions.groups.cluster_facts import ClusterFacts
 from kafkalog.questions.groups.group_parts import GroupsPart, RowsSummary, group_parts, placed_part
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.storage.partition_log import segment_sizes
+from kafkalog.storage.partition_log import PartitionLog, segment_sizes
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.engine import Rows, Step, Views
 from kafkalog.views.options.options import view_options
@@ -138,10 +139,17 @@ class LagRows:
         self._views, self._facts, self._question = views, facts, question
         self._show, self._in_zookeeper, self._with_groups = show, in_zookeeper, with_groups
         self._options = view_options(views.log_dirs, "offset_commits", **views.options)
-        self._parts = group_parts(self._options, views.logs, cluster_id)
+        at_ms, now_ms = question.as_of_ms, question.now_ms
+        past = None if at_ms is None else PastTime(at_ms, now_ms)
+        self._parts = group_parts(self._options, views.logs, cluster_id, past)
         log_bytes = sum(sum(segment_sizes(log.segments)) for log in views.logs)
         size = sum(part.size for part in self._parts)
         self._buckets = _bucket_count(size, log_bytes, views.cores)
+
+    @property
+    def past_copies(self) -> list[PartitionLog]:
+        """The logs that are read in the place of the best replicas, for a past time. F1294"""
+        return [log for part in self._parts if part.is_past_copy for log in part.logs]
 
     def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
         """Run the tasks, which write the rows to files and report these; return the files."""

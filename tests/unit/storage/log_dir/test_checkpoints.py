@@ -146,6 +146,7 @@ def test_a_log_dir_tells_what_its_files_say(log_dir: Path) -> None:
         high_watermarks={("orders", 0): 90, ("a-b.c", 1): 0},
         recovery_points={("orders", 0): 70},
         cleaner_checkpoints={("orders", 0): 50},
+        has_cleaner_checkpoint=True,
     )
 
 
