@@ -47,6 +47,12 @@ def copy_at_time(replicas: ReplicaSet, at_ms: int, now_ms: int) -> PartitionLog:
     return copy_at(replicas, lambda log: first_offset_after(log, at_ms, now_ms))
 
 
+def copy_number_at_time(replicas: ReplicaSet, at_ms: int, now_ms: int) -> Iterator[int]:
+    """Yield the number of that copy, as a task returns it."""
+    paths = [log.path for log in replicas.logs]
+    yield paths.index(copy_at_time(replicas, at_ms, now_ms).path)
+
+
 def copy_words(logs: Iterable[PartitionLog]) -> Iterator[str]:
     """Yield which copies are read in the place of the best ones."""
     found: dict[str, list[str]] = defaultdict(list)

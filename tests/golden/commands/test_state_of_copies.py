@@ -246,3 +246,11 @@ def test_transactional_ids_of_a_past_time_are_those_that_clients_had_used(
 def test_one_replica_alone_is_read_as_it_is(nodes: list[Path]) -> None:
     assert "read from the copies" not in state(nodes[0], "--as-of", BY_NODE_1)[1]
     assert "read from the copies" not in txns(nodes[0], "--as-of", BY_NODE_1)[1]
+
+
+def test_a_key_is_not_denied_where_no_record_has_one(nodes: list[Path]) -> None:
+    # F587: producers of topic plain gave none.
+    asked = ["find", str(nodes[0]), "--topic", "plain", "--key", "k"]
+    result = CliRunner().invoke(command, asked)
+    assert result.exit_code == 1
+    assert result.stderr.endswith("not found; 857 of 857 records have no key\n")

@@ -1,6 +1,7 @@
 """`kafkalog ls` and `kafkalog check` name times that cannot be right. Rule: F1248."""
 
 import json
+import re
 import shlex
 
 import pytest
@@ -45,3 +46,12 @@ def test_the_time_that_a_broker_gives_is_right_whatever_the_producer_gave(unpack
     (row,) = map(json.loads, result.stdout.splitlines())
     assert row["max_timestamp_ms"] > time_ms("2026-01-01T00:00:00Z")
     assert "wrong times" not in result.output
+
+
+def test_check_says_that_no_time_is_wrong(unpacked: Unpack) -> None:
+    # F1248
+    logs = unpacked("restore44.logs") / "snapshots" / "node1" / "data"
+    result = CliRunner().invoke(kafkalog, ["check", str(logs), "--processes", "1"])
+    assert "records; indexes sound" in result.stdout
+    (records,) = re.findall(r"([0-9,]+) records", result.stdout)
+    assert f"no time of {records} records is wrong" in result.stderr

@@ -2,6 +2,7 @@
 down: set restore44 of tests/golden/README.md."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,22 @@ def test_the_commits_of_a_past_time_are_read_from_the_copy_that_was_cleaned_leas
     assert "older ones that were replaced since can be missing" not in notes
     alone, _ = run(nodes[2], "--as-of", MOMENT)
     assert sum(row["current_offset"] is not None for row in alone) < len(found)
+
+
+def test_the_lag_of_a_past_time_is_known_by_the_log_that_still_has_it(
+    nodes: list[Path], tmp_path: Path
+) -> None:
+    # F1294: retention has deleted the beginning of the best replica since.
+    later = Path(shutil.copytree(nodes[2], tmp_path / "node3"))
+    for path in sorted((later / "events-0").glob("*.log"))[:7]:
+        path.unlink()
+    given = ("--group", "g-classic", "--as-of", MOMENT)
+    (expected, *_), _ = run(*nodes, *given)
+    assert expected["lag"] == 11
+    (row, *_), _ = run(*nodes[:2], later, *given)
+    assert row == expected
+    (row, *_), _ = run(later, *given)
+    assert row["log_end_offset"] is None
 
 
 def test_the_reasons_of_a_past_time_are_of_the_same_copy(nodes: list[Path]) -> None:

@@ -1,15 +1,8 @@
 """Tables on narrow terminals: nothing that answers is cut. Rule: docs/command-line.md F1426."""
 
-import os
-import pty
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from kafkalog.command_line.fitting import Column, fitted, lines_of_cell
-from tests.support.repository import ROOT
 
 
 @pytest.mark.parametrize("width", [8, 16, 29])
@@ -43,35 +36,3 @@ def test_the_columns_that_answer_are_left() -> None:
     kept = [names[place] for place in fitted(columns, 64)]
     assert {"topic", "bytes", "last_timestamp_ms", "last_producer_id"} <= {*kept}
     assert "clock" not in kept
-
-
-def screen(columns: int, *arguments: str) -> str:
-    """What a terminal of so many columns shows of a command."""
-    controller, terminal = pty.openpty()
-    environment = {**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "kafkalog", *arguments]
-    with subprocess.Popen(
-        command, stdout=terminal, stderr=subprocess.DEVNULL, env=environment, cwd=ROOT
-    ) as process:
-        os.close(terminal)
-        found = bytearray()
-        try:
-            while data := os.read(controller, 65536):
-                found += data
-        except OSError:  # Linux ends a terminal so.
-            pass
-        os.close(controller)
-        assert process.wait() == 0
-    return found.decode().replace("\r", "")
-
-
-@pytest.mark.parametrize("columns", [60, 80, 120])
-def test_a_change_of_the_metadata_is_whole_on_any_screen(columns: int) -> None:
-    directory = Path("examples") / "controller"
-    shown = screen(
-        columns, "metadata", str(directory), "--diff", "377", "end", "--topic", "shop.raw"
-    )
-    assert all(len(line) <= columns for line in shown.splitlines())
-    assert "…" not in shown
-    words = " ".join(shown.split())
-    assert "leader none → 1" in words or columns == 60
