@@ -117,12 +117,14 @@ class _Account:
         return [(file.path, damage) for file, found in self.segments for damage in found.damages]
 
     @property
-    def is_compacted(self) -> bool:
-        """Whether the cleaner has been in the log, by its checkpoint or, without one, by missing
-        offsets. F1425"""
-        if self.log.log_dir.has_cleaner_checkpoint:
-            return self.log.is_compacted
-        return any(search.lacks_offsets for _, search in self.segments)
+    def why_incomplete(self) -> str | None:
+        """What says that the cleaner has been in the log: its checkpoint or, in a log directory
+        without one, missing offsets; None for nothing. F1425"""
+        if self.log.is_compacted:
+            return "compacted"
+        is_known = self.log.log_dir.has_cleaner_checkpoint
+        lacks = any(search.lacks_offsets for _, search in self.segments)
+        return "without some offsets" if lacks and not is_known else None
 
 
 @dataclass
@@ -392,7 +394,7 @@ def _searched_row(account: _Account) -> FoundRow:
         *(log.topic, log.partition, account.first_offset, account.end_offset, log.log_start),
         *(len(account.segments), account.total("size"), account.total("records")),
         *(account.total("matches"), len(account.damages)),
-        *(sum(damage.length for _, damage in account.damages), account.is_compacted),
+        *(sum(damage.length for _, damage in account.damages), account.why_incomplete is not None),
         account.total("undecoded"),
     )
 
@@ -485,10 +487,10 @@ def _much(accounts: Sequence[_Account]) -> str:
 
 def _lines_about(accounts: Sequence[_Account]) -> Iterator[str]:
     """Yield lines about what logs may hide."""
-    compacted = [*dict.fromkeys(each.log.name for each in accounts if each.is_compacted)]
-    if compacted:
-        names = f"compacted: {first_names(compacted, _MOST_LOGS)}"
-        what = names if len(accounts) > 1 else "the log is compacted"
+    for why in sorted({each.why_incomplete for each in accounts if each.why_incomplete}):
+        names = [*dict.fromkeys(each.log.name for each in accounts if each.why_incomplete == why)]
+        which = f"{why}: {first_names(names, _MOST_LOGS)}"
+        what = which if len(accounts) > 1 else f"the log is {why}"
         yield f"  {what}: of a key, older records may have been removed"
     undecoded = _sum(accounts, "undecoded")
     if undecoded:

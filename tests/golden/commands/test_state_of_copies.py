@@ -171,7 +171,7 @@ def test_a_log_that_does_not_begin_at_the_topics_beginning_is_not_all_of_the_pas
 def test_find_and_compaction_do_not_deny_the_cleaner_without_its_checkpoint(alone: Path) -> None:
     # F1425
     found = CliRunner().invoke(command, ["find", str(alone / "state-1"), "--key", "none"])
-    assert "the log is compacted: of a key, older records may have been removed" in found.output
+    assert "the log is without some offsets: of a key, older records may have been" in found.output
     asked = CliRunner().invoke(command, ["compaction", str(alone)])
     assert f"whether logs in {alone} were cleaned is not known" in asked.output
     assert "none is cleaned" not in asked.output
