@@ -126,7 +126,9 @@ def group_parts(
         if log.is_live:
             by_place[log.log_dir.cluster_id, log.partition].append(with_own_checkpoints(log))
     past_copies = set()
-    for place, copies in by_place.items() if past is not None else ():
+    for place, copies in by_place.items():
+        if past is None:
+            break
         (replicas,) = replica_sets(copies)
         log = copy_at_time(replicas, past.at_ms, past.now_ms)
         by_place[place] = [log]

@@ -31,14 +31,13 @@ from kafkalog.inspection.groups.placed_commits import (
 )
 from kafkalog.inspection.lag.chosen_rows import chosen_rows, found_names, group_count, group_digests
 from kafkalog.inspection.lag.lag_table import TABLE, LagSummary, LogPlace, by_log, lag_table, summed
-from kafkalog.inspection.logs.past_copies import copy_number_at_time
+from kafkalog.inspection.logs.past_copies import copy_number_at_time, exact_from_offset
 from kafkalog.inspection.logs.replica_facts import replica_sets
 from kafkalog.inspection.partitions.transactions import PastTime
 from kafkalog.questions.groups.cluster_facts import ClusterFacts
 from kafkalog.questions.groups.group_parts import GroupsPart, RowsSummary, group_parts, placed_part
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.partition_log import PartitionLog, segment_sizes
-from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.engine import Rows, Step, Views
@@ -319,20 +318,18 @@ class LagRows:
 
     def _logs(self) -> Iterator[PartitionLog]:
         """Yield the replica of each partition that counts: the best one, and for a past time, where
-        records were deleted from the beginning, the one that has most of it. F1294"""
+        retention or the cleaner has removed some, the one that has most of it. F1294"""
         logs = [log for log in self._views.logs if log.is_live and not is_oldest_layout(log)]
         sets = replica_sets(logs)
         others: dict[str, int] = {}
         if self._past is not None:
             find = partial(copy_number_at_time, at_ms=self._past.at_ms, now_ms=self._past.now_ms)
-            shortened = [each for each in sets if len(each.logs) > 1 and _start(each.best)]
+            shortened = [
+                each for each in sets if len(each.logs) > 1 and exact_from_offset(each.best)
+            ]
             numbers = self._views.tasks(find, shortened)
             others = {each.best.path: n for each, n in zip(shortened, numbers, strict=True)}
         yield from (each.logs[others.get(each.best.path, 0)] for each in sets)
-
-
-def _start(log: PartitionLog) -> int:
-    return log_bounds(log, EndRule.LOG_END).start_offset
 
 
 def _sorted_out(

@@ -79,7 +79,7 @@ def test_the_reasons_of_a_past_time_are_of_the_same_copy(nodes: list[Path]) -> N
 
 
 def test_a_share_group_that_is_ahead_of_a_log_is_named(nodes: list[Path]) -> None:
-    # F780: of node 3 the log of events-2 was copied before __share_group_state.
+    # F780, F1427: of node 3 the log of events-2 was copied before __share_group_state.
     rows, notes = run(*nodes, "--group", "g-share", "--verbose")
     ahead = [row for row in rows if row["lag"] < 0]
     assert [(row["partition"], row["lag"], row["ahead_of_log"]) for row in ahead] == [(2, -1, 1)]
@@ -89,7 +89,7 @@ def test_a_share_group_that_is_ahead_of_a_log_is_named(nodes: list[Path]) -> Non
 
 
 def test_a_group_that_moved_just_before_the_copy_is_not_called_stuck(nodes: list[Path]) -> None:
-    # F781: it read until the brokers were copied; events-3 it had left for seven seconds.
+    # F1427: it read until the brokers were copied; events-3 it had left for seven seconds.
     rows, _ = run(*nodes, "--why", "g-cpp")
     words = {row["partition"]: row["what_to_do"] for row in rows}
     assert words[0].startswith("It moved at 2026-11-25T19:49:00.630Z, ")
