@@ -137,7 +137,7 @@ class Checks:
         yield from wrong
         if not wrong and self.totals.records:
             records = counted(self.totals.records, "record")
-            yield f"no time of {records} is wrong: none is before 2000 or ahead of the clock"
+            yield f"wrong times: none in {records}: no time is before 2000 or ahead of the clock"
 
     @property
     def missing(self) -> Counter[str]:
