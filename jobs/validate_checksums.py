@@ -6,6 +6,7 @@ Tables: checksum_report, a row per segment; faults, a row per damaged batch or b
 from __future__ import annotations
 
 import sys
+import time
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 
@@ -39,7 +40,8 @@ def main(job: JobSettings) -> ExitCode:
         tables = {REPORT: checked.report, FAULTS: checked.faults}
         paths = saved(spark, job, inputs, tables, {FAULTS: _SHOWN})
     has_findings = bool(totals.faults or checked.missing or checked.others)
-    return ended(job, [checked.words()], paths, has_findings=has_findings)
+    lines = [*checked.time_lines(time.time_ns() // 1_000_000), checked.words()]
+    return ended(job, lines, paths, has_findings=has_findings)
 
 
 if __name__ == "__main__":

@@ -117,8 +117,14 @@ class _Account:
         return [(file.path, damage) for file, found in self.segments for damage in found.damages]
 
     @property
-    def is_compacted(self) -> bool:
-        return self.log.is_compacted
+    def why_incomplete(self) -> str | None:
+        """What says that the cleaner has been in the log: its checkpoint or, in a log directory
+        without one, missing offsets; None for nothing. F1425"""
+        if self.log.is_compacted:
+            return "compacted"
+        is_known = self.log.log_dir.has_cleaner_checkpoint
+        lacks = any(search.lacks_offsets for _, search in self.segments)
+        return "without some offsets" if lacks and not is_known else None
 
 
 @dataclass
@@ -206,7 +212,7 @@ def search(logs: Sequence[PartitionLog], request: FindRequest, *, processes: int
         searched=[_searched_row(account) for account in accounts.values()],
         damages=[row for account in accounts.values() for row in _damage_rows(account)],
     )
-    _tell(result, [*accounts.values()], "last" if request.largest is None else "largest")
+    _tell(result, [*accounts.values()], request)
     return result
 
 
@@ -388,7 +394,7 @@ def _searched_row(account: _Account) -> FoundRow:
         *(log.topic, log.partition, account.first_offset, account.end_offset, log.log_start),
         *(len(account.segments), account.total("size"), account.total("records")),
         *(account.total("matches"), len(account.damages)),
-        *(sum(damage.length for _, damage in account.damages), account.is_compacted),
+        *(sum(damage.length for _, damage in account.damages), account.why_incomplete is not None),
         account.total("undecoded"),
     )
 
@@ -401,7 +407,7 @@ def _damage_rows(account: _Account) -> list[FoundRow]:
     ]
 
 
-def _tell(result: Found, accounts: Sequence[_Account], order: str) -> None:
+def _tell(result: Found, accounts: Sequence[_Account], request: FindRequest) -> None:
     """The verdict, and what it rests on, on stderr."""
     is_long = len(accounts) > _MOST_LOGS
     for line in _lines_by_topic(accounts) if is_long else _lines_by_log(accounts):
@@ -412,6 +418,7 @@ def _tell(result: Found, accounts: Sequence[_Account], order: str) -> None:
                 f"  {path}: position {position}, {counted(int(str(length)), 'byte')}: {fault}, "
                 f"which may hide records from offset {offset} on"
             )
+    order = "last" if request.largest is None else "largest"
     if result.matches:
         is_shorter = result.shown < result.matches
         shown = f": the {order} {result.shown:,} of them are shown" if is_shorter else ""
@@ -419,10 +426,17 @@ def _tell(result: Found, accounts: Sequence[_Account], order: str) -> None:
         print_note(f"found {counted(result.matches, 'record')}{copies}{shown}")
     elif result.damages:
         print_note("not found, and damage may hide it")
-    elif any(account.total("undecoded") for account in accounts):
+    elif _sum(accounts, "undecoded"):
         print_note("not found, and values that are not decoded may hide it")
     else:
-        print_note("not found")
+        keyless, records = (_sum(accounts, name) for name in ("keyless", "records"))
+        none = keyless if request.key is not None else 0
+        have = f"; {none:,} of {counted(records, 'record')} have no key" if none else ""
+        print_note(f"not found{have}")
+
+
+def _sum(accounts: Iterable[_Account], name: str) -> int:
+    return sum(account.total(name) for account in accounts)
 
 
 def _lines_by_log(accounts: Iterable[_Account]) -> Iterator[str]:
@@ -466,18 +480,18 @@ def _last_offsets(accounts: Iterable[_Account]) -> list[str]:
 
 
 def _much(accounts: Sequence[_Account]) -> str:
-    records = counted(sum(each.total("records") for each in accounts), "record")
+    records = counted(_sum(accounts, "records"), "record")
     segments = counted(sum(len(each.segments) for each in accounts), "segment")
-    return f"{records} in {segments}, {size_text(sum(each.total('size') for each in accounts))}"
+    return f"{records} in {segments}, {size_text(_sum(accounts, 'size'))}"
 
 
 def _lines_about(accounts: Sequence[_Account]) -> Iterator[str]:
     """Yield lines about what logs may hide."""
-    compacted = [*dict.fromkeys(each.log.name for each in accounts if each.is_compacted)]
-    if compacted:
-        names = f"compacted: {first_names(compacted, _MOST_LOGS)}"
-        what = names if len(accounts) > 1 else "the log is compacted"
+    for why in sorted({each.why_incomplete for each in accounts if each.why_incomplete}):
+        names = [*dict.fromkeys(each.log.name for each in accounts if each.why_incomplete == why)]
+        which = f"{why}: {first_names(names, _MOST_LOGS)}"
+        what = which if len(accounts) > 1 else f"the log is {why}"
         yield f"  {what}: of a key, older records may have been removed"
-    undecoded = sum(each.total("undecoded") for each in accounts)
+    undecoded = _sum(accounts, "undecoded")
     if undecoded:
         yield f"  {counted(undecoded, 'value')} not decoded, which may hide what is at the path"

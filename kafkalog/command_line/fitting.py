@@ -1,12 +1,14 @@
 """Which columns of a table a terminal has room for, and how their texts become shorter.
 
 The columns that carry a command's answer are the last to go, whatever their place in the table.
+Their texts are not cut: they go on in the next line. Rule: docs/command-line.md F1426.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import NamedTuple
 
 GAP = "  "
@@ -21,7 +23,7 @@ _ANSWERS = (
     *("work", "visibility", "resumes_at", "records_skipped", "records_again"),
     *("stream_time_ms", "committed_offset", "at_ms", "status", "record_size"),
     *("key", "value"),
-    *("lost_records", "lag", "to_read", "offset", "behind", "diverges_at", "what"),
+    *("lost_records", "lag", "to_read", "offset", "behind", "is_elected", "diverges_at", "what"),
     *("start_error", "waiting_offsets", "value_size", "next_offset", "records_behind"),
     *("bytes", "last_producer_id", "peak_bytes_per_second"),
     *("distinct_keys", "heaviest_key_share", "repeated_records", "bytes_freed"),
@@ -34,7 +36,8 @@ _ANSWERS = (
     *("missing_offsets", "consumers_stop_at"),
     *("under_replicated_partitions", "leaderless_partitions", "leader", "isr", "state"),
     *("timestamp_ms", "copies", "position"),
-    *("is_elected", "keep_stopped", "commit_status", "end_offset"),
+    *("keep_stopped", "commit_status", "end_offset"),
+    *("jump", "deleted_between", "records_between"),
     *("records", "last_timestamp_ms"),
 )
 _RANKS = {name: rank for rank, name in enumerate((*_SUBJECTS, *_ANSWERS))}
@@ -44,8 +47,14 @@ _RANKS = {name: rank for rank, name in enumerate((*_SUBJECTS, *_ANSWERS))}
 _RANKS_BESIDE = {
     "change": {**_RANKS, "timestamp_ms": -1, "offset": len(_RANKS) - 1, "kind": len(_RANKS)},
     "visibility": {**_RANKS, "offset": _RANKS["partition"]},
-    "last_producer_id": {**_RANKS, "last_timestamp_ms": _RANKS["last_producer_id"]},
+    "last_producer_id": {
+        **_RANKS,
+        "last_timestamp_ms": _RANKS["last_producer_id"],
+        "transactional_id": _RANKS["last_producer_id"] + 1,
+    },
 }
+# What is read from records can be long, and is cut.
+_FOLDED = frozenset(_RANKS) - {"key", "value"}
 _PATHS = frozenset(("file", "path", "directory", "source", "cut_file"))
 # The name of a file by its offset: its digits without the zeros before them say as much.
 _BY_OFFSET = re.compile(r"0{3,}(?=[0-9])")
@@ -109,11 +118,18 @@ def fitted(columns: Sequence[Column], terminal: int) -> dict[int, int]:
     return dict(zip(kept, widths, strict=True))
 
 
-def shortened(name: str, text: str, width: int) -> str:
-    """Return a cell of at most `width` characters. A path keeps its end, the directory and the name
-    of the file; any other text loses its middle."""
+def lines_of_cell(name: str, text: str, width: int) -> list[str]:
+    """Return a cell in lines of at most `width` characters. What a row is about, and what answers,
+    goes on in the next line; a path keeps its end, the directory and the name of the file; any
+    other text loses its middle."""
     if len(text) <= width:
-        return text
+        return [text]
+    if name in _FOLDED:
+        return wrap(text, width, break_on_hyphens=False) or [""]
+    return [_shortened(name, text, width)]
+
+
+def _shortened(name: str, text: str, width: int) -> str:
     if name in _PATHS and "/" in text:
         text = _end_of_path(text, width)
         if len(text) <= width:

@@ -7,14 +7,14 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from typing import IO, Any
 
 import click
 
-from kafkalog.command_line.fitting import GAP, Column, fitted, shortened
+from kafkalog.command_line.fitting import GAP, Column, fitted, lines_of_cell
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.words import printable, printable_json, printable_lines
@@ -168,8 +168,9 @@ def _write_aligned(
     widths = {place: column.width for place, column in enumerate(columns)}
     if sys.stdout.isatty() and not is_whole:
         widths = fitted(columns, shutil.get_terminal_size().columns)
-    padded = [_padded(columns[place], width) for place, width in widths.items()]
-    lines = (GAP.join(cells).rstrip() for cells in zip(*padded, strict=True))
+    fitting = [_fitting(columns[place], width) for place, width in widths.items()]
+    blanks = [" " * width for width in widths.values()]
+    lines = (line for cells in zip(*fitting, strict=True) for line in _lines(cells, blanks))
     click.echo(styled(next(lines, ""), bold=True))
     # Each is written at once: a table can have a row for each commit.
     while some := [*islice(lines, _LINES_AT_ONCE)]:
@@ -197,19 +198,31 @@ def _text(value: object) -> str:
     return printable(str(value))
 
 
-def _padded(column: Column, width: int) -> list[str]:
-    """Return the cells of a column, its header first, as wide as the column."""
+def _fitting(column: Column, width: int) -> list[list[str]]:
+    """Return the cells of a column, its header first, each in lines that are as wide as it."""
     if column.is_number:
-        return [cell.rjust(width) for cell in column.cells]
+        return [[cell.rjust(width)] for cell in column.cells]
     cells = [
-        (cell if len(cell) <= width else shortened(column.name, cell, width)).ljust(width)
+        [line.ljust(width) for line in lines_of_cell(column.name, cell, width)]
         for cell in column.cells
     ]
     if column.name == "severity":
         for number, cell in enumerate(column.cells):
             if number and cell in _SEVERITIES:
-                cells[number] = styled(cells[number], fg=_SEVERITIES[cell])
+                cells[number] = [styled(each, fg=_SEVERITIES[cell]) for each in cells[number]]
     return cells
+
+
+def _lines(cells: Sequence[Sequence[str]], blanks: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a row; `blanks` are as wide as its cells."""
+    if all(len(cell) == 1 for cell in cells):
+        yield GAP.join(cell[0] for cell in cells).rstrip()
+        return
+    for number in range(max(map(len, cells))):
+        parts = zip(cells, blanks, strict=True)
+        yield GAP.join(
+            cell[number] if number < len(cell) else blank for cell, blank in parts
+        ).rstrip()
 
 
 def is_coloured(stream: IO[Any]) -> bool:

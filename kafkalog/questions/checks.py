@@ -24,7 +24,7 @@ from kafkalog.columns.table_rows import ROWS_PER_BATCH, TableRow, table_batch
 from kafkalog.errors import LogDirError
 from kafkalog.format.faults import Fault
 from kafkalog.inspection.logs.replica_facts import replica_differences, replicated
-from kafkalog.inspection.partitions.wrong_times import SegmentTimes
+from kafkalog.inspection.partitions.wrong_times import SegmentTimes, wrong_time_lines
 from kafkalog.storage.log_dir.metadata_snapshots import is_snapshot_file
 from kafkalog.storage.log_dir.other_entries import unread_entries
 from kafkalog.storage.names import segment_file_name
@@ -129,10 +129,15 @@ class Checks:
         found = [*in_logs, *(self.beside or ()), *self.others]
         return sorted(found, key=lambda finding: (finding.file, finding.position or 0))
 
-    @property
-    def times(self) -> Iterator[SegmentTimes]:
-        """The times of segments, by the headers of sound batches."""
-        return (SegmentTimes(*(row[name] for name in _TIME_COLUMNS)) for row in self.report)
+    def time_lines(self, now_ms: int) -> Iterator[str]:
+        """Yield lines about times that cannot be right, by the headers of sound batches, or that
+        none is wrong. F1248"""
+        times = (SegmentTimes(*(row[name] for name in _TIME_COLUMNS)) for row in self.report)
+        wrong = [*wrong_time_lines(times, now_ms)]
+        yield from wrong
+        if not wrong and self.totals.records:
+            records = counted(self.totals.records, "record")
+            yield f"wrong times: none in {records}: no time is before 2000 or ahead of the clock"
 
     @property
     def missing(self) -> Counter[str]:

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.columns.table_rows import RowTotals
+from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.engine import AskedView, Rows, RowsInMemory, Views
-from kafkalog.words import counted
+from kafkalog.words import counted, first_names
 
 REPORT, FINDINGS = "compaction_report", "compaction_findings"
+_MOST_NAMES = 3
 _PARTITION = ("cluster_id", "broker_id", "input_path", "topic", "partition")
 _SUMMED = ("errors", "warnings", "cleaned_records", "freeable_bytes", "unread_bytes")
 
@@ -58,12 +60,14 @@ class CompactionTotals(RowTotals):
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Rows of tables `compaction_report` and `compaction_findings`, and what they come to."""
+    """Rows of tables `compaction_report` and `compaction_findings`, and what they come to;
+    `unknown` are the log directories without cleaner-offset-checkpoint. F1425"""
 
     report: Rows
     findings: Rows
     totals: CompactionTotals
     settings: CompactionRequest
+    unknown: Sequence[str] = ()
 
     @property
     def has_findings(self) -> bool:
@@ -83,8 +87,13 @@ class Compaction:
             yield f"BROKEN: {faults} in {counted(totals.faulty_partitions, 'partition')}"
         elif totals.cleaned_records:
             yield f"{counted(totals.cleaned_records, 'cleaned record')} as the cleaner promises"
-        else:
+        elif not self.unknown:
             yield "none is cleaned, according to the checkpoints"
+        if self.unknown:
+            yield (
+                f"whether logs in {first_names(self.unknown, _MOST_NAMES)} were cleaned is not "
+                "known: no cleaner-offset-checkpoint is there"
+            )
         freeable = f"a cleaning would free {counted(totals.freeable_bytes, 'byte')}"
         due = f"{freeable}, {counted(totals.due_partitions, 'partition')} due"
         if totals.unknown_partitions:
@@ -102,7 +111,14 @@ def compaction(views: Views, settings: CompactionRequest) -> Compaction:
     options = {"asOf": settings.at_ms, "before": settings.before, **settings.config}
     (report,) = views.rows(AskedView(REPORT, options=options, logs=settings.logs))
     findings = RowsInMemory.of(FINDINGS, _findings(report))
-    return Compaction(report, findings, CompactionTotals.of(report), settings)
+    logs = views.logs if settings.logs is None else settings.logs
+    unknown = {
+        log.log_dir.path
+        for log in logs
+        if log.is_live and log.topic != CLUSTER_METADATA and not log.log_dir.has_cleaner_checkpoint
+    }
+    totals = CompactionTotals.of(report)
+    return Compaction(report, findings, totals, settings, sorted(unknown))
 
 
 def _findings(report: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

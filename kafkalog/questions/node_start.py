@@ -144,10 +144,12 @@ class NodeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswers:
-    """The nodes among the log directories, and their partitions, rows of table `recovery_plan`."""
+    """The nodes among the log directories, and their partitions, rows of table `recovery_plan`;
+    `absent` are the brokers of their clusters that were not given."""
 
     nodes: Sequence[NodeAnswer] = ()
     rows: Sequence[Row] = field(default_factory=list)
+    absent: Sequence[int] = ()
     # Whether controllers can lead that lack metadata of other nodes.
     gives_up_metadata: bool = False
 
@@ -202,6 +204,12 @@ class NodeAnswers:
                 yield f"  deleted for good {when}: {names}"
             for words in (*each.release.assumed, *each.start.assumed):
                 yield f"  assumed: {words}"
+        if self.absent:
+            yield (
+                f"not given: the log directories of {first_names([*map(str, self.absent)], 5)}, "
+                "which are brokers of the cluster by its metadata: with those of all nodes it is "
+                "also judged who leads then, and what elections lose"
+            )
 
     def _has_own_reasons(self, answer: NodeAnswer) -> bool:
         """Return whether something else than a log keeps a node from starting, or a directory from
@@ -307,7 +315,19 @@ def node_answers(
             load for load in loads if os.path.dirname(load.path) in paths
         )
     rows = partition_rows([each.start for each in answers], logs, plan, loads)
-    return NodeAnswers(answers, rows, gives_up_metadata=bool(behind))
+    return NodeAnswers(answers, rows, _absent(found), gives_up_metadata=bool(behind))
+
+
+def _absent(found: FoundNodes) -> list[int]:
+    """Return the brokers of the nodes' clusters that are none of the nodes."""
+    given = {(node.cluster_id, node.node_id) for node in found.nodes}
+    clusters = {cluster_id for cluster_id, node_id in given if node_id is not None}
+    return sorted(
+        node_id
+        for cluster_id in clusters & {*found.images}
+        for (node_id,) in found.images[cluster_id].tables["broker"]
+        if (cluster_id, node_id) not in given
+    )
 
 
 def _starting_with(answer: NodeAnswer, answers: Sequence[NodeAnswer]) -> list[StartingBroker]:

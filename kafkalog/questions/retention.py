@@ -100,17 +100,23 @@ def missing_settings(row: Mapping[str, Any]) -> set[str]:
     return {name for column, name in _SETTINGS.items() if row[column] in (UNKNOWN, ASSUMED)}
 
 
-def assumed_policy_words(topics: Iterable[TopicTotals]) -> Iterator[str]:
-    """Yield a line about the topics whose `cleanup.policy` nothing gives. Rule: F1351."""
+def assumed_policy_words(topics: Iterable[TopicTotals], *, has_metadata: bool) -> Iterator[str]:
+    """Yield a line about the topics whose `cleanup.policy` nothing gives, and what would give it.
+    Rule: F1351."""
     named = [
         topic.topic or "?"
         for topic in topics
         if POLICY in topic.missing_settings and topic.topic != CLUSTER_METADATA
     ]
     if named:
+        gives = (
+            "--server-properties gives the broker's"
+            if has_metadata
+            else "--topic-config, --zookeeper or a log directory with __cluster_metadata gives it"
+        )
         yield (
-            f"cleanup.policy is assumed, for no file says the topic's, of {first_names(named, 5)}: "
-            "the broker's default (Kafka's is delete), and compact where the cleaner has been"
+            f"no file says the cleanup.policy of {first_names(named, 5)}: the broker's default is "
+            "assumed (Kafka's is delete), and compact for what the cleaner has cleaned; " + gives
         )
 
 
@@ -151,7 +157,7 @@ class RetentionPlan:
                 f"by time, if nothing more is written: {size_text(day)} within a day, "
                 f"{size_text(week)} within a week"
             )
-        yield from assumed_policy_words(topics)
+        yield from assumed_policy_words(topics, has_metadata=self.has_metadata)
         blocked = [row.topic or "?" for row in topics if row.blocked_partitions]
         if blocked:
             yield f"blocked by a timestamp in the future: {', '.join(blocked)}"

@@ -102,12 +102,22 @@ def state_words(
     deleted = f" and {counted(totals.deletes, 'delete')}" if totals.deletes else ""
     keys = f"{counted(totals.keys, 'key')}{deleted} in the table"
     line = f"{lead}{keys}; {read if run.has_work else 'nothing is new'}"
-    return [line, *_past_notes(sources), *state_doubts(sources)]
+    return [line, *_notes(sources), *state_doubts(sources)]
 
 
-def _past_notes(sources: Sequence[StateSource]) -> Iterator[str]:
-    """Yield which copies are read in the place of the best ones, and which partitions end before
-    the requested time. F1294"""
+def _notes(sources: Sequence[StateSource]) -> Iterator[str]:
+    """Yield which copies are read in the place of the best ones, which partitions end before the
+    requested time, and which logs do not begin at offset 0. F1294, F1425"""
+    later = [
+        f"{source.name} from offset {source.log_start_offset}"
+        for source in sources
+        if source.log_start_offset and not source.is_past
+    ]
+    if later:
+        yield (
+            f"not the whole history is here: {first_names(later, _MOST_NAMED)}; keys without a "
+            "record from there on are not in the state"
+        )
     by_directory: dict[str, list[str]] = defaultdict(list)
     for source in sources:
         if source.log is not None and source.best_path is not None:

@@ -32,14 +32,13 @@ from kafkalog.inspection.groups.transaction_states import (
     open_transaction_rule,
 )
 from kafkalog.inspection.logs.missing_records import MissingRecords, note_missing_records
-from kafkalog.inspection.logs.past_copies import copy_at_time
+from kafkalog.inspection.logs.past_copies import copy_number_at_time, copy_words
 from kafkalog.inspection.logs.replica_facts import replica_sets
 from kafkalog.inspection.partitions.transactions import PastTime
 from kafkalog.storage.log_dir.absent_coordinators import absent_coordinators
 from kafkalog.storage.names import TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
-from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.views.engine import AskedView, Batches, Rows, RowsInMemory, Views
 from kafkalog.words import counted, duration_text, first_names, time_text
 
@@ -150,7 +149,7 @@ def transactions(views: Views, settings: TransactionSettings) -> Transactions:
         coming += _coming(report, coordinators.by_producer, settings.now_ms)
     else:
         notes += _past_notes(stable, settings.as_of_ms)
-        notes += _copy_notes({log.path: log for log in (*others, *other_states)}.values())
+        notes += copy_words({log.path: log for log in (*others, *other_states)}.values())
     return Transactions(report, stable, outcomes, coordinators.ids, notes, missing, coming)
 
 
@@ -192,17 +191,12 @@ def _counted_logs(
     chosen = {found.best.path: found.best for found in sets}
     if past is not None:
         several = [found for found in sets if len(found.logs) > 1]
-        copies = views.tasks(partial(_copy_at, past=past), several)
+        find = partial(copy_number_at_time, at_ms=past.at_ms, now_ms=past.now_ms)
+        copies = views.tasks(find, several)
         chosen |= {found.best.path: found.logs[n] for found, n in zip(several, copies, strict=True)}
     counted_ids = oldest | {id(log) for log in chosen.values()}
     others = [log for best, log in chosen.items() if log.path != best]
     return [log for log in given if id(log) in counted_ids], others
-
-
-def _copy_at(replicas: ReplicaSet, past: PastTime) -> Iterator[int]:
-    """Yield the number of the replica that has most of a past time."""
-    paths = [log.path for log in replicas.logs]
-    yield paths.index(copy_at_time(replicas, past.at_ms, past.now_ms).path)
 
 
 def transactional_ids(
@@ -373,18 +367,6 @@ def _past_notes(stable: Rows, at_ms: int) -> Iterator[str]:
         yield (
             f"not known as of {at}: {head} that have nothing left from then: "
             f"{first_names(sorted(unknown), _MOST_NAMED)}"
-        )
-
-
-def _copy_notes(logs: Iterable[PartitionLog]) -> Iterator[str]:
-    """Yield which copies are read in the place of the best ones."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for log in logs:
-        found[log.log_dir.path].append(log.name)
-    for path, names in found.items():
-        yield (
-            f"read from the copies in {path}, which have more from then than the best replicas: "
-            f"{first_names(names, _MOST_NAMED)}"
         )
 
 

@@ -23,7 +23,7 @@ from kafkalog.questions.groups.lag import ConsumerLag
 from kafkalog.questions.groups.lag_row import LagRow, lag_rows_of
 from kafkalog.questions.transactions import TransactionSettings, transactions
 from kafkalog.storage.names import CONSUMER_OFFSETS
-from kafkalog.views.engine import Batches, RowsInMemory, Views, rows_of_view
+from kafkalog.views.engine import AskedView, Batches, RowsInMemory, Views
 
 _COMMIT_COLUMNS = (
     *("cluster_id", "internal_partition", "group_id", "topic", "partition", "committed_offset"),
@@ -56,9 +56,13 @@ class CommitHistory:
 
 
 def commit_histories(
-    views: Views, groups: Collection[GroupKey], at_ms: int
+    views: Views, groups: Collection[GroupKey], lag: ConsumerLag
 ) -> dict[_Place, CommitHistory]:
-    """Return the histories of the commits of some groups, as of a time."""
+    """Return the histories of the commits of some groups, as of the time of a lag, of the copies
+    that it has read."""
+    at_ms = lag.question.at_ms
+    copies = {log.name: log.path for log in lag.rows.past_copies}
+    logs = [log for log in views.logs if copies.get(log.name, log.path) == log.path]
     names = pa.array(sorted({key.group_id for key in groups}), pa.string())
 
     def of_groups(batches: Batches) -> Batches:
@@ -67,7 +71,8 @@ def commit_histories(
 
     schema = arrow_schema("offset_commits", _COMMIT_COLUMNS)
     of_topic = {"subscribe": CONSUMER_OFFSETS}
-    rows = rows_of_view(views, "offset_commits", _COMMIT_COLUMNS, of_groups, schema, of_topic)
+    asked = AskedView("offset_commits", _COMMIT_COLUMNS, of_groups, schema, of_topic, logs)
+    (rows,) = views.rows(asked)
     applied: dict[_Place, dict[int, Mapping[str, Any]]] = {}
     found: dict[_Place, CommitHistory] = {}
     for row in rows:
@@ -133,7 +138,7 @@ def why_rows(
     """Yield rows of table `group_reasons`, one per partition of each group. `rows` have the lag of
     readers of committed records."""
     at_ms = lag.question.at_ms
-    histories = commit_histories(views, groups, at_ms)
+    histories = commit_histories(views, groups, lag)
     places = {row.place for row in rows if row["beyond_last_stable"]}
     places |= {
         (CONSUMER_OFFSETS, key.internal_partition or 0)
@@ -144,6 +149,7 @@ def why_rows(
     by_producer = {(each.topic, each.partition, each.producer_id): each for each in transactions}
     by_partition = {(each.topic, each.partition): each for each in reversed(transactions)}
     paths = {(log.topic_partition, log.log_dir.broker_id): log.path for log in views.logs}
+    newest_ms = max((each.newest_ms or 0 for each in lag.rows.known.reaches), default=0)
     for row in rows:
         history = histories.get((row.group, row.place), CommitHistory())
         is_share = row["group_type"] == "share"
@@ -154,7 +160,10 @@ def why_rows(
             internal = row.group.internal_partition or 0
             holder = by_producer.get((CONSUMER_OFFSETS, internal, pending.producer_id or 0))
         found = _partition_of_group(lag.groups[row.group], row, moved_ms, pending, holder)
-        found = found._replace(log_path=paths.get((row.place, row["log_broker_id"])))
+        found = found._replace(
+            log_path=paths.get((row.place, row["log_broker_id"])),
+            known_until_ms=min(max(newest_ms, row["newest_timestamp_ms"] or 0), at_ms),
+        )
         reason, words = found.why(at_ms)
         is_waiting = bool(found.to_read or row.is_held or pending)
         since = [moved_ms, None if row.is_ahead_of_time else row["next_timestamp_ms"]]
@@ -253,7 +262,7 @@ def waiting_groups(
     rows = lag_rows_of(lag.rows.rows().table) if holders else []
     waiting = lag.rows.known.waiting if holders else lag.rows.groups_alone().waiting
     found: dict[tuple[str, int, int], set[str]] = defaultdict(set)
-    for (key, _), history in commit_histories(views, waiting, question.at_ms).items():
+    for (key, _), history in commit_histories(views, waiting, lag).items():
         if history.pending is not None:
             place = CONSUMER_OFFSETS, key.internal_partition or 0
             found[*place, history.pending.producer_id or 0].add(key.group_id)

@@ -146,7 +146,11 @@ def segment_directories(segments: Sequence[SegmentFile]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """The files at the top of a log directory; all fields are empty without them."""
+    """The files at the top of a log directory; all fields are empty without them.
+
+    `has_cleaner_checkpoint` is False where cleaner-offset-checkpoint is missing or damaged: which
+    logs were cleaned is not known then. A broker creates the file when it starts.
+    """
 
     path: str
     cluster_id: str | None = None
@@ -156,6 +160,7 @@ class LogDir:
     high_watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
     recovery_points: Mapping[TopicPartition, int] = field(default_factory=dict)
     cleaner_checkpoints: Mapping[TopicPartition, int] = field(default_factory=dict)
+    has_cleaner_checkpoint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +306,12 @@ def with_own_checkpoints(log: PartitionLog) -> PartitionLog:
 def without_checkpoints(log_dir: LogDir) -> LogDir:
     """Return the log directory without checkpoints, for a log to which they do not apply."""
     return replace(
-        log_dir, log_starts={}, high_watermarks={}, recovery_points={}, cleaner_checkpoints={}
+        log_dir,
+        log_starts={},
+        high_watermarks={},
+        recovery_points={},
+        cleaner_checkpoints={},
+        has_cleaner_checkpoint=False,
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import pyarrow as pa
 
 from kafkalog.inspection.groups.commit_reach import limit_words
+from kafkalog.inspection.logs.past_copies import copy_words
 from kafkalog.inspection.metadata.current_topics import find_logs, without_former
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.file_access import use_file_access
@@ -121,7 +122,8 @@ def _consumer_lag(asked: _Asked) -> _Answer:
     )
     lag = ConsumerLag(asked.views, question)
     rows = lag.rows.rows().table
-    return _Answer(rows, limit_words(lag.reaches, asked.as_of_ms))
+    limits = limit_words(lag.reaches, asked.as_of_ms)
+    return _Answer(rows, (*limits, *copy_words(lag.rows.past_copies)))
 
 
 def _lag_history(asked: _Asked) -> _Answer:

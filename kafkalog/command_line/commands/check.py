@@ -76,7 +76,6 @@ def check(
         missing_replica_lines,
     )
     from kafkalog.inspection.metadata.current_topics import Doubles, find_logs
-    from kafkalog.inspection.partitions.wrong_times import wrong_time_lines
     from kafkalog.questions.checks import FAULTS, REPORT, checks, refuse_without_segments
     from kafkalog.questions.node_start import stop_lines
     from kafkalog.storage.log_dir.other_entries import absent_lines
@@ -109,7 +108,7 @@ def check(
     ) as views:
         checked = checks(views, with_indexes=not no_indexes)
     now_ms = time.time_ns() // 1_000_000
-    for line in (*absent, *wrong_time_lines(checked.times, now_ms)):
+    for line in (*absent, *checked.time_lines(now_ms)):
         print_note(line)
     listed = _SEVERITIES[: _SEVERITIES.index(severity) + 1]
     findings = [each for each in checked.findings if each.severity in listed]

@@ -9,8 +9,14 @@ from kafkalog.command_line.terminal import print_note
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
 from kafkalog.inspection.groups.commit_reach import expired_words, reach_words
 from kafkalog.inspection.groups.complete_from import first_timestamp_ms
-from kafkalog.inspection.lag.resumed_commits import RECORDS_AGAIN, RESUMES_AT, again_words
+from kafkalog.inspection.lag.resumed_commits import (
+    RECORDS_AGAIN,
+    RESUMES_AT,
+    again_words,
+    ahead_words,
+)
 from kafkalog.inspection.logs.missing_records import missing_words
+from kafkalog.inspection.logs.past_copies import copy_words
 from kafkalog.questions.groups.group_parts import IN_ZOOKEEPER
 from kafkalog.questions.groups.lag import ConsumerLag
 from kafkalog.questions.groups.lag_row import LagRow
@@ -35,6 +41,8 @@ def note_reach(lag: ConsumerLag, as_of: int | None, now_ms: int) -> None:
     for reach in lag.reaches:
         if not reach.is_whole or as_of is not None:
             print_note(reach_words([reach], as_of))
+    for line in copy_words(lag.rows.past_copies):
+        print_note(line)
     of_shares = [each for each in lag.missing if each.topic == SHARE_GROUP_STATE]
     if of_shares:
         print_note(
@@ -144,6 +152,20 @@ def note_resumed(rows: Sequence[LagRow]) -> None:
     )
 
 
+def note_ahead(rows: Sequence[LagRow]) -> None:
+    """Note where groups are ahead of the logs."""
+    ahead = [row for row in rows if row["ahead_of_log"]]
+    if ahead:
+        print_note(ahead_words(len(ahead)))
+    _note_some(
+        (
+            f"{row.group.group_id} in {_named(row)}: {counted(row['ahead_of_log'], 'offset')} ahead"
+            for row in ahead
+        ),
+        "partition",
+    )
+
+
 def _named(row: LagRow) -> str:
     return f"{row['topic']}-{row['partition']}"
 
@@ -208,5 +230,6 @@ def note_rows(
     note_unknown(rows, deleted_topics, as_of)
     note_uncounted(rows)
     note_resumed(rows)
+    note_ahead(rows)
     if clocks:
         note_clocks(rows, as_of)

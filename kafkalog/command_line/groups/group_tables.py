@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafkalog.command_line.terminal import has_chosen_columns, print_text, write_table
+from kafkalog.command_line.terminal import has_chosen_columns, print_note, print_text, write_table
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, RESUMES_AT
@@ -172,6 +172,9 @@ def _write_members(
         names, rows = names[:-1], [row[:-1] for row in rows]
     none = lag.by_what_is_here("no group has a member") if groups else lag.no_group
     write_table(names, rows, table_format, without_rows=none)
+    absent = {key.group_id for key in groups} - {str(row[0]) for row in rows}
+    if rows and absent:
+        print_note(f"without a member: {first_names(sorted(absent), _MOST_PARTITIONS)}")
 
 
 def _assignment(member: GroupMember, names: dict[str, str]) -> str:

@@ -55,6 +55,8 @@ _WIDE = frozenset(
 _KEYS = frozenset(("salt", "stored_key", "server_key"))
 _TIMES = ("timestamp_ms", "issued_ms", "expires_ms", "last_expiry_ms")
 _MOST_REMARKS = 10
+# How the metadata says that a partition has no leader.
+_NO_LEADER = -1
 _FEATURE = "feature"
 # Configs of all brokers have no name.
 _DEFAULT = "<default>"
@@ -293,7 +295,11 @@ def _words(row: Mapping[str, Any]) -> str:
         values = row["old"] if row["new"] is None else row["new"]
         held = {name: value for name, value in values.items() if name not in _WIDE}
         return f"{row['change']}: {_text(held)}"
-    return f"{row['column']} {_cell(row['old'])} → {_cell(row['new'])}"
+    old, new = (
+        "none" if row["column"] == "leader" and value == _NO_LEADER else _cell(value)
+        for value in (row["old"], row["new"])
+    )
+    return f"{row['column']} {old} → {new}"
 
 
 def _cell(value: Any) -> str:

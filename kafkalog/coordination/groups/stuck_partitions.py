@@ -10,6 +10,8 @@ from kafkalog.coordination.groups.commit_status import BEYOND_LOG_END, COUNTED, 
 from kafkalog.words import counted, duration_text, time_text
 
 _ONGOING = "Ongoing"
+# How often a consumer commits by itself, without another auto.commit.interval.ms.
+_USUAL_COMMIT_MS = 5_000
 # Before a line to type: nothing follows it.
 _COMMAND = "\n    "
 
@@ -100,7 +102,7 @@ class PartitionOfGroup(NamedTuple):
     committed records see; `is_held` says that nothing is left to read before an open transaction;
     `moved_ms` is since when its offset is the same, `pending_offset` that of a commit that waits
     for its transaction, `holder` the transaction that it waits for; `log_path` is where the log
-    is."""
+    is, and `known_until_ms` the time of the newest record of the group's or of the partition's."""
 
     topic: str
     partition: int
@@ -121,6 +123,7 @@ class PartitionOfGroup(NamedTuple):
     pending_offset: int | None = None
     holder: HoldingTransaction | None = None
     log_path: str | None = None
+    known_until_ms: int | None = None
 
     def why(self, at_ms: int) -> tuple[str, str]:
         """Return the reason, the first in docs/questions.md that applies, and what to do."""
@@ -137,8 +140,9 @@ class PartitionOfGroup(NamedTuple):
             )
         if self.status == BEYOND_LOG_END:
             return self.status, (
-                f"The log ends {counted(self.ahead, 'offset')} before its commit: the log was cut "
-                "or its topic made again; kafka-consumer-groups --reset-offsets chooses a place."
+                f"The log ends {counted(self.ahead, 'offset')} before its commit: its copy was "
+                "taken before that of the commits, or the log was cut or its topic made again: "
+                "then kafka-consumer-groups --reset-offsets chooses a place."
             )
         if self.status not in (*COUNTED, NO_COMMIT):
             return self.status, (
@@ -170,10 +174,11 @@ class PartitionOfGroup(NamedTuple):
 
     def _of_members(self) -> tuple[str, str]:
         since = "" if self.moved_ms is None else f" since {time_text(self.moved_ms)}"
+        moved = f"Nothing moved{since}"
         if not self.to_read and self.committed_offset is not None:
             return "", ""
         if not self.members:
-            return "no_members", f"No consumer is in the group: start one. Nothing moved{since}."
+            return "no_members", f"No consumer is in the group: start one. {moved}."
         if self.group_state not in (None, "Stable"):
             return "rebalancing", (
                 f"The group is {self.group_state}: look for a member that joins and leaves again "
@@ -187,8 +192,16 @@ class PartitionOfGroup(NamedTuple):
         if self.committed_offset is None:
             return "no_commit", f"Nothing was committed yet: look at the log of {who}."
         range_of_next = f"{self.next_offset}:{(self.next_offset or 0) + 1}"
+        if self.moved_ms is not None and self.known_until_ms is not None:
+            known_ms = self.known_until_ms - self.moved_ms
+            if known_ms < _USUAL_COMMIT_MS:
+                moved = (
+                    f"It moved at {time_text(self.moved_ms)}, {duration_text(max(known_ms, 0))} "
+                    "before the newest record here: nothing shows that it has stopped. If these "
+                    "files are much later than that"
+                )
         return "member_is_behind", (
-            f"Nothing moved{since}: look at the log of {who}, and at the next record:{_COMMAND}"
+            f"{moved}: look at the log of {who}, and at the next record:{_COMMAND}"
             f"kafkalog dump --deep --offsets {range_of_next} {shlex.quote(self.log_path or 'PATH')}"
         )
 

@@ -57,13 +57,14 @@ class Effect(Enum):
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Something that a release refuses: `subject` is what, with its place, `reason` why, `remedy`
-    what to do."""
+    what to do, and `reader` the release that it says to start, None for none."""
 
     kind: Refused
     effect: Effect
     subject: str
     reason: str
     remedy: str
+    reader: str | None = None
 
     @property
     def words(self) -> str:
@@ -92,14 +93,28 @@ class SeenRecords:
 
 
 def refusals(image: MetadataImage, release: str, seen: SeenRecords | None = None) -> list[Refusal]:
-    """Return what a release refuses of a cluster's metadata, what ends the process first."""
+    """Return what a release refuses of a cluster's metadata, what ends the process first. Where a
+    remedy is to start another release, it is the one that reads all of it."""
     features = {row["feature"]: row["level"] for row in image.rows("feature")}
     found = [
         *feature_refusals(features, release),
         *(record_refusals(seen, release) if seen is not None else ()),
         *config_refusals(image, release),
     ]
+    readers = [each.reader for each in found if each.reader is not None]
+    for reader in readers:
+        if all(is_at_least(reader, other) for other in readers):
+            found = [_by(reader, each) for each in found]
+            break
     return sorted(found, key=lambda each: each.effect is not Effect.ENDS)
+
+
+def _by(release: str, refusal: Refusal) -> Refusal:
+    """Return a refusal whose remedy is to start a release, if it is to start an earlier one."""
+    if refusal.reader is None:
+        return refusal
+    remedy = refusal.remedy.replace(f"start Kafka {refusal.reader}", f"start Kafka {release}")
+    return replace(refusal, remedy=remedy, reader=release)
 
 
 def feature_refusals(features: Mapping[str, int], release: str) -> Iterator[Refusal]:
@@ -119,19 +134,20 @@ def _metadata_version(level: int, known: Levels, release: str) -> Refusal:
     if level > known.most:
         reason = f"Kafka {release} reads up to {metadata_version_name(known.most)}"
         reader = least_release({METADATA_VERSION: level})
-        made = release_of(level) if reader is None else reader
+        made = reader = release_of(level) if reader is None else reader
         remedy = (
             f"start Kafka {made or 'of a later release'}, or a later one: a {METADATA_VERSION} is "
             "not lowered"
         )
     else:
+        reader = None
         reason = f"Kafka {release} reads {metadata_version_name(known.least)} and later"
         remedy = (
             f"start Kafka {_BRIDGE}, run kafka-features.sh --bootstrap-server HOST:PORT upgrade "
             f"--release-version {_BRIDGE}, then start Kafka {release}"
         )
     subject = f"{METADATA_VERSION} {level} ({name})"
-    return Refusal(Refused.METADATA_VERSION, Effect.ENDS, subject, reason, remedy)
+    return Refusal(Refused.METADATA_VERSION, Effect.ENDS, subject, reason, remedy, reader)
 
 
 def _feature(feature: str, level: int, known: Levels, release: str) -> Refusal:
@@ -142,7 +158,8 @@ def _feature(feature: str, level: int, known: Levels, release: str) -> Refusal:
         f"kafka-features.sh --bootstrap-server HOST:PORT downgrade --feature {feature}={known.most}"
     )
     subject = f"feature {feature} at level {level}"
-    return Refusal(Refused.FEATURE, Effect.ENDS, subject, f"Kafka {release} {reads}", remedy)
+    reason = f"Kafka {release} {reads}"
+    return Refusal(Refused.FEATURE, Effect.ENDS, subject, reason, remedy, reader)
 
 
 def record_refusals(seen: SeenRecords, release: str) -> Iterator[Refusal]:
@@ -156,10 +173,10 @@ def record_refusals(seen: SeenRecords, release: str) -> Iterator[Refusal]:
         remedy = f"start Kafka {reader} or later" if reader else _UNREADABLE
         if number not in known:
             reason = f"Kafka {release} does not know records of type {number}"
-            yield Refusal(Refused.RECORD_TYPE, Effect.ENDS, subject, reason, remedy)
+            yield Refusal(Refused.RECORD_TYPE, Effect.ENDS, subject, reason, remedy, reader)
         elif version not in known[number]:
             reason = f"it has version {version}, and Kafka {release} reads {known[number]}"
-            yield Refusal(Refused.RECORD_VERSION, Effect.ENDS, subject, reason, remedy)
+            yield Refusal(Refused.RECORD_VERSION, Effect.ENDS, subject, reason, remedy, reader)
 
 
 def config_refusals(image: MetadataImage, release: str) -> Iterator[Refusal]:

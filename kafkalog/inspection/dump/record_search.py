@@ -36,6 +36,7 @@ from kafkalog.errors import LogDirError
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.inspection.dump.dump_messages import is_decoded, may_have_connect_secrets
+from kafkalog.inspection.logs.missing_offsets import MissingOffsets
 from kafkalog.inspection.logs.replica_facts import is_sound
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
@@ -90,7 +91,8 @@ class SegmentSearch:
     `matches` is how many there are; `undecoded` values could
     not be looked into; offsets are from `first_offset` up to, not including,
     `end_offset`, of sound batches. `endings` are what a broker leaves at the end of its last file
-    when it stops while writing: no damage, and no records either."""
+    when it stops while writing: no damage, and no records either. `lacks_offsets`: between sound
+    batches offsets are missing, as the cleaner leaves them. `keyless` records have no key."""
 
     size: int
     first_offset: int | None = None
@@ -101,6 +103,8 @@ class SegmentSearch:
     found: list[MatchedRecord] = field(default_factory=list)
     damages: list[FaultyRange] = field(default_factory=list)
     endings: list[FaultyRange] = field(default_factory=list)
+    lacks_offsets: bool = False
+    keyless: int = 0
 
 
 class ReadRecords(NamedTuple):
@@ -145,7 +149,10 @@ def search_segment(
     kept: list[MatchedRecord] = []
     batches = SegmentBatches(FileWindow(file), options)
     is_last = segment.next_base_offset is None
-    for batch, table in searched_records(search, batches, records, is_last=is_last):
+    offsets = MissingOffsets(LARGEST_OFFSET, segment.base_offset or 0)
+    found = searched_records(search, batches, records, is_last=is_last, on_chunk=offsets.take_sound)
+    for batch, table in found:
+        search.keyless += batch.column("key").null_count
         matches = wanted(batch)
         search.matches += len(matches)
         # Only so many can be kept of one batch.
@@ -159,6 +166,7 @@ def search_segment(
     missing = _missing(log, segment, file.size, batches.next_offset)
     search.damages += [missing] if missing else []
     search.found = kept
+    search.lacks_offsets = bool(offsets.end) and not search.damages
     return search
 
 
@@ -189,7 +197,7 @@ def searched_records(
     records: RecordColumns,
     *,
     is_last: bool,
-    on_chunk: Callable[[LongArray], None] = lambda _: None,
+    on_chunk: Callable[[LongArray], object] = lambda _: None,
 ) -> Iterator[tuple[pa.RecordBatch, LongArray]]:
     """Yield the records of a segment that are not control records and those that are, if `records`
     has them, each time with the batch table that they are of; `search` is the account of it. With

@@ -11,6 +11,7 @@ from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.logs.log_headers import LogHeaders, is_damaged
+from kafkalog.inspection.logs.missing_offsets import MissingOffsets
 from kafkalog.storage.files.files import modified_ms
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.relisted_logs import read_relisted
@@ -59,7 +60,7 @@ class CompleteFromWalk:
         self._by_checkpoint = _Bound(self._checkpoint)
         # The cleaner leaves the active segment alone.
         self._by_segment = _Bound(log.segments[-1].base_offset or 0)
-        self._gaps = _Gaps(self._checkpoint)
+        self._gaps = MissingOffsets(self._checkpoint)
         self._segments_left = len(log.segments)
         self._damaged, self._newest_ms = 0, NO_VALUE
 
@@ -114,42 +115,6 @@ def _first_timestamp_ms(log: PartitionLog) -> int | None:
         earliest += times[times >= 0].tolist()
         earliest = [min(earliest)] if earliest else []
     return earliest[0] if earliest else None
-
-
-class _Gaps:
-    """Takes the batches of a log in their order, and finds the last missing offset: `end` is the
-    next one, 0 if none is missing."""
-
-    def __init__(self, cleaner_checkpoint: int) -> None:
-        self._cleaner_checkpoint = cleaner_checkpoint
-        self.log_end = 0
-        self.end = 0
-
-    def take(self, batches: LongArray) -> BoolArray:
-        """Return which of the next batches are sound and have all their records."""
-        is_whole: BoolArray = (batches[:, column.FAULT] == 0) & ~self._is_short(batches)
-        if not len(batches):
-            return is_whole
-        expected = batches[:, column.EXPECTED_OFFSET].copy()
-        expected[0] = self.log_end
-        first, last = first_offsets(batches), batches[:, column.LAST_OFFSET]
-        lost_before = first[is_whole & (first > expected)]
-        lost_inside = np.maximum(last, expected)[~is_whole] + 1
-        self.end = max(self.end, *lost_before[-1:].tolist(), *lost_inside[-1:].tolist(), 0)
-        ends = last[batches[:, column.FAULT] == 0]
-        self.log_end = int(ends[-1]) + 1 if len(ends) else self.log_end
-        return is_whole
-
-    def _is_short(self, batches: LongArray) -> BoolArray:
-        """Return which batches have lost a record."""
-        last, counts = batches[:, column.LAST_OFFSET], batches[:, column.RECORDS_COUNT]
-        span = last - first_offsets(batches) + 1
-        # Compressed messages of the old formats do not say how many they are.
-        is_hidden = counts < 0
-        lost: BoolArray = (is_hidden & (last < self._cleaner_checkpoint)) | (
-            ~is_hidden & (counts != span)
-        )
-        return lost
 
 
 class _Bound:

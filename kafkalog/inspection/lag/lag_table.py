@@ -57,8 +57,9 @@ class LagTotals:
     read, the most in one partition, and the greatest lag in time; how many commits are stale or
     expired, and for how many the lag is not known; in how many partitions producers' clocks or
     committed offsets decide a log's end at a past time, in how many offsets were deleted unread,
-    in how many damage hides some, in how many consumers do not continue at their commit, and in
-    how many a commit waits for the end of its transaction."""
+    in how many damage hides some, in how many consumers do not continue at their commit, in how
+    many a commit waits for the end of its transaction, and in how many a group is ahead of the
+    log."""
 
     partitions: int = 0
     behind: int = 0
@@ -73,6 +74,7 @@ class LagTotals:
     damaged: int = 0
     resumed: int = 0
     waiting: int = 0
+    ahead: int = 0
 
     @classmethod
     def of(cls, rows: pa.Table) -> LagTotals:
@@ -98,6 +100,7 @@ class LagTotals:
             damaged=_positive(rows["damaged"], counts),
             resumed=int(np.count_nonzero(counts & _flags(rows[RESUMES_AT].is_valid()))),
             waiting=int(np.count_nonzero(_flags(rows[HAS_OPEN_COMMIT]))),
+            ahead=int(np.count_nonzero(Numbers.of(rows["ahead_of_log"]).above(0))),
         )
 
     def add(self, other: LagTotals) -> None:
@@ -169,7 +172,11 @@ def _delivered(rows: pa.Table) -> pa.Table:
     )
     # The records are known by the log, where the group does not say how many it has delivered.
     known = pc.coalesce(readable, rows["readable_records"])
-    for name, left in (("lag", pc.subtract(rows["lag"], complete)), ("readable_records", known)):
+    lag = pc.subtract(rows["lag"], complete)
+    # A state can be read later than the log, and has delivered more than that has.
+    ahead = pc.coalesce(pc.max_element_wise(pc.negate(lag), _ZERO, skip_nulls=False), _ZERO)
+    of_share = {"lag": lag, "readable_records": known, "ahead_of_log": ahead}
+    for name, left in of_share.items():
         place = rows.column_names.index(name)
         rows = rows.set_column(place, name, pc.if_else(is_share, left, rows[name]))
     return rows

@@ -12,6 +12,7 @@ from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.replica_facts import leader_epochs
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery.truncation import ReplicaLog, resumed_offset
+from kafkalog.words import counted
 
 RESUMES_AT, RECORDS_AGAIN = RESUME_COLUMNS = ("resumes_at", "records_again")
 
@@ -66,4 +67,12 @@ def again_words(places: int) -> str:
         f"{commits} beyond the end of the leader epoch: Java's consumers continue at that end "
         "(resumes_at) and get what is after it again (records_again); librdkafka's that are given "
         "their partitions by assign continue at the commit"
+    )
+
+
+def ahead_words(places: int) -> str:
+    """Return a sentence about so many partitions in which a group is ahead of the log."""
+    return (
+        f"in {counted(places, 'partition')} the group is ahead of the log that is here, and LAG is "
+        "below 0: the copy of the log was taken before that of the group, or the log was truncated"
     )

@@ -4,13 +4,17 @@ reasons: docs/decisions/0099.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 
+from kafkalog.inspection.logs.missing_offsets import cleaned_up_to
 from kafkalog.inspection.logs.past_ends import first_offset_after
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.replica_reads import ReplicaSet
+from kafkalog.words import first_names
 
+_MOST_NAMED = 5
 # Returns the first offset of a log that is later than a moment, LARGEST_OFFSET without one; None
 # where the log has nothing left from before the moment.
 EndOf = Callable[[PartitionLog], int | None]
@@ -18,9 +22,7 @@ EndOf = Callable[[PartitionLog], int | None]
 
 def exact_from_offset(log: PartitionLog) -> int:
     """Return the offset below which retention or the cleaner may have removed something."""
-    key = log.topic_partition
-    cleaned = log.log_dir.cleaner_checkpoints.get(key, 0) if key else 0
-    return max(log_bounds(log, EndRule.LOG_END).start_offset, cleaned)
+    return max(log_bounds(log, EndRule.LOG_END).start_offset, cleaned_up_to(log))
 
 
 def copy_at(replicas: ReplicaSet, end_of: EndOf) -> PartitionLog:
@@ -43,3 +45,21 @@ def copy_at_time(replicas: ReplicaSet, at_ms: int, now_ms: int) -> PartitionLog:
     """Return the same for a past time, by batch headers. `now_ms` is the clock by which times are
     of the future (F930)."""
     return copy_at(replicas, lambda log: first_offset_after(log, at_ms, now_ms))
+
+
+def copy_number_at_time(replicas: ReplicaSet, at_ms: int, now_ms: int) -> Iterator[int]:
+    """Yield the number of that copy, as a task returns it."""
+    paths = [log.path for log in replicas.logs]
+    yield paths.index(copy_at_time(replicas, at_ms, now_ms).path)
+
+
+def copy_words(logs: Iterable[PartitionLog]) -> Iterator[str]:
+    """Yield which copies are read in the place of the best ones."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for log in logs:
+        found[log.log_dir.path].append(log.name)
+    for path, names in found.items():
+        yield (
+            f"read from the copies in {path}, which have more from then than the best replicas: "
+            f"{first_names(names, _MOST_NAMED)}"
+        )

@@ -13,6 +13,7 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.inspection.logs.missing_offsets import was_cleaned
 from kafkalog.storage.cleaning.retention import (
     RetentionLog,
     RetentionSegment,
@@ -87,10 +88,11 @@ def with_policy(log: PartitionLog, settings: RetentionSettings) -> RetentionSett
     """Return the settings with a `cleanup.policy` where nothing gives the topic's: compact of a log
     that the cleaner has been in, otherwise the broker's or Kafka's default, which is delete. Rule:
     docs/format.md F1351."""
-    is_kept = log.is_compacted or log.topic in COMPACTED_TOPICS
-    is_own = not is_kept and log.topic in (*BROKERS_TOPICS, CLUSTER_METADATA)
     policy = settings.cleanup_policy
-    if policy.source not in (UNKNOWN, ASSUMED) or is_own:
+    if policy.source not in (UNKNOWN, ASSUMED):
+        return settings
+    is_kept = log.topic in COMPACTED_TOPICS or was_cleaned(log)
+    if not is_kept and log.topic in (*BROKERS_TOPICS, CLUSTER_METADATA):
         return settings
     words = frozenset(("compact",)) if is_kept else policy.value or frozenset(("delete",))
     return replace(settings, cleanup_policy=Setting(words, ASSUMED))

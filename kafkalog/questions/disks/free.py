@@ -83,7 +83,9 @@ class FreeRequest:
 @dataclass(frozen=True, slots=True)
 class Step:
     """Something that may be deleted: a directory, or the first segments of a log up to
-    `start_offset_after`, which is where the log begins then. `groups` have not read all of it."""
+    `start_offset_after`, which is where the log begins then. `groups` have not read all of it.
+    `assumed` is the `cleanup.policy` that no file says, and `goes_if` how many bytes are past
+    retention if it holds."""
 
     harm: Harm
     path: str
@@ -96,6 +98,8 @@ class Step:
     start_offset_after: int | None = None
     newest_timestamp_ms: int | None = None
     groups: tuple[str, ...] = ()
+    assumed: str | None = None
+    goes_if: int = 0
 
     @property
     def offsets(self) -> int | None:
@@ -115,6 +119,7 @@ class Step:
             "offsets": self.offsets,
             "start_offset_after": self.start_offset_after,
             "newest_timestamp_ms": self.newest_timestamp_ms,
+            "assumed": self.assumed,
             "groups": list(self.groups),
             "path": self.path,
             "commands": list(self.commands),
@@ -150,6 +155,12 @@ class FreePlan:
             steps = [step for step in self.steps if step.harm is harm]
             if steps:
                 yield f"{size_text(sum(step.bytes for step in steps))} {words}"
+        goes_if = sum(step.goes_if for step in self.steps)
+        if goes_if:
+            yield (
+                f"{size_text(goes_if)} of it is past retention if the assumed cleanup.policy is "
+                "right (ASSUMED): then the broker removes it by itself"
+            )
         unread = sorted({name for step in self.steps for name in step.groups})
         if unread:
             yield (
@@ -177,6 +188,7 @@ class _Segment(NamedTuple):
     newest_ms: int | None
     goes: bool | None
     is_compacted: bool
+    assumed: str | None
 
 
 def free(views: Views, request: FreeRequest) -> FreePlan:
@@ -193,7 +205,7 @@ def free(views: Views, request: FreeRequest) -> FreePlan:
     missing = request.need
     for found in (
         _marked(views),
-        _prefixes(Harm.PAST_RETENTION, segments, taken, lambda each: bool(each.goes)),
+        _prefixes(Harm.PAST_RETENTION, segments, taken, _goes),
         _prefixes(Harm.IN_TIER, segments, taken, lambda each: _path(each) in in_tier),
         _replicated(views, freed, request.replicas),
         _oldest(segments, taken, commits),
@@ -210,7 +222,7 @@ def free(views: Views, request: FreeRequest) -> FreePlan:
             if missing is not None:
                 missing -= step.bytes
     if any(step.harm is not Harm.MARKED for step in steps):
-        not_known += assumed_policy_words(plan.topics)
+        not_known += assumed_policy_words(plan.topics, has_metadata=plan.has_metadata)
     if any(step.harm in (Harm.REPLICATED, Harm.OLDEST) for step in steps):
         not_known += _unknown_retention(plan)
     return FreePlan(_joined(steps), request.need, not_known)
@@ -251,12 +263,18 @@ def _segments(views: Views, plan: RetentionPlan) -> list[list[_Segment]]:
             is_compacted = DELETE_POLICY not in policy if policy else cleaned
             stem = os.path.basename(segment.path).removesuffix(".log")
             size, files = sizes.get(stem, (segment.size, 1))
-            # A removal is not called harmless for a policy that is only assumed.
-            is_known = row.get("cleanup_policy_from") != ASSUMED
-            newest, goes = row.get("largest_timestamp_ms"), row.get("goes") and is_known
-            own.append(_Segment(log, number, size, files, newest, goes, is_compacted))
+            is_assumed = row.get("cleanup_policy_from") == ASSUMED
+            assumed = f"{POLICY}={policy}" if is_assumed else None
+            newest, goes = row.get("largest_timestamp_ms"), row.get("goes")
+            own.append(_Segment(log, number, size, files, newest, goes, is_compacted, assumed))
         found.append(own)
     return found
+
+
+def _goes(segment: _Segment) -> bool:
+    """Return whether the broker removes a segment by itself: one is not called harmless to remove
+    for a policy that is only assumed."""
+    return bool(segment.goes) and segment.assumed is None
 
 
 def _may_lose(log: PartitionLog) -> bool:
@@ -346,6 +364,8 @@ def _step(harm: Harm, segments: Sequence[_Segment], groups: tuple[str, ...] = ()
         last.next_base_offset,
         max(times, default=None),
         groups,
+        segments[0].assumed,
+        sum(each.bytes for each in segments if each.goes and each.assumed),
     )
 
 
@@ -433,6 +453,8 @@ def _one(steps: Sequence[Step]) -> Step:
         last.start_offset_after,
         max(times, default=None),
         tuple(sorted({name for step in steps for name in step.groups})),
+        first.assumed,
+        sum(step.goes_if for step in steps),
     )
 
 

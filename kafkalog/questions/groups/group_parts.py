@@ -23,6 +23,9 @@ from kafkalog.inspection.groups.complete_from import CompleteFrom, CompleteFromW
 from kafkalog.inspection.groups.placed_commits import PartitionFacts, PlacedShares, placed_commits
 from kafkalog.inspection.lag.chosen_rows import chosen_rows, found_names, group_digests
 from kafkalog.inspection.logs.missing_records import note_missing_records, refuse_unknown_of_records
+from kafkalog.inspection.logs.past_copies import copy_at_time
+from kafkalog.inspection.logs.replica_facts import replica_sets
+from kafkalog.inspection.partitions.transactions import PastTime
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
 from kafkalog.views.engine import Batches, Options, Views, rows_of_view
@@ -42,12 +45,14 @@ IN_ZOOKEEPER = "groups that commit to ZooKeeper are in its files: kafkalog group
 @dataclass(frozen=True, slots=True)
 class GroupsPart:
     """A partition of `__consumer_offsets` of one cluster: what to read of its groups, None where
-    there is nothing, and its logs, which are looked through for gaps."""
+    there is nothing, and its logs, which are looked through for gaps. `is_past_copy`: of a past
+    time, the log has more than the best replica, and is read in its place (F1294)."""
 
     cluster_id: str | None
     partition: int | None
     read: GroupsRead | None
     logs: tuple[PartitionLog, ...]
+    is_past_copy: bool = False
 
     @property
     def size(self) -> int:
@@ -107,18 +112,33 @@ class RowsSummary(NamedTuple):
 
 
 def group_parts(
-    options: ReadOptions, logs: Sequence[PartitionLog], cluster_id: str | None
+    options: ReadOptions,
+    logs: Sequence[PartitionLog],
+    cluster_id: str | None,
+    past: PastTime | None = None,
 ) -> list[GroupsPart]:
-    """Return the partitions of `__consumer_offsets` among the logs. `cluster_id` is that of logs
-    whose directory names none: old brokers do not write it there."""
+    """Return the partitions of `__consumer_offsets` among the logs, for a past time the copy of
+    each that has most of it. `cluster_id` is that of logs whose directory names none: old brokers
+    do not write it there."""
     found = [_of_cluster(log, cluster_id) for log in logs if log.topic == CONSUMER_OFFSETS]
     by_place: dict[tuple[str | None, int | None], list[PartitionLog]] = defaultdict(list)
     for log in found:
         if log.is_live:
             by_place[log.log_dir.cluster_id, log.partition].append(with_own_checkpoints(log))
+    past_copies = set()
+    for place, copies in by_place.items():
+        if past is None:
+            break
+        (replicas,) = replica_sets(copies)
+        log = copy_at_time(replicas, past.at_ms, past.now_ms)
+        by_place[place] = [log]
+        if log is not replicas.best:
+            past_copies.add(place)
+            left_out = {each.path for each in copies if each is not log}
+            found = [each for each in found if each.path not in left_out]
     reads = {read.place: read for read in _group_reads(options, found)}
     return [
-        GroupsPart(*place, reads.get(place), tuple(by_place.get(place, ())))
+        GroupsPart(*place, reads.get(place), tuple(by_place.get(place, ())), place in past_copies)
         for place in dict.fromkeys([*reads, *by_place])
     ]
 

@@ -15,12 +15,13 @@ from kafkalog.inspection.groups.commit_reach import (
     reach_words,
 )
 from kafkalog.inspection.lag.lag_table import LagTotals
-from kafkalog.inspection.lag.resumed_commits import again_words
+from kafkalog.inspection.lag.resumed_commits import again_words, ahead_words
 from kafkalog.inspection.logs.missing_records import (
     MissingRecords,
     missing_words,
     note_missing_records,
 )
+from kafkalog.inspection.logs.past_copies import copy_words
 from kafkalog.questions.groups.cluster_facts import cluster_facts
 from kafkalog.questions.groups.group_parts import known_names
 from kafkalog.questions.groups.lag_rows import LagRows
@@ -142,6 +143,7 @@ class ConsumerLag:
         return [
             *lag_words(self.totals, self.rows.known.group_count),
             *reach_words(self.reaches, as_of_ms).splitlines(),
+            *copy_words(self.rows.past_copies),
             *([f"share groups: {missing_words(shares)}"] if shares else ()),
             *self.without_rows,
         ]
@@ -194,6 +196,8 @@ def lag_words(totals: LagTotals, groups: int) -> list[str]:
         lines.append(expired_words(totals.expired))
     if totals.resumed:
         lines.append(again_words(totals.resumed))
+    if totals.ahead:
+        lines.append(ahead_words(totals.ahead))
     if totals.unknown:
         lines.append(
             f"lag unknown for {counted(totals.unknown, 'partition')}: no log in the input, or it "

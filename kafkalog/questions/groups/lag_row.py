@@ -25,6 +25,7 @@ _COLUMNS = (
     ),
     *("log_start_offset", "high_watermark", "high_watermark_from", "last_stable_offset", "lag"),
     *(*LAG_PARTS, "next_offset", "next_timestamp_ms", "timestamp_type", "time_lag_ms"),
+    *("newest_timestamp_ms",),
     *("commit_timestamp_ms", RESUMES_AT, RECORDS_AGAIN, "log_broker_id"),
 )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
@@ -30,11 +31,14 @@ from kafkalog.inspection.groups.placed_commits import (
 )
 from kafkalog.inspection.lag.chosen_rows import chosen_rows, found_names, group_count, group_digests
 from kafkalog.inspection.lag.lag_table import TABLE, LagSummary, LogPlace, by_log, lag_table, summed
-from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.inspection.logs.past_copies import copy_number_at_time, exact_from_offset
+from kafkalog.inspection.logs.replica_facts import replica_sets
+from kafkalog.inspection.partitions.transactions import PastTime
 from kafkalog.questions.groups.cluster_facts import ClusterFacts
 from kafkalog.questions.groups.group_parts import GroupsPart, RowsSummary, group_parts, placed_part
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.storage.partition_log import segment_sizes
+from kafkalog.storage.partition_log import PartitionLog, segment_sizes
+from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.engine import Rows, Step, Views
 from kafkalog.views.options.options import view_options
@@ -138,10 +142,17 @@ class LagRows:
         self._views, self._facts, self._question = views, facts, question
         self._show, self._in_zookeeper, self._with_groups = show, in_zookeeper, with_groups
         self._options = view_options(views.log_dirs, "offset_commits", **views.options)
-        self._parts = group_parts(self._options, views.logs, cluster_id)
+        at_ms, now_ms = question.as_of_ms, question.now_ms
+        self._past = None if at_ms is None else PastTime(at_ms, now_ms)
+        self._parts = group_parts(self._options, views.logs, cluster_id, self._past)
         log_bytes = sum(sum(segment_sizes(log.segments)) for log in views.logs)
         size = sum(part.size for part in self._parts)
         self._buckets = _bucket_count(size, log_bytes, views.cores)
+
+    @property
+    def past_copies(self) -> list[PartitionLog]:
+        """The logs that are read in the place of the best replicas, for a past time. F1294"""
+        return [log for part in self._parts if part.is_past_copy for log in part.logs]
 
     def written(self, output: TableOutput, report: OnReport) -> list[WrittenFile]:
         """Run the tasks, which write the rows to files and report these; return the files."""
@@ -299,11 +310,26 @@ class LagRows:
     def _log_places(self) -> list[dict[tuple[str, int], LogPlace]]:
         """Return where the logs are of each bucket; a task unpickles those of its own."""
         found: list[dict[tuple[str, int], LogPlace]] = [{} for _ in range(self._buckets)]
-        for log in best_logs(self._views.logs):
+        for log in self._logs():
             if log.topic is not None and log.partition is not None:
                 key = log.topic, log.partition
                 found[_bucket(key, self._buckets)][key] = LogPlace(log.path, log.log_dir.broker_id)
         return found
+
+    def _logs(self) -> Iterator[PartitionLog]:
+        """Yield the replica of each partition that counts: the best one, and for a past time, where
+        retention or the cleaner has removed some, the one that has most of it. F1294"""
+        logs = [log for log in self._views.logs if log.is_live and not is_oldest_layout(log)]
+        sets = replica_sets(logs)
+        others: dict[str, int] = {}
+        if self._past is not None:
+            find = partial(copy_number_at_time, at_ms=self._past.at_ms, now_ms=self._past.now_ms)
+            shortened = [
+                each for each in sets if len(each.logs) > 1 and exact_from_offset(each.best)
+            ]
+            numbers = self._views.tasks(find, shortened)
+            others = {each.best.path: n for each, n in zip(shortened, numbers, strict=True)}
+        yield from (each.logs[others.get(each.best.path, 0)] for each in sets)
 
 
 def _sorted_out(

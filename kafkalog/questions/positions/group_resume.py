@@ -139,7 +139,7 @@ class GroupResume:
         lines += [_other_leader(*key, rows) for key, rows in sorted(others.items())]
         if same:
             lines.append(
-                f"with {counted(same, 'other replica')} as the leader they continue there too"
+                f"with {counted(same, 'other replica')} as leaders they continue there too"
             )
         return [*lines, *self._of_longer_replicas()]
 
@@ -161,8 +161,8 @@ class GroupResume:
             )
         if longer:
             yield (
-                f"TO-READ ends with the leader's log; {counted(len(longer), 'partition')} "
-                "have a longer replica, up to which --lagging counts"
+                f"in {counted(len(longer), 'partition')} another replica is longer than the "
+                "leader's: TO-READ counts up to the leader's end, --lagging up to that of the other"
             )
 
     @cached_property
@@ -182,13 +182,14 @@ def _same(row: Mapping[str, Any], lead: Mapping[str, Any]) -> bool:
 def _other_leader(broker: int, at_commit: bool, rows: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence about the groups that a leader changes that does not lead now."""
     groups = sorted({row["group"] for row in rows})
-    place = "at" if at_commit else "elsewhere than at"
+    place = "at their commits" if at_commit else "elsewhere than at their commits"
     counts = {"come again": "records_again", "are skipped": "records_skipped"}
     sums = {words: sum(row[name] or 0 for row in rows) for words, name in counts.items()}
     records = (f", {counted(count, 'record')} {words}" for words, count in sums.items() if count)
+    partitions = f"{counted(len(rows), 'partition')}{''.join(records)}"
     return (
-        f"with broker {broker} as the leader consumers of {first_names(groups, _MOST_GROUPS)} "
-        f"continue {place} {counted(len(rows), 'commit')}{''.join(records)}: --format json has them"
+        f"if broker {broker} becomes the leader, consumers of {first_names(groups, _MOST_GROUPS)} "
+        f"continue {place} in {partitions}: --format json has them"
     )
 
 

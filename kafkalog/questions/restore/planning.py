@@ -12,6 +12,7 @@ from functools import cached_property
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.erasure.suppression import Suppression
+from kafkalog.inspection.logs.missing_offsets import was_cleaned
 from kafkalog.questions.restore.coordinator_records import CoordinatorRecord, coordinator_records
 from kafkalog.questions.restore.into_cluster import IntoCluster
 from kafkalog.questions.restore.metadata import RestoredMetadata
@@ -283,7 +284,12 @@ def _wanted(
         tasks += [
             PlanTask(
                 *(topic, each, topic_id, sources.copies[topic_id, each], moment),
-                is_compacted=not is_rewritten and "compact" in cleanup_policy(image, topic),
+                is_compacted=not is_rewritten
+                and (
+                    "compact" in cleanup_policy(image, topic)
+                    # The broker's policy can be compact, or the topic's was.
+                    or any(was_cleaned(copy.log) for copy in sources.copies[topic_id, each])
+                ),
             )
             for each in numbers
             if (topic_id, each) in sources.copies

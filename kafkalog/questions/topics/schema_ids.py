@@ -74,10 +74,11 @@ class SchemaIdsRequest:
 @dataclass(frozen=True, slots=True)
 class SchemaIds:
     """Rows of table `schema_ids`; the registry's state, None without the topic `_schemas`; and how
-    many records were looked at."""
+    many keys and values were read."""
 
     rows: Rows
     registry: SchemaRegistry | None
+    payloads: int
 
     @property
     def has_findings(self) -> bool:
@@ -133,7 +134,10 @@ class SchemaIds:
         guids = {row["guid"] for row in rows if row["guid"] is not None}
         topics = counted(len({row["topic"] for row in rows}), "topic")
         by_guid = f" and {counted(len(guids), 'GUID')}" if guids else ""
-        yield f"{counted(len(ids), 'schema id')}{by_guid} in use in {topics}"
+        yield (
+            f"{counted(len(ids), 'schema id')}{by_guid} in use in {topics}: "
+            f"{self.payloads:,} keys and values were read"
+        )
         yield from self.notes()
 
     def notes(self) -> Iterator[str]:
@@ -205,7 +209,9 @@ def schema_ids(views: Views, request: SchemaIdsRequest) -> SchemaIds:
     if of_registry:
         in_order = sorted((row["offset"], row["key"], row["value"]) for row in records)
         registry = read_schema_registry(in_order)
-    return SchemaIds(_rows(grouped([found.table], _FOUND, _SUMS), registry), registry)
+    table = grouped([found.table], _FOUND, _SUMS)
+    counts = pc.if_else(pc.equal(table["framing"], _PAYLOADS), table["records"], 0)
+    return SchemaIds(_rows(table, registry), registry, pc.sum(counts).as_py() or 0)
 
 
 def _rows(found: pa.Table, registry: SchemaRegistry | None) -> Rows:

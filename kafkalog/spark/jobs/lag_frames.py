@@ -16,6 +16,7 @@ from kafkalog.coordination.groups.lag_question import ChosenNames, LagHistoryQue
 from kafkalog.coordination.groups.lag_status import HistoryMoments
 from kafkalog.inspection.groups.commit_reach import limit_words
 from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, lag_logs, with_accounts
+from kafkalog.inspection.logs.past_copies import copy_words
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.log_lines import logger
@@ -90,7 +91,8 @@ def lag_history(
 
 def _log_limits(found: ConsumerLag | LagHistory, at_ms: int | None) -> None:
     """Log what rows do not show, in the words of the commands. Rule: docs/sql.md F1292."""
-    for line in limit_words(found.reaches, at_ms):
+    copies = found.rows.past_copies if isinstance(found, ConsumerLag) else ()
+    for line in (*limit_words(found.reaches, at_ms), *copy_words(copies)):
         _logger.warning("%s", line)
     for line in found.without_rows:
         _logger.warning("%s", line.replace(" of --", " of ", 1))

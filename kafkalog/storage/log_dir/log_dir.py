@@ -367,7 +367,8 @@ def is_log_dir(entries: Sequence[Entry]) -> bool:
 
 
 def _read_log_dir(directories: Directories, path: str, strict: bool) -> LogDir:
-    properties = _read_small(directories, path, META_PROPERTIES, read_properties, strict).values
+    meta = _read_small(directories, path, META_PROPERTIES, read_properties, strict)
+    properties = {} if meta is None else meta.values
     broker_id = properties.get("node.id", properties.get("broker.id", ""))
     log_starts, high_watermarks, cleaned, recovery_points = (
         _read_small(directories, path, name, read_offset_checkpoint, strict)
@@ -378,20 +379,22 @@ def _read_log_dir(directories: Directories, path: str, strict: bool) -> LogDir:
         cluster_id=properties.get("cluster.id"),
         broker_id=int(broker_id) if re.fullmatch(r"-?[0-9]{1,9}", broker_id) else None,
         is_clean_shutdown=_is_there(directories, path, CLEAN_SHUTDOWN),
-        log_starts=log_starts,
-        high_watermarks=high_watermarks,
-        recovery_points=recovery_points,
-        cleaner_checkpoints=cleaned,
+        log_starts=log_starts or {},
+        high_watermarks=high_watermarks or {},
+        recovery_points=recovery_points or {},
+        cleaner_checkpoints=cleaned or {},
+        has_cleaner_checkpoint=cleaned is not None,
     )
 
 
 def _read_small(
     directories: Directories, directory: str, name: str, read: Callable[[str], _Read], strict: bool
-) -> _Read:
-    """Return the contents of a small text file, empty if it is missing or ignored."""
+) -> _Read | None:
+    """Return the contents of a small text file, None if it is missing or ignored."""
     path = os.path.join(directory, name)
     try:
-        return read(directories.read_text(directory, name) or "")
+        text = directories.read_text(directory, name)
+        return None if text is None else read(text)
     except CorruptDataError as error:
         place = "" if error.path else f"line {error.position}: "
         detail = f"{place}{error.detail}"
@@ -399,7 +402,7 @@ def _read_small(
             advice = "mode PERMISSIVE continues without this file"
             raise LogDirError(f"{path}: {detail} ({advice})") from error
         _logger.warning("%s: %s; continuing without this file", path, detail)
-        return read("")
+        return None
 
 
 def _is_there(directories: Directories, directory: str, name: str) -> bool:

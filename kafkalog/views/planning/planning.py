@@ -389,8 +389,8 @@ def _report_missing_high_watermarks(rule: EndRule, logs: Iterable[PartitionLog])
     unknown = [log.name for log in logs if log_bounds(log, rule).end_offset is None]
     if rule is EndRule.HIGH_WATERMARK and unknown:
         _logger.warning(
-            "stopAt=highWatermark: read to the log end, for there is no high watermark from a "
-            "clean shutdown: %s",
+            "read to the end of the log, because only a clean stop of the broker leaves its high "
+            "watermark, and there was none: %s",
             ", ".join(unknown),
         )
 

@@ -16,6 +16,7 @@ from kafkalog.errors import LogDirError, OptionError
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.log_tails import LogTails
+from kafkalog.inspection.logs.missing_offsets import cleaned_up_to
 from kafkalog.inspection.logs.past_copies import copy_at
 from kafkalog.inspection.logs.replica_facts import leader_epochs, replica_sets
 from kafkalog.storage.files.requests_at_once import answers
@@ -90,6 +91,7 @@ def state_sources(options: ReadOptions) -> list[StateSource]:
 
 
 def _least_cleaned(source: StateSource, options: ReadOptions) -> StateSource:
+    source = _with_missing(source)
     if source.is_exact or len(source.logs) == 1:
         return source
     (replicas,) = replica_sets(source.logs)
@@ -98,7 +100,16 @@ def _least_cleaned(source: StateSource, options: ReadOptions) -> StateSource:
         return source
     ((alone, offsets, committed),) = best_ranges([log], options)
     found = _source(alone, offsets, options)
-    return replace(found, committed=committed, best_path=replicas.best.path)
+    return _with_missing(replace(found, committed=committed, best_path=replicas.best.path))
+
+
+def _with_missing(source: StateSource) -> StateSource:
+    """Return the source with what says that the cleaner has been in its log, where no checkpoint
+    does and the state is not that of the log's end. F1425"""
+    log = source.log
+    if log is None or log.log_dir.has_cleaner_checkpoint or not source.is_past:
+        return source
+    return replace(source, missing_until=cleaned_up_to(log))
 
 
 def _moment(log: PartitionLog, options: ReadOptions) -> int | None:

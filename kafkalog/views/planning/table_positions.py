@@ -29,11 +29,13 @@ class StateSource:
 
     `start_offset` is the first that is requested; `segments` are those of the replica that counts,
     `logs` all replicas as they were listed.
-    `cleaner_checkpoint` is None where the cleaner has not been; `end_from` says what the end is:
-    log_end, high_watermark, last_stable_offset or asked. `committed` is what reading only committed
-    records up to there needs to know. `passed_over` are the records whose time is doubtful by the
-    `time_rule`, so that they did not bound the range (F930). `log` is the replica that is read:
-    where `best_path` is not None another one than the best, which is there (F1294).
+    `cleaner_checkpoint` is None where the cleaner has not been, or nothing says whether it has:
+    then `missing_until` is up to where offsets that are missing say so (F1425). `end_from` says
+    what the end is: log_end, high_watermark, last_stable_offset or asked. `committed` is what
+    reading only committed records up to there needs to know. `passed_over` are the records whose
+    time is doubtful by the `time_rule`, so that they did not bound the range (F930). `log` is the
+    replica that is read: where `best_path` is not None another one than the best, which is there
+    (F1294).
     `ends_before_time`: no record that is read is as late as the requested time.
     """
 
@@ -44,6 +46,7 @@ class StateSource:
     end_from: str = "log_end"
     log_end_offset: int = 0
     cleaner_checkpoint: int | None = None
+    missing_until: int = 0
     cluster_id: str | None = None
     broker_id: int | None = None
     input_path: str = ""
@@ -69,8 +72,17 @@ class StateSource:
 
     @property
     def exact_from_offset(self) -> int:
-        """From which end on the files hold all that counts: below, values may be cleaned away."""
-        return max(self.log_start_offset, self.cleaner_checkpoint or 0)
+        """From which end on the files hold all that counts: below, values may be cleaned away. Of
+        a past moment of a log that begins after offset 0 nothing says what had been deleted by
+        then: only the state at its end is exact. F274, F1425"""
+        if self.is_past and self.log_start_offset:
+            return self.log_end_offset
+        return max(self.log_start_offset, self.cleaner_checkpoint or self.missing_until)
+
+    @property
+    def is_past(self) -> bool:
+        """Whether the state is that of an earlier moment than the log's end."""
+        return self.end_from == ASKED and self.end_offset < self.log_end_offset
 
     @property
     def is_exact(self) -> bool:
@@ -79,9 +91,23 @@ class StateSource:
     @property
     def doubt(self) -> str:
         """Return what to report of a state that is not exact."""
+        cleaned = self.cleaner_checkpoint or self.missing_until
+        if cleaned <= self.end_offset:
+            why = (
+                f"the log begins at offset {self.log_start_offset}: what was below it had been "
+                "deleted by then, or was deleted later, or was not copied"
+            )
+        elif self.cleaner_checkpoint is None:
+            why = (
+                f"offsets below {cleaned} are missing, and no cleaner-offset-checkpoint is beside "
+                "the log: the cleaner has been there, and values of then may be missing or, after "
+                "undelete, older than they were"
+            )
+        else:
+            why = "the cleaner has been there, and older values may be missing"
         return (
-            f"NOT EXACT: {self.name} at offset {self.end_offset}: the cleaner has been there, and "
-            f"older values may be missing; exact from offset {self.exact_from_offset} on"
+            f"NOT EXACT: {self.name} at offset {self.end_offset}: {why}; exact from offset "
+            f"{self.exact_from_offset} on"
         )
 
     @property

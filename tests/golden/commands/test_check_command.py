@@ -299,7 +299,7 @@ def damaged(tmp_path: Path) -> Path:
 def test_the_verdict_is_the_last_line_and_findings_a_table(damaged: Path) -> None:
     code, out, err = run(damaged, "--show", 2)
     header, first, second, more, verdict = out.splitlines()
-    assert (code, err) == (1, "")
+    assert (code, without_times(err)) == (1, "")
     assert header.split() == ["FILE", "POSITION", "LENGTH", "SEVERITY", "KIND", "DETAIL"]
     assert all(f"{0:020d}.log" in line for line in (first, second))
     assert more.startswith("and ")
@@ -309,7 +309,7 @@ def test_the_verdict_is_the_last_line_and_findings_a_table(damaged: Path) -> Non
 def test_rows_for_programs_are_on_stdout_and_the_verdict_is_not(damaged: Path) -> None:
     code, out, err = run(damaged, "--format", "csv", "--severity", "error")
     assert (code, out.splitlines()[0]) == (1, "file,position,length,severity,kind,detail")
-    assert err.startswith("DAMAGED: ")
+    assert without_times(err).startswith("DAMAGED: ")
 
 
 def test_other_partitions_are_sound(damaged: Path) -> None:

@@ -117,3 +117,12 @@ def test_a_padded_time_index_is_no_loss_at_the_start_but_soon_after(
         bool(padded),
         not padded,
     )
+
+
+def test_nodes_that_were_not_given_are_named(unpacked: Unpack) -> None:
+    # The cluster of set restore44 has brokers 1 to 3, by its metadata.
+    nodes = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
+    _, out, _ = run(nodes[1])
+    assert "not given: the log directories of 1, 3, which are brokers of the cluster" in out
+    _, out, _ = run(*nodes)
+    assert "not given" not in out

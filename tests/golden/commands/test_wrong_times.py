@@ -1,6 +1,7 @@
 """`kafkalog ls` and `kafkalog check` name times that cannot be right. Rule: F1248."""
 
 import json
+import re
 import shlex
 
 import pytest
@@ -26,7 +27,8 @@ def test_topics_with_times_that_a_consumer_received_are_named(
         assert ("times before 2000 in 1 topic" in result.output) == is_early
         is_ahead = max(times) >= time_ms("2100-01-01T00:00:00Z")
         assert ("times ahead of the clock in 1 topic" in result.output) == is_ahead
-        lines = [each for each in result.output.splitlines() if each.startswith("wrong times: ")]
+        said = result.output.splitlines()
+        lines = [each for each in said if each.startswith("wrong times: times")]
         for line in lines:
             typed = shlex.split(line.rpartition("; kafkalog ")[2].removesuffix(" lists them"))
             shown = CliRunner().invoke(kafkalog, [*typed, "--format", "json"])
@@ -45,3 +47,12 @@ def test_the_time_that_a_broker_gives_is_right_whatever_the_producer_gave(unpack
     (row,) = map(json.loads, result.stdout.splitlines())
     assert row["max_timestamp_ms"] > time_ms("2026-01-01T00:00:00Z")
     assert "wrong times" not in result.output
+
+
+def test_check_says_that_no_time_is_wrong(unpacked: Unpack) -> None:
+    # F1248
+    logs = unpacked("restore44.logs") / "snapshots" / "node1" / "data"
+    result = CliRunner().invoke(kafkalog, ["check", str(logs), "--processes", "1"])
+    assert "records; indexes sound" in result.stdout
+    (records,) = re.findall(r"([0-9,]+) records", result.stdout)
+    assert f"wrong times: none in {records} records: " in result.stderr

@@ -129,7 +129,7 @@ def test_another_leader_can_have_less(unpacked: Unpack) -> None:
     assert f"here of {names}: the leader's copy was taken earlier" in line
     _, out, _ = run_resume(*disks, "--group", "g-early")
     assert "in a longer replica here of" not in out
-    assert "with 10 other replicas as the leader they continue there too" in out
+    assert "with 10 other replicas as leaders they continue there too" in out
 
 
 def test_text_has_the_leaders_and_a_sentence_for_each_other(unpacked: Unpack) -> None:
@@ -145,8 +145,9 @@ def test_text_has_the_leaders_and_a_sentence_for_each_other(unpacked: Unpack) ->
     of_other = [row for row in rows if row["leader"] == 1 and not row["leads_now"]]
     again = sum(row["log_end_offset"] for row in of_other)
     assert (
-        f"with broker 1 as the leader consumers of g-cpp continue elsewhere than at "
-        f"{len(of_other)} commits, {again:,} records come again: --format json has them"
+        f"if broker 1 becomes the leader, consumers of g-cpp continue elsewhere than at their "
+        f"commits in {len(of_other)} partitions, {again:,} records come again: --format json has "
+        "them"
     ) in lines
 
 

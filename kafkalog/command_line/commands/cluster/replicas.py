@@ -348,7 +348,7 @@ def _sum_up(rows: Sequence[PartitionRows], leader: int | None, *, is_text: bool)
             f", by ends and leader epochs; the contents of {counted(unchecked, 'replica')} are not "
             "compared as a whole: give --deep"
         )
-    put(f"{counted(len(rows), 'partition')}, {len(differing):,} with replicas that differ{what}")
+    put(f"replicas differ in {len(differing):,} of {counted(len(rows), 'partition')}{what}")
     if lost:
         print_note(f"no replica can lead: {first_names(lost, _MOST_NAMES)}")
     absent = [f"{each.name} on {','.join(map(str, each.absent))}" for each in rows if each.absent]

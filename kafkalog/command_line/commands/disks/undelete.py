@@ -26,7 +26,7 @@ _COLUMNS = (
     *("topic", "partition", "topic_id", "segments", "deleted_segments", "start_offset"),
     *("end_offset", "bytes", "source"),
 )
-_ALL_COLUMNS = (*_COLUMNS, "unreadable_bytes", "left_out")
+_ALL_COLUMNS = (*_COLUMNS, "replaced_segments", "unreadable_bytes", "left_out")
 _Row = Mapping[str, Any]
 
 _EPILOG = """\
@@ -37,9 +37,9 @@ removes .deleted files when it starts, and all of them a minute after it
 renamed them.
 
 The command copies partition directories that end in -delete or -stray to DIR under their
-plain names, and segments that end in .deleted together with the partition's other segments. It
-leaves out, and names, segments whose offsets another segment has: these are findings. It does not
-change PATH. See docs/undelete.md.
+plain names, and segments that end in .deleted together with the partition's other segments. Where
+these overlap, those with all records are copied. What is left out with records that the copy lacks
+is named, and is a finding. It does not change PATH. See docs/undelete.md.
 
 \b
 Examples:
@@ -163,6 +163,12 @@ def _verdict(rows: Sequence[_Row], topics: str, target: str) -> str:
     unreadable = sum(row["unreadable_bytes"] for row in rows)
     if unreadable:
         words += f"; UNREADABLE: {counted(unreadable, 'byte')}, zeros there"
+    replaced = sum(row["replaced_segments"] for row in rows)
+    if replaced:
+        words += (
+            f"; what the cleaner had removed is back in the place of {counted(replaced, 'segment')}"
+            ": a key can have a value again whose delete it has removed since"
+        )
     left_out = sum(len(row["left_out"]) for row in rows)
     if left_out:
         words += f"; {counted(left_out, 'file')} left out"

@@ -66,7 +66,7 @@ def test_partitions_to_elect_are_written_for_the_tool(log_dirs: list[Path], tmp_
     target = tmp_path / "partitions.json"
     code, out, _ = run(log_dirs, "--topic", "orders", "--election-json", str(target))
     assert code == 0
-    assert out.splitlines()[-1] == "2 partitions, 2 with replicas that differ"
+    assert out.splitlines()[-1] == "replicas differ in 2 of 2 partitions"
     named = [{"topic": "orders", "partition": number} for number in (0, 1)]
     assert json.loads(target.read_text()) == {"partitions": named}
     inside = log_dirs[0] / "partitions.json"
@@ -200,7 +200,7 @@ def test_a_partition_that_only_excluded_brokers_have_is_lost_as_a_whole(
         copies, *options, "--export", str(target), "--election-json", str(election)
     )
     assert code == 1
-    assert out.splitlines()[-1] == ("1 partition, 0 with replicas that differ, 1 lost as a whole")
+    assert out.splitlines()[-1] == ("replicas differ in 0 of 1 partition, 1 lost as a whole")
     assert "no replica can lead: orders-0" in err
     # No election brings back what no running broker has.
     assert json.loads(election.read_text()) == {"partitions": []}
@@ -283,7 +283,7 @@ def test_what_was_not_read_is_not_called_sound(log_dirs: list[Path], tmp_path: P
     _, out, _ = run(copies, *options)
     assert out.splitlines()[0].endswith("  BATCHES-READ")
     assert out.splitlines()[-1] == (
-        "2 partitions, 0 with replicas that differ, by ends and leader epochs; the contents of "
+        "replicas differ in 0 of 2 partitions, by ends and leader epochs; the contents of "
         "4 replicas are not compared as a whole: give --deep"
     )
     assert damage("--deep") == [
@@ -294,4 +294,4 @@ def test_what_was_not_read_is_not_called_sound(log_dirs: list[Path], tmp_path: P
     ]
     _, out, _ = run(copies, *options, "--deep")
     assert "BATCHES-READ" not in out
-    assert out.splitlines()[-1] == "2 partitions, 1 with replicas that differ"
+    assert out.splitlines()[-1] == "replicas differ in 1 of 2 partitions"

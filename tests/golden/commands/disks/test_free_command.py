@@ -169,7 +169,7 @@ def test_topics_whose_retention_no_setting_says_are_named(made: LogDirectory) ->
     assert (
         "past_retention is not known of 2 topics for want of retention.bytes, retention.ms" in out
     )
-    assert "cleanup.policy is assumed, for no file says the topic's, of " in out  # F1351
+    assert "no file says the cleanup.policy of " in out  # F1351
     marked = log_dir / f"old-0.{'a' * 32}-delete"
     marked.mkdir()
     (marked / f"{0:020d}.log").write_bytes(bytes(100))
@@ -186,11 +186,15 @@ def test_nothing_is_harmless_for_a_cleanup_policy_that_is_assumed(
     server.write_text("log.retention.ms=1\nlog.cleanup.policy=delete\n")
     given = (log_dir, "--server-properties", server, "--as-of", "2030-01-01T00:00:00Z")
     assert {step["harm"] for step in steps(*given)} == {"oldest"}
-    assert "cleanup.policy is assumed" in run(*given)[1]
+    text = run(*given)[1]
+    assert "no file says the cleanup.policy of orders, users: the broker's default is" in text
+    assert "of it is past retention if the assumed cleanup.policy is right (ASSUMED)" in text
+    assert {step["assumed"] for step in steps(*given)} == {"cleanup.policy=delete"}
     configs = tmp_path / "topics.json"
     configs.write_text(json.dumps({"orders": {}, "users": {"cleanup.policy": "compact"}}))
     known = {step["topic"]: step["harm"] for step in steps(*given, "--topic-config", configs)}
     assert known == {"orders": "past_retention"}
+    assert {step["assumed"] for step in steps(*given, "--topic-config", configs)} == {None}
 
 
 def test_segments_that_are_safe_in_the_tier_lose_nothing(unpacked: Callable[[str], Path]) -> None:

@@ -147,9 +147,8 @@ def test_segments_whose_offsets_are_there_again_stay_away(tmp_path: Path) -> Non
         (partition / name).write_bytes(data)
     (partition / log_name(9)).unlink()
     code, out, _ = run("undelete", source, "--topic", "orders", "--to", target)
-    assert (code, f"{log_name(4)}.deleted: its offsets 4 to 6 are in {log_name(3)}" in out) == (
-        *(1, True),
-    )
+    words = f"{log_name(4)}.deleted: its offsets 4 to 6 overlap those of {log_name(3)}"
+    assert (code, words in out) == (1, True)
     logs = sorted(path.name for path in (target / "orders-0").glob("*.log"))
     assert logs == [log_name(0), log_name(3), log_name(7)]
 

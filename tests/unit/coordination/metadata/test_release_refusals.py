@@ -105,3 +105,14 @@ def test_properties_are_refused() -> None:
     missing = [each.subject for each in found if "missing" in each.reason]
     assert missing == ["controller.listener.names", "process.roles"]
     assert [each.effect for each in property_refusals(given, "3.9")] == [Effect.ENDS]
+
+
+def test_all_remedies_are_to_start_the_release_that_reads_all() -> None:
+    # F1014 and F1015: 4.3 made the metadata.version, 4.4 the feature, 4.0 the type of record.
+    image, seen = MetadataImage(), SeenRecords()
+    image.put("feature", ("metadata.version",), {"level": 30})
+    image.put("feature", ("share.version",), {"level": 2})
+    seen.add(7, 28, 0, "ClearElrRecord")
+    remedies = [each.remedy for each in refusals(image, "3.9", seen)]
+    assert len(remedies) == 3
+    assert all(remedy.startswith("start Kafka 4.4") for remedy in remedies)

@@ -146,6 +146,7 @@ def test_a_log_dir_tells_what_its_files_say(log_dir: Path) -> None:
         high_watermarks={("orders", 0): 90, ("a-b.c", 1): 0},
         recovery_points={("orders", 0): 70},
         cleaner_checkpoints={("orders", 0): 50},
+        has_cleaner_checkpoint=True,
     )
 
 
@@ -182,7 +183,8 @@ def test_an_empty_file_is_enough_for_a_clean_shutdown(log_dir: Path) -> None:
 def test_an_empty_checkpoint_file_is_not_an_error(name: str, strict: bool, log_dir: Path) -> None:
     # F80.
     (log_dir / name).touch()
-    assert log_dir_of(log_dir, strict=strict) == LogDir(str(log_dir))
+    expected = LogDir(str(log_dir), has_cleaner_checkpoint=name == CLEANED)
+    assert log_dir_of(log_dir, strict=strict) == expected
 
 
 BAD_CHECKPOINTS = {

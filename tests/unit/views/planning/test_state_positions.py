@@ -127,3 +127,23 @@ def test_a_state_is_exact_from_the_cleaners_checkpoint_on(
     # F274: a checkpoint below the log start is void.
     found = replace(SOURCE, cleaner_checkpoint=cleaned, end_offset=end)
     assert (found.exact_from_offset, found.is_exact) == (exact_from, is_exact)
+
+
+@pytest.mark.parametrize(
+    ("start", "missing_until", "end", "exact_from"),
+    [(0, 0, 90, 0), (0, 91, 90, 91), (0, 90, 90, 90), (10, 0, 90, 100), (10, 0, 100, 10)],
+)
+def test_without_a_checkpoint_missing_offsets_and_the_beginning_decide(
+    start: int, missing_until: int, end: int, exact_from: int
+) -> None:
+    # F1425: the log ends at 100.
+    found = replace(
+        SOURCE,
+        log_start_offset=start,
+        missing_until=missing_until,
+        end_offset=end,
+        end_from="asked",
+    )
+    assert (found.exact_from_offset, found.is_exact) == (exact_from, exact_from <= end)
+    if not found.is_exact:
+        assert ("the log begins at offset 10" in found.doubt) == (start == 10)
