@@ -34,7 +34,7 @@ from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.questions.groups.cluster_facts import ClusterFacts
 from kafkalog.questions.groups.group_parts import GroupsPart, RowsSummary, group_parts, placed_part
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.storage.partition_log import segment_sizes
+from kafkalog.storage.partition_log import bytes_in
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.engine import Rows, Step, Views
 from kafkalog.views.options.options import view_options
@@ -139,7 +139,7 @@ class LagRows:
         self._show, self._in_zookeeper, self._with_groups = show, in_zookeeper, with_groups
         self._options = view_options(views.log_dirs, "offset_commits", **views.options)
         self._parts = group_parts(self._options, views.logs, cluster_id)
-        log_bytes = sum(sum(segment_sizes(log.segments)) for log in views.logs)
+        log_bytes = bytes_in(views.logs)
         size = sum(part.size for part in self._parts)
         self._buckets = _bucket_count(size, log_bytes, views.cores)
 
