@@ -40,7 +40,7 @@ def main(
     from kafkalog.questions.groups.group_parts import cluster_of_groups
     from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
-    from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.inputs import announced_logs, with_internal
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.answers import ended
     from kafkalog.spark.jobs.tables.written_tables import replace_rows
@@ -48,7 +48,7 @@ def main(
     from kafkalog.spark.tables import local_rows
 
     old = readable_zookeeper(zookeeper, job.mode, chroot, output_dir=job.output_dir)
-    paths, logs = announced_logs(job)
+    paths, logs = announced_logs(job, chosen=with_internal(question.chosen.is_topic))
     inputs = [*paths, *(old.inputs if old else ())]
     cluster = cluster_of_groups(old, job.paths, logs)
     with job_session("kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=True) as spark:

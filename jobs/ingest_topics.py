@@ -70,7 +70,7 @@ def main(
     if topics_file is not None:
         return _each_topic(topics_file)
     place = requested_place(job.table_format, job.output_dir or None, tables)
-    inputs, logs = announced_logs(job)
+    inputs, logs = announced_logs(job, chosen=request.choice.chosen)
     now_ms = time.time_ns() // 1_000_000
     options = request.options(inputs, job.mode, place.output_dir, now_ms=now_ms)
     suppress = request.suppress
@@ -86,7 +86,7 @@ def main(
         with_delta=job.is_delta,
         with_avro=need_avro(requests),
         # Rows pass through the JVM only to be decoded.
-        compiles_less=not requests or is_small(logs),
+        compiles_less=not requests or is_small(request.choice.chosen(logs)),
         has_own_progress=True,
     ) as spark:
         runs, lines = export_tables(spark, settings, sources, requests)

@@ -27,14 +27,14 @@ def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
     from kafkalog.questions.zookeeper.migration import PHASES, MigrationSettings, migration
     from kafkalog.questions.zookeeper.moved_offsets import MoveOutput, write_moves
     from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, zookeeper_input
-    from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.inputs import announced_logs, with_internal
     from kafkalog.spark.jobs.spark_views import SparkViews
     from kafkalog.spark.jobs.tables.answers import ended, saved
     from kafkalog.spark.session import job_session
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
 
-    inputs, logs = announced_logs(job)
+    inputs, logs = announced_logs(job, chosen=with_internal(request.chosen.is_topic))
     given = zookeeper_input(request.zookeeper, job.mode, request.chroot)
     entries = [entry for path in job.paths for entry in input_entries(path)]
     directories = [*given.paths, *directories_read(entries, logs)]

@@ -55,7 +55,7 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     from kafkalog.spark.session import job_session
     from kafkalog.views.planning.state_sources import state_sources
 
-    inputs, logs = announced_logs(job)
+    inputs, logs = announced_logs(job, chosen=request.choice.chosen)
     requests = decoding_requests(decoding, job.paths, job.mode)
     options = request.options(inputs, job.mode, now_ms=time.time_ns() // 1_000_000)
     sources = state_sources(options)
@@ -63,7 +63,7 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
         "kafkalog reconstruct-state",
         with_delta=job.is_delta,
         with_avro=need_avro(requests),
-        compiles_less=not requests or is_small(logs),
+        compiles_less=not requests or is_small(request.choice.chosen(logs)),
     ) as spark:
         choices = format_choices(spark, requests)
         version = state_by_tasks.version_of(spark, job)

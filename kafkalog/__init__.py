@@ -153,12 +153,13 @@ if not TYPE_CHECKING:  # mypy would take any name for one that is there
             # With these Python's traceback says which name was meant.
             given = {"name": name, "obj": sys.modules[__name__]}
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", **given)
+        from kafkalog.arguments import with_known_arguments
         from kafkalog.extras import missing_extras_named
 
         with missing_extras_named():
             found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-        globals()[name] = found
-        return found
+        globals()[name] = with_known_arguments(found, __name__)
+        return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 from kafkalog.words import name_suggestions, similar_names
@@ -193,6 +193,25 @@ class RefusedOptionError(OptionError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (RefusedOptionError, (self.name, self.allowed))
+
+
+class UnknownArgumentError(RefusedOptionError, TypeError):
+    """A keyword argument that a Python function does not have; `hint` says which it has."""
+
+    def __init__(self, name: str, hint: str) -> None:
+        self.hint = hint
+        super().__init__(name, f"there is no such argument: {hint}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (UnknownArgumentError, (self.name, self.hint))
+
+
+def refuse_unknown_arguments(given: Iterable[str], known: Collection[str]) -> None:
+    """Raise UnknownArgumentError for a keyword argument that is not known, with those that are like
+    it."""
+    for name in given:
+        if name not in known:
+            raise UnknownArgumentError(name, name_suggestions([name], sorted(known)))
 
 
 class RowError(KafkaLogError):

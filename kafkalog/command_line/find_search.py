@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
-from kafkalog.command_line.inputs import bytes_in, logs_of_topics
+from kafkalog.command_line.inputs import logs_of_topics
 from kafkalog.command_line.terminal import print_note
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.batch_header import NO_VALUE
@@ -36,7 +36,7 @@ from kafkalog.inspection.erasure.record_matching import Decoder, RecordMatcher
 from kafkalog.inspection.logs.replica_facts import replica_sets
 from kafkalog.inspection.metadata.current_topics import without_former
 from kafkalog.storage.log_dir.other_entries import absent_lines
-from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile, bytes_in
 from kafkalog.storage.reading.log_bounds import recorded_end
 from kafkalog.storage.reading.offset_ranges import TimestampRange
 from kafkalog.storage.reading.oldest_log import is_oldest_layout

@@ -8,17 +8,12 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from kafkalog.errors import LogDirError, OptionError, refuse_unknown
-from kafkalog.storage.partition_log import PartitionLog, those_of
+from kafkalog.storage.partition_log import PartitionLog, bytes_in, those_of
 from kafkalog.views.progress import progress_bar
 from kafkalog.words import first_names
 
 if TYPE_CHECKING:
     from kafkalog.views.engine import LocalViews
-
-
-def bytes_in(logs: Sequence[PartitionLog]) -> int:
-    """Return the size of all log files of the logs."""
-    return sum(segment.size for log in logs for segment in log.segments)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote as is_spark_connect
 
-from kafkalog.errors import SchemaError
+from kafkalog.errors import SchemaError, refuse_unknown_arguments
 from kafkalog.spark.source.data_source import KafkaLogDataSource
 from kafkalog.spark.source.projection import view_schema
 from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
@@ -25,16 +25,21 @@ from kafkalog.views.options.call_options import (
     TimeValue,
     Topics,
     argument_names,
+    named_in_python,
     option_texts,
     options_of_call,
     path_texts,
 )
 from kafkalog.views.options.option_names import options_named_as
 from kafkalog.views.options.options import read_options
+from kafkalog.views.options.write_options import WRITE_OPTION_NAMES, write_options
 from kafkalog.views.planning.planning import chosen_logs, logs_of_paths
 
 # What Spark runs without PYSPARK_PYTHON: the first on the PATH, whatever runs the program.
 _SPARKS_OWN_CHOICE = "python3"
+_WRITE_NAMES = named_in_python(
+    name for name in WRITE_OPTION_NAMES if name not in ("path", "mergeSchema")
+)
 _DELTA_MERGES = "spark.databricks.delta.schema.autoMerge.enabled"
 # Spark warns of a source that it found by itself and that is registered, each time.
 _registered: WeakSet[SparkSession] = WeakSet()
@@ -82,8 +87,8 @@ def read(
     bound: `(10, None)` for each of the partitions that `topics` names, or `{"orders": {0: (10,
     20)}}` for certain partitions. `from_time` and `until_time` bound the times of records, the end
     not included: datetimes with a time zone, milliseconds since 1970, or text such as
-    "2026-11-21T12:00:00Z". `as_of` is the time of views such as `retention_plan`, in one of these
-    forms. Any other keyword is an option of the source, such as `mode="PERMISSIVE"` or
+    "2026-11-21T12:00:00Z" or "-24h". `as_of` is the time of views such as `retention_plan`, in one
+    of these forms. Any other keyword is an option of the source, such as `mode="PERMISSIVE"` or
     `isolation_level="read_committed"` (docs/options.md).
 
     Raises OptionError, and LogDirError for a path without Kafka's files; errors that depend on the
@@ -105,21 +110,33 @@ def read(
     return spark.read.format("kafkalog").options(**given).load(paths)
 
 
-def write(frame: DataFrame, path: str, **options: OptionValue) -> None:
+def write(
+    frame: DataFrame, path: str | os.PathLike[str], **options: OptionValue | Mapping[str, str]
+) -> None:
     """Write a DataFrame with the columns of Kafka's records, or a table that job ingest-topics or
     `kafkalog export` has written, to a log directory (docs/writing.md).
 
     Brings rows into log order first: one task has all rows of a partition, sorted by offset.
-    `options` are those of `df.write.format("kafkalog")`. Raises SchemaError if there is no column
-    `offset` to sort by.
+    `options` are those of `df.write.format("kafkalog")`, with underscores: `segment_bytes` is
+    segmentBytes. `topic_ids` is a dictionary. Raises OptionError, and SchemaError if there is no
+    column `offset` to sort by.
     """
+    refuse_unknown_arguments(options, _WRITE_NAMES)
+    named = {
+        _WRITE_NAMES[name]: json.dumps(value) if isinstance(value, Mapping) else value
+        for name, value in options.items()
+    }
+    given = option_texts(named)
+    with options_named_as(_WRITE_NAMES):
+        write_options({**given, "path": os.fspath(path)})
     register_once(frame.sparkSession)
-    given = option_texts(options)
     # Delta adds the option to all writes of such a session, and Spark ends with an internal error
     # where the writer does not have it too. F1342
     if frame.sparkSession.conf.get(_DELTA_MERGES, "false") == "true":
         given["mergeSchema"] = "true"
-    in_log_order(frame).write.format("kafkalog").mode("append").options(**given).save(path)
+    in_log_order(frame).write.format("kafkalog").mode("append").options(**given).save(
+        os.fspath(path)
+    )
 
 
 def refuse_early(paths: Sequence[str], given: Mapping[str, str]) -> None:

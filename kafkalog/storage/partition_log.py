@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar, overload
 
@@ -13,6 +13,7 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.storage.files.files import read_text
 from kafkalog.storage.names import CLUSTER_METADATA
+from kafkalog.words import counted
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
@@ -128,6 +129,18 @@ def segment_sizes(segments: Sequence[SegmentFile]) -> Sequence[int]:
     if isinstance(segments, ListedSegments):
         return segments.sizes
     return [segment.size for segment in segments]
+
+
+def bytes_in(logs: Iterable[PartitionLog]) -> int:
+    """Return the size of all log files of the logs."""
+    return sum(sum(segment_sizes(log.segments)) for log in logs)
+
+
+def found_words(logs: Sequence[PartitionLog]) -> str:
+    """Return how much the logs have that a run is about."""
+    segments = counted(sum(len(log.segments) for log in logs), "segment")
+    partitions, size = counted(len(logs), "partition"), counted(bytes_in(logs), "byte")
+    return f"found {segments} of {partitions}, {size}"
 
 
 def segment_base_offsets(segments: Sequence[SegmentFile]) -> Sequence[int]:

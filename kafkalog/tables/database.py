@@ -48,6 +48,7 @@ RECORDS = View.RECORDS.value
 _FIRST = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 # Arguments of `kafkalog.scan` that a query stands for.
 _OF_QUERIES = frozenset(("columns", "offsets", "view"))
+_OF_ZNODES = frozenset(("znode", "zxid_as_of"))
 _TABLE = re.compile(r"Table with name (\w+) does not exist")
 _OFFSET = re.compile(r'(?i)(?<![\w."])offset(?![\w"])')
 
@@ -122,7 +123,7 @@ def sql(
     for name in _OF_QUERIES & options.keys():
         raise RefusedOptionError(name, "a query chooses them: it reads only what it asks for")
     given = options_of_call(
-        ARGUMENTS,
+        ARGUMENTS - _OF_ZNODES,
         columns=None,
         topics=topics,
         offsets=None,

@@ -17,9 +17,9 @@ from kafkalog.inspection.logs.past_copies import copy_words
 from kafkalog.inspection.metadata.current_topics import find_logs, without_former
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog, bytes_in
 from kafkalog.tables.filters import Filter
-from kafkalog.tables.view_source import EVERY_TOPIC, bytes_of, table_schema, warn_of_absent
+from kafkalog.tables.view_source import EVERY_TOPIC, table_schema, warn_of_absent
 from kafkalog.views.engine import LocalViews
 from kafkalog.views.options.options import Isolation, Mode, ReadOptions, without_past_words
 from kafkalog.views.options.topics import TopicChoice
@@ -295,7 +295,7 @@ class QuestionSource:
         views = LocalViews(
             self.options.paths,
             found,
-            processes_for(bytes_of(found), self.processes),
+            processes_for(bytes_in(found), self.processes),
             {"mode": self.options.mode.value},
         )
         asked = _Asked(views, chosen, time.time_ns() // 1_000_000, self.options)

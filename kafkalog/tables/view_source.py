@@ -17,7 +17,7 @@ from kafkalog.inspection.metadata.current_topics import without_former
 from kafkalog.log_lines import warn_once
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.log_dir.other_entries import absent_line, absent_partitions
-from kafkalog.storage.partition_log import PartitionLog, segment_sizes
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.offset_ranges import (
     SpecificOffsets,
     SpecificTimestamps,
@@ -172,8 +172,3 @@ def warn_of_absent(
         ]
         if names:
             warn_once(__name__, absent_line(path, names))
-
-
-def bytes_of(logs: Sequence[PartitionLog]) -> int:
-    """Return the size of all log files of the logs."""
-    return sum(sum(segment_sizes(log.segments)) for log in logs)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kafkalog.arguments import with_known_arguments
+
 if TYPE_CHECKING:
     from kafkalog.coordination.zookeeper.partition_assignment import (
         BrokerPartition,
@@ -53,8 +55,8 @@ if not TYPE_CHECKING:  # mypy would take any name for one that is there
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         found = getattr(import_module(f"{_FOLDER}.{_MODULES[name]}"), name)
-        globals()[name] = found
-        return found
+        globals()[name] = with_known_arguments(found, __name__)
+        return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,6 @@
 """Rows of a DataFrame, written as segments, in a real broker: it loads them as they are, serves
 them, and continues after them."""
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -101,9 +100,9 @@ def write_partitions(spark: SparkSession, log_dir: Path, topic_id: str) -> list[
             spark.createDataFrame(rows[::-1], _SCHEMA).repartition(3),
             str(log_dir),
             compression=compression,
-            segmentBytes=750_000,
-            batchSize=16_384,
-            topicIds=json.dumps({TOPIC: topic_id}),
+            segment_bytes=750_000,
+            batch_size=16_384,
+            topic_ids={TOPIC: topic_id},
         )
     return expected
 

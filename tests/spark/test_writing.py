@@ -75,7 +75,7 @@ def test_what_is_read_written_and_read_again_is_the_same(
     read = kafkalog_read(spark, place, includeHeaders=True, includeMetadata=True, subscribe="*")
     kept = read.drop("compression", "magic", "batchBaseOffset", "file", "position", "brokerId")
     expected = kept.drop("isTransactional")
-    kafkalog.write(kept, str(tmp_path / "logs"), compression=compression, segmentBytes=2**20)
+    kafkalog.write(kept, str(tmp_path / "logs"), compression=compression, segment_bytes=2**20)
     again = kafkalog_read(
         spark, tmp_path / "logs", includeHeaders=True, includeMetadata=True, subscribe="*"
     )

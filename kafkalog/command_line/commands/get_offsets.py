@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.terminal import (
     print_note,
     print_text,
@@ -19,6 +18,7 @@ from kafkalog.command_line.terminal import (
     write_table,
 )
 from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError, refuse_unknown
+from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.parallel import in_order, processes_for

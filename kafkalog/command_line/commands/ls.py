@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.inputs import bytes_in, logs_of_topics
+from kafkalog.command_line.inputs import logs_of_topics
 from kafkalog.command_line.terminal import (
     print_note,
     print_text,
@@ -18,6 +18,7 @@ from kafkalog.command_line.terminal import (
     table_format_option,
 )
 from kafkalog.errors import ConflictingOptionsError, LogDirError
+from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.parameter_types import Size

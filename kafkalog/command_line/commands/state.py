@@ -17,7 +17,6 @@ from kafkalog.command_line.findings_table import (
     write_answer,
     write_words,
 )
-from kafkalog.command_line.inputs import bytes_in
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.lake.decoding.decoding_requests import (
@@ -25,6 +24,7 @@ from kafkalog.lake.decoding.decoding_requests import (
     decoding_options,
     decoding_requests,
 )
+from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.options import Mode

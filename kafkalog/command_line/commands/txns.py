@@ -10,10 +10,11 @@ import click
 
 from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
 from kafkalog.command_line.findings_table import exit_code, write_words
-from kafkalog.command_line.inputs import bytes_in, logs_of_topics
+from kafkalog.command_line.inputs import logs_of_topics
 from kafkalog.command_line.terminal import print_note, printed_columns, write_table
 from kafkalog.errors import ConflictingOptionsError, LogDirError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.parallel import processes_for

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.terminal import print_note, print_text, write_table
 from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.lake.decoding.decoding_requests import (
@@ -26,8 +25,10 @@ from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
 from kafkalog.storage.log_dir.table_formats import query_line
+from kafkalog.storage.partition_log import bytes_in, found_words
 from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.options.options import Mode
+from kafkalog.views.options.topics import TopicChoice
 from kafkalog.views.parallel import processes_for
 from kafkalog.views.planning.ingest_positions import IngestRun
 from kafkalog.words import counted
@@ -51,7 +52,7 @@ def run_export(
     """Write what is new to the tables; return whether there are findings. Raises what
     `local_exports` raises."""
     settings.place.refuse_delta_of_spark()
-    inputs, size = _inputs(settings)
+    inputs, size = _inputs(settings, request.choice)
     processes = processes_for(size, settings.processes)
     options = request.options(inputs, settings.mode, settings.place.output_dir, now_ms=now_ms)
     suppress = request.suppress
@@ -73,8 +74,8 @@ def run_export(
     return any(run.has_findings for run in runs)
 
 
-def _inputs(settings: ExportCommand) -> tuple[list[str], int]:
-    """Return the paths to read, globs resolved, and the bytes of the logs under them."""
+def _inputs(settings: ExportCommand, topics: TopicChoice) -> tuple[list[str], int]:
+    """Return the paths to read, globs resolved, and the bytes of the logs of the topics."""
     logs = find_logs(settings.paths, strict=settings.mode == Mode.FAILFAST.value)
     entries = [entry for path in settings.paths for entry in input_entries(path)]
     files = [entry.path for entry in entries if not entry.is_directory]
@@ -84,10 +85,9 @@ def _inputs(settings: ExportCommand) -> tuple[list[str], int]:
     if output_dir is not None and not is_remote(output_dir):
         refuse_unwritable("--output-dir", output_dir)
         refuse_log_directory(os.path.join(output_dir, RECORDS))
-    size = bytes_in(logs)
-    segments = counted(sum(len(log.segments) for log in logs), "segment")
-    print_note(f"found {segments} of {counted(len(logs), 'partition')}, {counted(size, 'byte')}")
-    return [entry.path for entry in entries], size
+    chosen = topics.chosen(logs)
+    print_note(found_words(chosen))
+    return [entry.path for entry in entries], bytes_in(chosen)
 
 
 def _write_starting_offsets(request: IngestRequest, runs: Sequence[IngestRun]) -> None:

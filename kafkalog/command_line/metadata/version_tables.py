@@ -15,7 +15,7 @@ from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.metadata.current_topics import find_logs
 from kafkalog.questions.groups.coordinators import is_coordinated
 from kafkalog.questions.version_change import COLUMNS, Row, is_refused, version_rows, version_words
-from kafkalog.storage.partition_log import segment_sizes
+from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.engine import LocalViews
 from kafkalog.views.parallel import processes_for
 from kafkalog.words import first_names
@@ -40,7 +40,7 @@ class VersionRequest:
         replay = self.cluster.image(until)
         paths = list(self.cluster.paths)
         logs = [log for log in find_logs(paths, strict=False) if is_coordinated(log)]
-        size = sum(sum(segment_sizes(log.segments)) for log in logs)
+        size = bytes_in(logs)
         views = LocalViews(paths, logs, processes_for(size, None))
         rows = version_rows(replay, views, self.kafka_version)
         if columns is None:

@@ -18,7 +18,7 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.replica_facts import continuation, live_replicas, replica_sets
 from kafkalog.inspection.partitions.segments import HeaderAccount
 from kafkalog.storage.names import CLUSTER_METADATA
-from kafkalog.storage.partition_log import PartitionLog, topic_id
+from kafkalog.storage.partition_log import PartitionLog, bytes_in, topic_id
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.renamed_files import note_deleted_segment, opened_segment
@@ -62,7 +62,7 @@ class LogPair(NamedTuple):
     def size(self) -> int:
         """The bytes of both logs."""
         logs = (log for log in (self.before, self.after) if log is not None)
-        return sum(segment.size for log in logs for segment in log.segments)
+        return bytes_in(logs)
 
 
 def log_pairs(before: Sequence[PartitionLog], after: Sequence[PartitionLog]) -> list[LogPair]:

@@ -37,7 +37,7 @@ from kafkalog.inspection.partitions.transactions import PastTime
 from kafkalog.questions.groups.cluster_facts import ClusterFacts
 from kafkalog.questions.groups.group_parts import GroupsPart, RowsSummary, group_parts, placed_part
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.storage.partition_log import PartitionLog, segment_sizes
+from kafkalog.storage.partition_log import PartitionLog, bytes_in
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.engine import Rows, Step, Views
@@ -145,7 +145,7 @@ class LagRows:
         at_ms, now_ms = question.as_of_ms, question.now_ms
         self._past = None if at_ms is None else PastTime(at_ms, now_ms)
         self._parts = group_parts(self._options, views.logs, cluster_id, self._past)
-        log_bytes = sum(sum(segment_sizes(log.segments)) for log in views.logs)
+        log_bytes = bytes_in(views.logs)
         size = sum(part.size for part in self._parts)
         self._buckets = _bucket_count(size, log_bytes, views.cores)
 

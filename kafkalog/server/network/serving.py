@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from kafkalog.errors import OptionError, RefusedOptionError
+from kafkalog.errors import OptionError
 from kafkalog.server.logs.served_cluster import ServedCluster
 from kafkalog.server.network.metrics import Metrics
 from kafkalog.server.network.server import Server
 from kafkalog.server.network.settings import Address, Limits, parse_address
 from kafkalog.server.network.status import start_status
 from kafkalog.server.security.access import OPEN, Access, OptionNames, access_of
-from kafkalog.words import given_time_ms
+from kafkalog.views.options.call_options import TimeValue, milliseconds
 
 _STOPPED_WITHIN_SECONDS = 10
 _OPTION_NAMES = OptionNames("tls", "tls", "users")
@@ -106,7 +106,7 @@ def refuse_other_hosts(option: str, address: Address) -> None:
 def serve(
     paths: str | Sequence[str],
     *,
-    as_of: str | None = None,
+    as_of: TimeValue | None = None,
     listen: str = "127.0.0.1:0",
     tls: tuple[str, str] | None = None,
     users: str | Mapping[str, str] | None = None,
@@ -118,23 +118,19 @@ def serve(
     """Serve log directories to Kafka's clients while a `with` block runs, in a thread of this
     process.
 
-    `paths` are log directories or partition directories, `as_of` a time whose state is served, such
-    as 2026-11-21T12:00:00Z. `tls` are the files of a certificate and its key, `users` names and
-    passwords, or a file of them. With `deleted`, what a broker has deleted or set aside is served
-    too. The server reads and changes nothing. Raises LogDirError for paths without a partition,
-    OptionError for wrong arguments and where it cannot listen.
+    `paths` are log directories or partition directories, `as_of` a time whose state is served, in
+    the forms of `kafkalog.read`. `tls` are the files of a certificate and its key, `users` names
+    and passwords, or a file of them. With `deleted`, what a broker has deleted or set aside is
+    served too. The server reads and changes nothing. Raises LogDirError for paths without a
+    partition, OptionError for wrong arguments and where it cannot listen.
     """
     address = parse_address("listen", listen)
     certificate, key = tls or (None, None)
     access = access_of(certificate, key, users, _OPTION_NAMES)
     if not insecure:
         refuse_unprotected("listen", address, access)
-    as_of_ms, now_ms = None, time.time_ns() // 1_000_000
-    if as_of is not None:
-        try:
-            as_of_ms = given_time_ms(as_of, lambda note: None, now_ms)
-        except ValueError as error:
-            raise RefusedOptionError("as_of", str(error)) from None
+    as_of_ms = None if as_of is None else milliseconds("as_of", as_of)
+    now_ms = time.time_ns() // 1_000_000
     given = [paths] if isinstance(paths, str) else list(paths)
     cluster = ServedCluster(
         given, as_of_ms=as_of_ms, now_ms=now_ms, is_deep=deep, with_deleted=deleted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kafkalog.inspection.metadata.current_topics import Doubles, find_logs
 from kafkalog.lake.formats.found_tables import refuse_inside_table
@@ -16,7 +16,8 @@ from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.other_entries import absent_lines
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
-from kafkalog.storage.partition_log import PartitionLog, segment_sizes
+from kafkalog.storage.names import INTERNAL_TOPICS
+from kafkalog.storage.partition_log import PartitionLog, bytes_in, found_words
 from kafkalog.views.options.options import Mode
 from kafkalog.words import counted
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
@@ -27,10 +28,13 @@ _SMALL_BYTES = 2 * 2**30
 
 
 def announced_logs(
-    job: JobSettings, doubles: Doubles = Doubles.ASSIGNED
+    job: JobSettings,
+    doubles: Doubles = Doubles.ASSIGNED,
+    *,
+    chosen: Callable[[Sequence[PartitionLog]], Sequence[PartitionLog]] = list,
 ) -> tuple[list[str], list[PartitionLog]]:
-    """Return the paths to read, globs resolved, and the logs under them; print their size to
-    stderr. `doubles` are partitions in two directories of one broker.
+    """Return the paths to read, globs resolved, and the logs under them; print the size of those
+    that are `chosen` to stderr. `doubles` are partitions in two directories of one broker.
 
     Raises LogDirError for what cannot be read, and OptionError for an output in what is read.
     """
@@ -38,20 +42,28 @@ def announced_logs(
     inputs = [entry for path in job.paths for entry in input_entries(path)]
     files = [entry.path for entry in inputs if not entry.is_directory]
     _refuse_output(job.output_dir, [*directories_read(inputs, logs), *files])
-    segments = sum(len(log.segments) for log in logs)
-    size = sum(sum(segment_sizes(log.segments)) for log in logs)
-    print(
-        f"found {counted(segments, 'segment')} of {counted(len(logs), 'partition')}, "
-        f"{counted(size, 'byte')}",
-        file=sys.stderr,
-    )
+    print(found_words(chosen(logs)), file=sys.stderr)
     return [entry.path for entry in inputs], logs
+
+
+def with_internal(
+    is_topic: Callable[[str], bool] | None,
+) -> Callable[[Sequence[PartitionLog]], Sequence[PartitionLog]]:
+    """Return what chooses the logs of some topics, all where `is_topic` is None, and the internal
+    ones: those say what groups have committed."""
+
+    def chosen(logs: Sequence[PartitionLog]) -> Sequence[PartitionLog]:
+        if is_topic is None:
+            return logs
+        return [log for log in logs if log.topic in INTERNAL_TOPICS or is_topic(log.topic or "")]
+
+    return chosen
 
 
 def is_small(logs: Iterable[PartitionLog]) -> bool:
     """Return whether a job that passes all records through the JVM ends before optimized code
     pays."""
-    return sum(sum(segment_sizes(log.segments)) for log in logs) <= _SMALL_BYTES
+    return bytes_in(logs) <= _SMALL_BYTES
 
 
 def print_absent(inputs: Sequence[str], logs: Sequence[PartitionLog]) -> None:

@@ -30,7 +30,8 @@ from kafkalog.spark.tables import local_rows, spark_schema, with_table_schema
 from kafkalog.storage.files.files import matching_paths
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.options.call_options import Paths, TimeValue, milliseconds, path_texts
-from kafkalog.views.options.options import Mode
+from kafkalog.views.options.option_values import chosen
+from kafkalog.views.options.options import Isolation, Mode
 
 _logger = logger(__name__)
 _LOG_PATH = "log_path"
@@ -44,18 +45,19 @@ def consumer_lag(
     groups: str | Sequence[str] = (),
     topics: str | Sequence[str] = (),
     as_of: TimeValue | None = None,
-    read_committed: bool = False,
+    isolation_level: str = Isolation.READ_UNCOMMITTED.value,
 ) -> DataFrame:
     """Return the lag of consumer groups: schemas/tables/consumer_lag.json, a row per group, topic
-    and partition, now or `as_of` a past time, in the forms of `kafkalog.read`.
+    and partition, now or `as_of` a past time, in the forms of `kafkalog.read`. Consumers read with
+    an `isolation_level`, read_uncommitted or read_committed.
 
     `path` has the log directories of all brokers. Tasks of Spark read them now; damage is passed
     over. Logs a warning for what the rows do not show, such as a group that has none. Raises
-    LogDirError where no log has commits of groups.
+    OptionError, and LogDirError where no log has commits of groups.
     """
     as_of_ms = None if as_of is None else milliseconds("as_of", as_of)
-    chosen = _chosen(groups, topics)
-    question = LagQuestion(_now_ms(), as_of_ms, read_committed=read_committed, chosen=chosen)
+    names = _chosen(groups, topics)
+    question = LagQuestion(_now_ms(), as_of_ms, _is_committed(isolation_level), chosen=names)
     lag = ConsumerLag(_views(spark, path), question)
     rows = lag.rows.rows()
     _log_limits(lag, as_of_ms)
@@ -70,7 +72,7 @@ def lag_history(
     topics: str | Sequence[str] = (),
     until_time: TimeValue | None = None,
     every_ms: int | None = None,
-    read_committed: bool = False,
+    isolation_level: str = Isolation.READ_UNCOMMITTED.value,
 ) -> DataFrame:
     """Return the lag of consumer groups over time: schemas/tables/lag_history.json, a row for each
     commit, or with `every_ms` for each multiple of so many milliseconds, up to `until_time`, or to
@@ -81,7 +83,7 @@ def lag_history(
         now_ms,
         HistoryMoments(0, now_ms if until_ms is None else until_ms, until_ms is None, every_ms),
         chosen=_chosen(groups, topics),
-        read_committed=read_committed,
+        read_committed=_is_committed(isolation_level),
     )
     history = LagHistory(_views(spark, path), question)
     rows = history.rows.rows()
@@ -113,6 +115,11 @@ def _names(given: str | Sequence[str]) -> frozenset[str]:
     return frozenset([given] if isinstance(given, str) else given)
 
 
+def _is_committed(isolation_level: str) -> bool:
+    """Return whether consumers read committed records alone. Raises OptionError."""
+    return chosen("isolation_level", Isolation, isolation_level) is Isolation.READ_COMMITTED
+
+
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
@@ -129,18 +136,20 @@ def with_lag(
     commits: DataFrame,
     places: DataFrame,
     *,
-    read_committed: bool,
+    isolation_level: str,
     now_ms: int,
     at: str | None = None,
 ) -> DataFrame:
     """Return rows with `topic`, `partition` and `committed_offset`, with the columns of `places`
     and of an account (`ACCOUNT_COLUMNS`; rules: docs/format.md F310 to F317).
 
-    `at` names a column with the time, in milliseconds, that a row is about; without it that is
-    `now_ms`, the present. Records with timestamps after `now_ms` come from wrong clocks. Account
-    columns are null without a log, and where it begins later than the time; of rows
-    without a committed offset all but those about the log.
+    Consumers read with an `isolation_level`, read_uncommitted or read_committed. `at` names a
+    column with the time, in milliseconds, that a row is about; without it that is `now_ms`, the
+    present. Records with timestamps after `now_ms` come from wrong clocks. Account columns are null
+    without a log, and where it begins later than the time; of rows without a committed offset all
+    but those about the log. Raises OptionError.
     """
+    is_committed = _is_committed(isolation_level)
     placed = commits.join(F.broadcast(places), ["topic", "partition"], "left")
     # As many as this, for otherwise few rows are given to one task, however large their logs are.
     tasks = max(2 * parallelism(placed.sparkSession), 16)
@@ -148,7 +157,7 @@ def with_lag(
     def counted(rows: pa.Table) -> pa.Table:
         path = rows.column(_LOG_PATH)[0].as_py()
         log = None if path is None else lag_logs([path])[0]
-        return with_accounts(rows, log, read_committed=read_committed, now_ms=now_ms, at=at)
+        return with_accounts(rows, log, read_committed=is_committed, now_ms=now_ms, at=at)
 
     table = spark_schema(_LAG)
     fields = [*placed.schema.fields, *(table[name] for name in ACCOUNT_COLUMNS)]

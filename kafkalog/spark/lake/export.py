@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from kafkalog.errors import OptionError, RefusedOptionError
+from kafkalog.errors import OptionError, refuse_unknown_arguments
 from kafkalog.lake.decoding.decoding_requests import (
     TableDecodingOptions,
     decoding_requests,
@@ -22,6 +22,7 @@ from kafkalog.log_lines import logger
 from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.read_directories import refuse_tables
+from kafkalog.storage.partition_log import bytes_in
 from kafkalog.storage.reading.offset_ranges import MAX_FUTURE_MS
 from kafkalog.views.options.call_options import Paths, milliseconds, path_texts
 from kafkalog.views.options.ingest_request import IngestRequest
@@ -31,7 +32,6 @@ from kafkalog.views.parallel import processes_for
 from kafkalog.views.planning.ingest_positions import IngestRun
 from kafkalog.views.planning.state_sources import found_sources
 from kafkalog.views.progress import quiet
-from kafkalog.words import name_suggestions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +45,7 @@ _NOT_HERE = {"topics", "from_ms", "until_ms", "offsets", "starting_offsets_out"}
 _OF_TABLES, _OF_DECODING = (
     {each.name for each in fields(kind)} for kind in (TableRequest, TableDecodingOptions)
 )
-_NAMED = ("log_dirs", "output", "format", "topics", "mode", "show_progress")
+_NAMED = ("path", "output_dir", "format", "topics", "mode", "show_progress")
 _DEFAULTS: dict[str, Any] = {
     "topics": (),
     "topic_pattern": None,
@@ -63,8 +63,8 @@ _DEFAULTS: dict[str, Any] = {
 
 def export(
     spark: SparkSession | None,
-    log_dirs: Paths,
-    output: str | None = None,
+    path: Paths,
+    output_dir: str | None = None,
     *,
     format: str = DELTA,  # noqa: A002
     topics: str | Sequence[str] | None = None,
@@ -72,18 +72,18 @@ def export(
     show_progress: bool = True,
     **options: Any,
 ) -> list[TopicRow]:
-    """Write the records of topics to tables below the directory `output`, or with format iceberg to
-    those of a `catalog`, each exactly once, as job ingest-topics does (docs/ingest.md); a run adds
-    what is new. Where `spark` is None, processes of this machine do it, as `kafkalog export` does,
-    without pyspark and Java. Return a row for each topic: the partitions, rows and offsets that the
-    run wrote, and its findings. Log a warning for each finding, and for how many keys and values
-    could not be decoded. On a terminal and in a notebook, stderr shows how far the run is, unless
+    """Write the records of topics to tables below `output_dir`, or with format iceberg to those of
+    a `catalog`, each exactly once, as job ingest-topics does (docs/ingest.md); a run adds what is
+    new. Where `spark` is None, processes of this machine do it, as `kafkalog export` does, without
+    pyspark and Java. Return a row for each topic: the partitions, rows and offsets that the run
+    wrote, and its findings. Log a warning for each finding, and for how many keys and values could
+    not be decoded. On a terminal and in a notebook, stderr shows how far the run is, unless
     `show_progress` is false.
 
-    `format` is delta, iceberg or parquet. `log_dirs` is a path or several, `topics` a topic or
+    `format` is delta, iceberg or parquet. `path` is a path or several, `topics` a topic or
     several, all but internal ones by default. `options` are those of the job, as Python values:
     `topic_pattern`, `suppress` (a file of identifiers), `isolation_level`, `from_time` and
-    `until_time` (datetimes with a time zone, or milliseconds since 1970), `max_future_ms`,
+    `until_time` (in the forms of `kafkalog.read`), `max_future_ms`,
     `full_refresh`, `catalog`, `table`, `table_per_topic`, `partition_by` (`["topic", "day"]`),
     `target_file_size`, `compression` and `compression_level`, and those that decode keys and
     values: `value_format`, `value_schema`, `value_message`, `value_schema_id`, the same for `key`,
@@ -94,21 +94,18 @@ def export(
     the logs do not continue the table, or another run has written meanwhile.
     """
     known = {*_DEFAULTS, *_TIMES, *_OF_TABLES, *_OF_DECODING} - _NOT_HERE
-    for name in options:
-        if name not in known:
-            named = name_suggestions([name], {*_NAMED, *known})
-            raise RefusedOptionError(name, f"there is no such argument: {named}")
+    refuse_unknown_arguments(options, {*_NAMED, *known})
     if format not in FORMATS:
         raise OptionError("format", format, FORMATS)
     # What jobs and commands share names their options, or those of the source.
     with options_named_as({*_NAMED, *known}):
         request, tables, decoding = _requests({**options, "topics": _several(topics)})
-        if output and not is_remote(output):
-            output = absolute_path(output)
-        place = requested_place(format, output or None, tables)
+        if output_dir and not is_remote(output_dir):
+            output_dir = absolute_path(output_dir)
+        place = requested_place(format, output_dir or None, tables)
         if spark is None:
             place.refuse_delta_of_spark()
-        inputs = [entry.path for path in path_texts(log_dirs) for entry in input_entries(path)]
+        inputs = [entry.path for path in path_texts(path) for entry in input_entries(path)]
         if place.output_dir is not None:
             refuse_tables(place.output_dir, inputs)
         now_ms = time.time_ns() // 1_000_000
@@ -132,7 +129,7 @@ def _exported(
     sources = found_sources(settings.options)
     if spark is None:
         logs = (log for source in sources for log in source.logs)
-        size = sum(segment.size for log in logs for segment in log.segments)
+        size = bytes_in(logs)
         processes = processes_for(size, None)
         (_, runs), *_ = local_exports(settings, requests, processes, _logger.warning, sources)
         return runs

@@ -8,12 +8,20 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import index
+from time import time_ns
 
-from kafkalog.errors import OptionError, RefusedOptionError
+from kafkalog.errors import (
+    OptionError,
+    RefusedOptionError,
+    UnknownArgumentError,
+    refuse_unknown_arguments,
+)
+from kafkalog.log_lines import logger
 from kafkalog.storage.reading.offset_ranges import EARLIEST, LATEST
 from kafkalog.views.options.options import OPTION_NAMES
-from kafkalog.words import name_suggestions, time_ms
+from kafkalog.words import given_time_ms
 
+_logger = logger(__name__)
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Topics = str | Sequence[str] | Mapping[str, Iterable[int]]
 OffsetLimits = tuple[int | None, int | None]
@@ -27,12 +35,18 @@ _ARGUMENTS = ("columns", "topics", "offsets", "as_of", "from_time", "until_time"
 # Options that an argument with another name sets, or that are about brokers.
 _NOT_HERE = ("path", "paths", "columns", *_TIMES)
 _FORMER_NAMES = {"timestamps": "use from_time and until_time"}
-_SOURCE_NAMES = {
-    re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name): name
-    for name in OPTION_NAMES
-    if name not in _NOT_HERE and "." not in name
-}
 _RANGES = '(10, 20) with topics={"orders": [0, 1]}, or {"orders": {0: (10, 20)}}; None for no bound'
+
+
+def named_in_python(options: Iterable[str]) -> dict[str, str]:
+    """Return options of a source by the names that their arguments have: `isolation_level` is
+    isolationLevel."""
+    return {re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name): name for name in options}
+
+
+_SOURCE_NAMES = named_in_python(
+    name for name in OPTION_NAMES if name not in _NOT_HERE and "." not in name
+)
 
 
 def path_texts(path: Paths) -> list[str]:
@@ -73,12 +87,12 @@ def options_of_call(
 
 def _source_name(name: str, others: Collection[str]) -> str:
     """Return the source's name of an argument."""
-    found = _SOURCE_NAMES.get(name)
-    if found is not None or "." in name:
-        return found or name
-    known = {*argument_names(), *others}
-    meant = _FORMER_NAMES.get(name) or name_suggestions([name], sorted(known))
-    raise RefusedOptionError(name, f"there is no such argument: {meant}")
+    if "." in name:
+        return name
+    if name in _FORMER_NAMES:
+        raise UnknownArgumentError(name, _FORMER_NAMES[name])
+    refuse_unknown_arguments([name], {*argument_names(), *others})
+    return _SOURCE_NAMES[name]
 
 
 def argument_names() -> set[str]:
@@ -132,11 +146,12 @@ def _are_ranges(partitions: object) -> bool:
 
 
 def milliseconds(name: str, time: TimeValue) -> int:
-    """Return the first whole millisecond that is not before a time. Raises OptionError for what is
-    not a time, and for a datetime without a time zone."""
+    """Return the first whole millisecond that is not before a time; text can be relative to the
+    present, as on the command line. Raises OptionError for what is not a time, and for a datetime
+    without a time zone."""
     if isinstance(time, str):
         try:
-            return time_ms(time)
+            return given_time_ms(time, _logger.warning, time_ns() // 1_000_000)
         except ValueError as error:
             raise RefusedOptionError(name, str(error)) from None
     if not isinstance(time, datetime):

@@ -28,7 +28,7 @@ _OTHER_NAMES = {
 # What people try first.
 _TRIED = {"--after": "--from-time", "--at": "--as-of", "--before": "--until-time"}
 # Where a parameter's name is not the option's with underscores.
-_PARAMETERS = {"--output-dir": "output", "--topic": "topics", "PATH": "log_dirs"}
+_PARAMETERS = {"--topic": "topics", "PATH": "path"}
 # What stands around a name in a sentence.
 _AROUND = "(),;:.'`"
 

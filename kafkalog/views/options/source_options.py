@@ -15,7 +15,7 @@ from kafkalog.storage.reading.offset_ranges import OffsetRequest
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.option_values import chosen
 from kafkalog.views.options.options import Isolation, Mode, ReadOptions
-from kafkalog.views.options.topics import given_topics
+from kafkalog.views.options.topics import TopicChoice, given_topics
 
 
 def source_option_group(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,13 +53,18 @@ class SourceRequest:
     isolation_level: str
     stop_at: str
 
+    @property
+    def choice(self) -> TopicChoice:
+        """The topics that are read. Raises OptionError for what does not choose any."""
+        return given_topics(self.topics or None, self.topic_pattern)
+
     def of_records(self, inputs: Sequence[str], mode: str) -> ReadOptions:
         """Return the options of a read of view `records`. Raises OptionError for a choice that does
         not exist, which can come from Python alone."""
         damage = chosen("mode", Mode, mode)
         return ReadOptions(
             tuple(inputs),
-            topics=given_topics(self.topics or None, self.topic_pattern),
+            topics=self.choice,
             offsets=OffsetRequest(end_rule=chosen("stopAt", EndRule, self.stop_at)),
             mode=damage,
             fails_on_deleted=damage is Mode.FAILFAST,

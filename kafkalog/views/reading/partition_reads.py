@@ -11,7 +11,7 @@ from kafkalog.storage.log_dir.topic_configs import (
     RetentionSettings,
     TopicConfigs,
 )
-from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
+from kafkalog.storage.partition_log import PartitionLog, bytes_in, with_own_checkpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ReplicaSetRead:
 
     @property
     def size(self) -> int:
-        return sum(segment.size for log in self.logs for segment in log.segments)
+        return bytes_in(self.logs)
 
 
 def replica_set_read(logs: Sequence[PartitionLog]) -> ReplicaSetRead:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from kafkalog.storage.files.read_counts import read_counts
-from kafkalog.storage.partition_log import PartitionLog, segment_sizes
+from kafkalog.storage.partition_log import PartitionLog, bytes_in
 from kafkalog.storage.reading.read_plan import pieces
 
 PLANNED, READ = "kafkalog planned", "kafkalog read"
@@ -42,7 +42,7 @@ def plan_context(
     numbers = {
         "partitions_listed": len(found),
         "segments_listed": sum(len(log.segments) for log in found),
-        "bytes_listed": sum(sum(segment_sizes(log.segments)) for log in found),
+        "bytes_listed": bytes_in(found),
         "tasks": len(groups),
         "reads_planned": sum(len(group) for group in groups),
         "bytes_planned": sum(read.size for group in groups for read in pieces(group)),

@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import kafkalog
-from kafkalog.errors import LogDirError
+from kafkalog.errors import LogDirError, OptionError
+from kafkalog.testing import LogDirectory
 from tests.support.jobs.job_runs import written_schema
 from tests.support.logs.commit_logs import SampleCommit, write_commits, write_topic
 from tests.support.logs.log_dirs import add_meta_properties
@@ -54,6 +55,25 @@ def test_the_history_of_lag(spark: SparkSession, log_dir: Path) -> None:
     assert {(row.group_id, row.committed_offset, row.readable_records) for row in rows} == {
         *(("reader", 10, 1), ("reader", 40, 1), ("other", 60, 0))
     }
+
+
+def test_consumers_that_read_committed_records_do_not_read_open_transactions(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    directory = LogDirectory(tmp_path / "logs")
+    directory.topic("orders").records([("a", "1")] * 3)
+    producer = directory.transactional_producer("shop")
+    producer.records(directory.topic("paid"), [("a", "1")] * 2)
+    directory.commit_offsets("reader", {("paid", 0): 0})
+    place = directory.write()
+    for rows in (kafkalog.consumer_lag, kafkalog.lag_history):
+        readable = {
+            level: rows(spark, place, isolation_level=level).collect()[0].readable_records
+            for level in ("read_uncommitted", "read_committed")
+        }
+        assert readable == {"read_uncommitted": 2, "read_committed": 0}
+        with pytest.raises(OptionError, match="did you mean read_committed"):
+            rows(spark, place, isolation_level="read_comitted")
 
 
 def test_a_group_without_rows_is_named(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkalog.command_line.findings_table import shown_rows_option, table_rows, write_findings
-from kafkalog.command_line.inputs import bytes_in, with_topics
+from kafkalog.command_line.inputs import with_topics
 from kafkalog.command_line.terminal import (
     print_note,
     print_text,
@@ -21,6 +21,7 @@ from kafkalog.command_line.terminal import (
 )
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.parameter_types import GivenPath

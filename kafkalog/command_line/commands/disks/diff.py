@@ -15,10 +15,10 @@ from kafkalog.command_line.findings_table import (
     write_answer,
     write_words,
 )
-from kafkalog.command_line.inputs import bytes_in, with_topics
+from kafkalog.command_line.inputs import with_topics
 from kafkalog.command_line.terminal import printed_columns
 from kafkalog.exit_codes import ExitCode
-from kafkalog.storage.partition_log import those_of
+from kafkalog.storage.partition_log import bytes_in, those_of
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.views.progress import progress_bar

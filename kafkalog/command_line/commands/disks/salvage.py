@@ -18,9 +18,10 @@ from kafkalog.command_line.findings_table import (
     write_answer,
     write_verdict,
 )
-from kafkalog.command_line.inputs import bytes_in, logs_of_topics
+from kafkalog.command_line.inputs import logs_of_topics
 from kafkalog.command_line.terminal import print_note
 from kafkalog.exit_codes import ExitCode
+from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.recovery_options import SalvageRequest, salvage_options

@@ -12,7 +12,7 @@ from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.indexes import AbortedTransaction
 from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry
-from kafkalog.storage.partition_log import PartitionLog, segment_sizes, with_own_checkpoints
+from kafkalog.storage.partition_log import PartitionLog, bytes_in, with_own_checkpoints
 
 # Markers so long before the moment can belong to a decision after it: clocks of brokers differ.
 _CLOCKS_MS = 60_000
@@ -174,4 +174,4 @@ class PlanTask:
     @property
     def size(self) -> int:
         """Bytes of all copies."""
-        return sum(sum(segment_sizes(copy.log.segments)) for copy in self.copies)
+        return bytes_in(copy.log for copy in self.copies)

@@ -95,6 +95,22 @@ def test_a_run_says_what_it_added_and_the_next_adds_what_is_new(
     assert rows(output / "ingested_records") == 39
 
 
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (("--topic", "users"), "found 2 segments of 2 partitions, "),
+        (("--topic-pattern", "^ord"), "found 2 segments of 2 partitions, "),
+        (("--topic", "*"), "found 5 segments of 5 partitions, "),
+    ],
+)
+def test_a_run_says_how_much_the_chosen_topics_have(
+    given: tuple[str, str], found: str, logs: LogDirectory, tmp_path: Path
+) -> None:
+    logs.commit_offsets("billing", {("orders", 0): 3})
+    code, _, err = run(logs.write(), "--output-dir", tmp_path / "tables", *given)
+    assert code == 0 and err.startswith(found)
+
+
 @pytest.mark.usefixtures("many_tasks")
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_iceberg_table_has_the_rows_of_the_view_and_a_second_run_adds_nothing(

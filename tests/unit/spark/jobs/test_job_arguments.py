@@ -4,15 +4,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jobs.consumer_lag import main as consumer_lag
 from jobs.lag_history import main as lag_history
+from kafkalog.coordination.groups.lag_question import ChosenNames
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED
-from kafkalog.spark.jobs.inputs import announced_logs, is_small
+from kafkalog.spark.jobs.inputs import announced_logs, is_small, with_internal
 from kafkalog.spark.jobs.job import ExitCode, JobCommand, JobSettings, job_command, run_job
+from kafkalog.views.options.topics import TopicChoice
 from kafkalog.words import counted
 from tests.support.logs.log_dirs import UNIQUE, add_partition, log_name
 from tests.support.repository import ROOT
@@ -155,6 +158,29 @@ def test_inputs_are_announced_and_globs_resolved(
     args = parsed(str(tmp_path / "disk*"), "--output-dir", "tables")
     assert announced_logs(args)[0] == [str(tmp_path / "disk1"), str(tmp_path / "disk2")]
     assert capsys.readouterr() == ("", "found 4 segments of 3 partitions, 2,510 bytes\n")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "found"),
+    [
+        (TopicChoice(("users",)).chosen, "found 1 segment of 1 partition, 500 bytes"),
+        (TopicChoice().chosen, "found 3 segments of 2 partitions, 2,500 bytes"),
+        (with_internal(None), "found 4 segments of 3 partitions, 2,510 bytes"),
+        (
+            with_internal(ChosenNames(topics=frozenset(["users"])).is_topic),
+            "found 2 segments of 2 partitions, 510 bytes",
+        ),
+    ],
+)
+def test_of_some_topics_the_chosen_ones_are_announced(
+    chosen: Any, found: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_partition(tmp_path, "orders-0", 0, 100, size=1000)
+    add_partition(tmp_path, "users-0", 0, size=500)
+    add_partition(tmp_path, "__consumer_offsets-0", 0, size=10)
+    _, logs = announced_logs(parsed(str(tmp_path), "--output-dir", "tables"), chosen=chosen)
+    assert len(logs) == 3
+    assert capsys.readouterr() == ("", f"{found}\n")
 
 
 @pytest.mark.parametrize(("last_size", "expected"), [(2**31 - 100, True), (2**31 - 99, False)])

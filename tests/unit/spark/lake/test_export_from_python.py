@@ -58,7 +58,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_parameter(
 
 
 def test_without_a_place_the_parameters_are_named() -> None:
-    message = "output: missing, expected a directory, or catalog for Iceberg tables"
+    message = "output_dir: missing, expected a directory, or catalog for Iceberg tables"
     with pytest.raises(OptionError) as caught:
         export(None)
     assert str(caught.value) == message
@@ -69,7 +69,8 @@ def test_errors_of_planning_name_them_too(tmp_path: Path, monkeypatch: pytest.Mo
         raise StatePositionError("written with --isolation-level x: give another --output-dir")
 
     monkeypatch.setattr(module, "local_exports", refused)
-    with pytest.raises(StatePositionError, match="written with isolation_level x: give another ou"):
+    said = "written with isolation_level x: give another output_dir"
+    with pytest.raises(StatePositionError, match=said):
         export(tmp_path / "out")
 
 

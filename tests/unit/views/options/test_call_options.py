@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kafkalog.errors import OptionError
+from kafkalog.views.options import call_options
 from kafkalog.views.options.call_options import options_of_call
 from kafkalog.views.options.options import read_options
 
@@ -83,3 +84,26 @@ def test_offsets_need_partitions_and_are_pairs(offsets: Any) -> None:
 def test_a_time_without_a_time_zone_is_refused() -> None:
     with pytest.raises(OptionError, match="a time with its time zone"):
         options_of_call(from_time=datetime(2026, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected_ms"),
+    [
+        ("now", NEW_YEAR_MS + 5000),
+        ("-2s", NEW_YEAR_MS + 3000),
+        ("today", NEW_YEAR_MS),
+        ("yesterday", NEW_YEAR_MS - 86_400_000),
+        ("-1d", NEW_YEAR_MS + 5000 - 86_400_000),
+    ],
+)
+def test_text_can_be_relative_to_the_present_as_on_the_command_line(
+    given: str, expected_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_options, "time_ns", lambda: (NEW_YEAR_MS + 5000) * 1_000_000)
+    assert options_of_call(from_time=given) == {"fromTimestamp": str(expected_ms)}
+    assert call_options.milliseconds("as_of", given) == expected_ms
+
+
+def test_a_number_that_looks_like_seconds_is_doubted(caplog: pytest.LogCaptureFixture) -> None:
+    assert call_options.milliseconds("as_of", "1767225600") == 1_767_225_600
+    assert "1767225600 is 1970-01-21T" in caplog.text
