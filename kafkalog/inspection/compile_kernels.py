@@ -26,6 +26,7 @@ from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.inspection.dump.text_lines import LineFormat, Template, escaped, of_texts
+from kafkalog.inspection.groups.latest_commits import LatestCommits
 from kafkalog.inspection.groups.offset_commits import COMMIT_RECORD_COLUMNS, CommitRows
 from kafkalog.inspection.lag.burrow_statuses import BurrowEvents, BurrowWindows
 from kafkalog.inspection.lag.lag_statuses import LagEvents, LagWindows
@@ -89,8 +90,9 @@ def _compile_commits() -> None:
     records = pa.RecordBatch.from_pylist(
         [{**record, **flags}], schema=record_schema(COMMIT_RECORD_COLUMNS)
     )
-    for _ in CommitRows(None, {}, ("group_id",)).batches([records]):
-        pass
+    for rows in (CommitRows, LatestCommits):
+        for _ in rows(None, {}, ("group_id",)).batches([records]):
+            pass
 
 
 def _compile_encoder() -> None:

@@ -29,6 +29,7 @@ from kafkalog.storage.cleaning.compaction import (
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.options.options import view_options
+from kafkalog.views.reading.commit_reading import all_rows
 from kafkalog.views.reading.group_reading import read_group_records
 from tests.support.logs.log_dirs import checkpoint_text
 from tests.support.spark.kafka_logs import write_log
@@ -144,7 +145,8 @@ def test_a_read_of_groups_finds_the_same_on_its_way(
     (copy,) = part.read.copies
     walk = on_the_way.walk_of(copy)
     assert walk is not None
-    for _ in read_group_records(copy, options, COMMIT_COLUMNS, lambda row: None, tables=walk):
+    rows = all_rows(copy, COMMIT_COLUMNS)
+    for _ in read_group_records(copy, options, rows, lambda row: None, tables=walk):
         pass
     assert walk.is_at_end
     assert on_the_way.found() == (LogReach(0, *complete_from(log)[1:]),)

@@ -61,36 +61,43 @@ def _word(data: ByteArray, index: int) -> int:
     return value
 
 
-@kernel
-def hash_keys(data: ByteArray, ends: IntArray, secret: LongArray, hashes: LongArray) -> None:
-    """Put the two halves of the hash of each key into a row of `hashes`. The keys lie one after
-    another in `data`; `ends` has where the first begins and where each ends."""
+@inlined_kernel
+def hash_key(data: ByteArray, begin: int, end: int, secret: LongArray) -> tuple[int, int]:
+    """Return the two halves of the hash of the key data[begin:end]."""
     first, second = secret[0], secret[1]
-    for i in range(len(ends) - 1):
-        index, end = long(ends[i]), long(ends[i + 1])
-        size = end - index
-        # With 128 bits the state begins with another byte, and ends with two other ones.
-        a, b = _STATE_0 ^ first, _STATE_1 ^ second ^ 0xEE
-        c, d = _STATE_2 ^ first, _STATE_3 ^ second
-        for _ in range(size >> 3):
-            word = _word(data, index)
-            d ^= word
-            a, b, c, d = _round(a, b, c, d)
-            a, b, c, d = _round(a, b, c, d)
-            a ^= word
-            index += _WORD
-        word = long(size & 0xFF) << 56
-        for place in range(end - index):
-            word |= long(data[index + place]) << (8 * place)
+    index, size = begin, end - begin
+    # With 128 bits the state begins with another byte, and ends with two other ones.
+    a, b = _STATE_0 ^ first, _STATE_1 ^ second ^ 0xEE
+    c, d = _STATE_2 ^ first, _STATE_3 ^ second
+    for _ in range(size >> 3):
+        word = _word(data, index)
         d ^= word
         a, b, c, d = _round(a, b, c, d)
         a, b, c, d = _round(a, b, c, d)
         a ^= word
-        c ^= 0xEE
-        for _ in range(4):
-            a, b, c, d = _round(a, b, c, d)
-        hashes[i, 0] = a ^ b ^ c ^ d
-        b ^= 0xDD
-        for _ in range(4):
-            a, b, c, d = _round(a, b, c, d)
-        hashes[i, 1] = a ^ b ^ c ^ d
+        index += _WORD
+    word = long(size & 0xFF) << 56
+    for place in range(end - index):
+        word |= long(data[index + place]) << (8 * place)
+    d ^= word
+    a, b, c, d = _round(a, b, c, d)
+    a, b, c, d = _round(a, b, c, d)
+    a ^= word
+    c ^= 0xEE
+    for _ in range(4):
+        a, b, c, d = _round(a, b, c, d)
+    half = a ^ b ^ c ^ d
+    b ^= 0xDD
+    for _ in range(4):
+        a, b, c, d = _round(a, b, c, d)
+    return half, a ^ b ^ c ^ d
+
+
+@kernel
+def hash_keys(data: ByteArray, ends: IntArray, secret: LongArray, hashes: LongArray) -> None:
+    """Put the two halves of the hash of each key into a row of `hashes`. The keys lie one after
+    another in `data`; `ends` has where the first begins and where each ends."""
+    for i in range(len(ends) - 1):
+        half, other = hash_key(data, long(ends[i]), long(ends[i + 1]), secret)
+        hashes[i, 0] = half
+        hashes[i, 1] = other

@@ -29,10 +29,11 @@ _BUCKET_BITS = 31
 
 class KeyOffsets:
     """The highest offset of each key of a partition. `secret` is that of all whose entries are
-    merged; `keyless` counts records without a key, which have no entry."""
+    merged, as bytes, and then as `hash_key` takes it; `keyless` counts records without a key, which
+    have no entry."""
 
     def __init__(self, secret: bytes) -> None:
-        self._secret = secret_words(secret)
+        self._bytes, self.secret = secret, secret_words(secret)
         self._slots = _empty(_LEAST_SLOTS)
         self._used = 0
         self._hashes = np.zeros((0, 2), dtype=np.int64)
@@ -50,27 +51,27 @@ class KeyOffsets:
 
     def highest_of(self, keys: pa.Array) -> LongArray:
         """Return the highest offset of each of some keys, -1 where there is none."""
-        hashes, present = self._hashed(keys)
-        found = np.zeros(len(keys), dtype=np.int64)
-        _find_entries(hashes, present, self._slots, self._memory, found)
-        return found - 1
+        return self._highest(*self._hashed(keys))
 
-    def take(self, records: pa.RecordBatch, chosen: BoolArray) -> BoolArray:
-        """Take the chosen records of a batch with KEY_COLUMNS that have a key, and return which of
-        them have the highest offset of their key so far."""
-        keys, offsets = records.columns
-        hashes, present = self._hashed(keys)
-        nexts, taken = integers(offsets) + 1, present & chosen
-        self._put(hashes, nexts, taken)
-        found = np.zeros(len(keys), dtype=np.int64)
-        _find_entries(hashes, taken, self._slots, self._memory, found)
-        is_highest: BoolArray = taken & (found == nexts)
-        return is_highest
+    def hashes_of(self, keys: pa.Array) -> LongArray:
+        """Return the hashes of some keys, as `put` takes them."""
+        return self._hashed(keys)[0].copy()
+
+    def like(self) -> KeyOffsets:
+        """Return one without keys, to which hashes of this one's are the same."""
+        return KeyOffsets(self._bytes)
+
+    def put(self, hashes: LongArray, offsets: LongArray) -> None:
+        """Take the offsets of keys with these hashes."""
+        self._put(hashes, offsets + 1, np.ones(len(offsets), dtype=np.bool_))
+
+    def highest(self, hashes: LongArray) -> LongArray:
+        """Return the highest offset of each of some keys, -1 where there is none."""
+        return self._highest(hashes, np.ones(len(hashes), dtype=np.bool_))
 
     def merge(self, entries: LongArray) -> None:
         """Take entries of another one."""
-        present = np.ones(len(entries), dtype=np.bool_)
-        self._put(entries[:, :NEXT].copy(), entries[:, NEXT].copy(), present)
+        self.put(entries[:, :NEXT].copy(), entries[:, NEXT] - 1)
 
     def merge_bytes(self, entries: bytes | pa.Buffer) -> None:
         """Take entries of another one, as bytes."""
@@ -96,8 +97,13 @@ class KeyOffsets:
         if len(self._hashes) < len(keys):
             self._hashes = np.zeros((len(keys), 2), dtype=np.int64)
         hashes = self._hashes[: len(keys)]
-        hash_keys(data, ends, self._secret, hashes)
+        hash_keys(data, ends, self.secret, hashes)
         return hashes, present
+
+    def _highest(self, hashes: LongArray, present: BoolArray) -> LongArray:
+        found = np.zeros(len(hashes), dtype=np.int64)
+        _find_entries(hashes, present, self._slots, self._memory, found)
+        return found - 1
 
     def _put(self, hashes: LongArray, nexts: LongArray, present: BoolArray) -> None:
         self._make_room(self._used + len(nexts))

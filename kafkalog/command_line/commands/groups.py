@@ -174,7 +174,9 @@ def groups(
     place = output.tables_of_logs((saved,), paths, logs, () if old is None else old.paths)
     commits = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     with views_with_progress(paths, logs, processes, selected=commits) as views:
-        lag = ConsumerLag(views, question, cluster, with_groups=True)
+        lag = ConsumerLag(
+            *(views, question, cluster), with_groups=True, with_members=table == _MEMBERS
+        )
         found = _read(lag, table)
     group_notes.note_reach(lag, question.as_of_ms, question.now_ms)
     has_ages = question.as_of_ms is None and "time_lag_ms" in columns
@@ -227,11 +229,12 @@ def _write_lags(
     that a job writes of it."""
     from kafkalog.command_line.groups import group_notes, group_tables
     from kafkalog.questions.groups.cluster_facts import cluster_facts
-    from kafkalog.questions.groups.lag_row import lag_rows_of
+    from kafkalog.questions.groups.lag_row import lag_rows_of, notable_rows
     from kafkalog.views.engine import RowsInMemory
 
     table, table_format, as_of, verbose = written
-    rows = lag_rows_of(found)
+    clocks = verbose or table == _LAGGING
+    rows = lag_rows_of(found if clocks or table == _WHY else notable_rows(found))
     if table == _WHY:
         from kafkalog.questions.why import why_rows
 
@@ -241,13 +244,12 @@ def _write_lags(
     elif table == _LAGGING:
         group_tables.write_lagging(lag, rows, table_format, verbose=verbose)
     else:
-        group_tables.write_offsets(lag, groups, rows, table_format, verbose=verbose)
+        group_tables.write_offsets(lag, groups, found, table_format, verbose=verbose)
 
     def deleted_topics() -> set[str]:
         now = lag.facts if as_of is None else cluster_facts(views, None)
         return now.deleted_topics()
 
-    clocks = verbose or table == _LAGGING
     group_notes.note_rows(rows, deleted_topics, as_of, clocks=clocks)
     return found
 

@@ -6,23 +6,38 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kafkalog.columns.arrays import python_values
 from kafkalog.command_line.terminal import has_chosen_columns, print_note, print_text, write_table
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.inspection.lag.resumed_commits import RESUME_COLUMNS, RESUMES_AT
 from kafkalog.questions.groups.lag import ConsumerLag
-from kafkalog.questions.groups.lag_row import LagRow
+from kafkalog.questions.groups.lag_row import LagRow, in_lag_order
 from kafkalog.words import age_text, counted, duration_text, first_names, time_text
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kafkalog.questions.positions.group_resume import GroupResume
 
-_OFFSETS = (
-    *("group", "topic", "partition", "current_offset", "log_end_offset", "lag"),
-    *("consumer_id", "host", "client_id"),
-)
-_LAG_END = _OFFSETS.index("lag") + 1
-_VERBOSE = ("behind_since_ms", "time_lag_ms", "committed_at_ms", "commit_status", *LAG_PARTS)
+# Columns of table consumer_lag by their names here.
+_OFFSETS = {
+    "group": "group_id",
+    "topic": "topic",
+    "partition": "partition",
+    "current_offset": "committed_offset",
+    "log_end_offset": "high_watermark",
+    "lag": "lag",
+}
+_RESUMED = {name: name for name in RESUME_COLUMNS}
+_MEMBER = {"consumer_id": "member_id", "host": "client_host", "client_id": "client_id"}
+_VERBOSE = {
+    "behind_since_ms": "next_timestamp_ms",
+    "time_lag_ms": "time_lag_ms",
+    "committed_at_ms": "commit_timestamp_ms",
+    "commit_status": "commit_status",
+    **{name: name for name in LAG_PARTS},
+}
 _NAMES = ("group", "type")
 _STATES = ("group", "coordinator_id", "assignment_strategy", "state", "members", "type")
 _MEMBERS = (
@@ -84,7 +99,6 @@ def group_columns(table: str, *, verbose: bool) -> tuple[str, ...]:
         from kafkalog.questions.positions.group_resume import COLUMNS
 
         return COLUMNS
-    more = _VERBOSE if verbose else ()
     tables = {
         "list": _NAMES,
         "state": _STATES,
@@ -92,11 +106,12 @@ def group_columns(table: str, *, verbose: bool) -> tuple[str, ...]:
         "why": tuple(_WHY),
         "lagging": _LAGGING_VERBOSE if verbose else _LAGGING,
     }
-    return tables.get(table, (*_with_resumed(RESUME_COLUMNS), *more))
+    return tables.get(table, tuple(_offset_columns(is_resumed=True, verbose=verbose)))
 
 
-def _with_resumed(resumed: Sequence[str]) -> tuple[str, ...]:
-    return (*_OFFSETS[:_LAG_END], *resumed, *_OFFSETS[_LAG_END:])
+def _offset_columns(*, is_resumed: bool, verbose: bool) -> dict[str, str]:
+    resumed, more = _RESUMED if is_resumed else {}, _VERBOSE if verbose else {}
+    return {**_OFFSETS, **resumed, **_MEMBER, **more}
 
 
 def write_groups(
@@ -190,38 +205,25 @@ def _assignment(member: GroupMember, names: dict[str, str]) -> str:
 def write_offsets(
     lag: ConsumerLag,
     groups: Collection[GroupKey],
-    rows: Sequence[LagRow],
+    found: pa.Table,
     table_format: str,
     *,
     verbose: bool,
 ) -> None:
     """Write a row per group, topic and partition, also where a commit only waits for the end of its
-    transaction, of which the tool shows nothing. `groups` are the requested ones."""
+    transaction, of which the tool shows nothing. `groups` are the requested ones, and `found` the
+    rows of table consumer_lag."""
     # As text, where any commit is resumed elsewhere, or where they are requested.
     is_shown = (
-        table_format != "text"
-        or has_chosen_columns()
-        or any(row[RESUMES_AT] is not None for row in rows)
+        table_format != "text" or has_chosen_columns() or found[RESUMES_AT].null_count < len(found)
     )
-    resumed = RESUME_COLUMNS if is_shown else ()
-    names = (*_with_resumed(resumed), *(_VERBOSE if verbose else ()))
-    values = []
-    for row in rows:
-        offsets = _offsets(row)
-        again = (row[name] for name in resumed)
-        more = _more(row) if verbose else ()
-        values.append((*offsets[:_LAG_END], *again, *offsets[_LAG_END:], *more))
+    names = _offset_columns(is_resumed=is_shown, verbose=verbose)
+    ordered = in_lag_order(found.select([*dict.fromkeys(names.values())]))
+    values = zip(*(python_values(ordered[name]) for name in names.values()), strict=True)
     none = _NO_OFFSET.format(counted(len(groups), "group")) if groups else lag.no_group
     if groups and lag.in_topics:
         none = lag.by_what_is_here(_NONE_READS.format(lag.in_topics))
-    write_table(names, values, table_format, texts=_TEXTS, without_rows=none)
-
-
-def _offsets(row: LagRow) -> tuple[object, ...]:
-    return (
-        *(row.group.group_id, *row.place, row["committed_offset"]),
-        *(row["high_watermark"], row["lag"], *_member(row)),
-    )
+    write_table([*names], values, table_format, texts=_TEXTS, without_rows=none)
 
 
 def _member(row: LagRow) -> tuple[str | None, str | None, str | None]:
@@ -231,11 +233,6 @@ def _member(row: LagRow) -> tuple[str | None, str | None, str | None]:
 
 def _commit(row: LagRow) -> tuple[int | None, str]:
     return row["commit_timestamp_ms"], row["commit_status"]
-
-
-def _more(row: LagRow) -> tuple[object, ...]:
-    parts = (row[name] for name in LAG_PARTS)
-    return (row["next_timestamp_ms"], row["time_lag_ms"], *_commit(row), *parts)
 
 
 def write_lagging(

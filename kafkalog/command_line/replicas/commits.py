@@ -9,11 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow.compute as pc
 
 from kafkalog.coordination.groups.group_records import GroupPartition
-from kafkalog.inspection.groups.commits_in_effect import (
-    COMMIT_COLUMNS,
-    CommitsInEffect,
-    commits_that_count,
-)
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.inspection.logs.missing_records import note_missing_records
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.inspection.partitions.leader_choices import Loss, Replica
@@ -47,7 +43,7 @@ def commits_of(log: PartitionLog, end_offset: int | None = None) -> dict[_Place,
             batch = batch.filter(pc.fill_null(pc.less(effective, end_offset), True))
         kept.add(batch)
     rows = kept.rows()
-    found: list[dict[str, Any]] = [] if rows is None else commits_that_count(rows).to_pylist()
+    found: list[dict[str, Any]] = [] if rows is None else rows.to_pylist()
     return {
         (row["group_id"], row["topic"], row["partition"]): row
         for row in found

@@ -171,20 +171,20 @@ def _other_members(live: Sequence[GroupRecord]) -> Iterator[GroupMember]:
 
 def known_groups(
     latest: Iterable[GroupRecord],
+    members: Iterable[GroupMember],
     committing: Collection[GroupKey],
     default_assignor: str = DEFAULT_ASSIGNOR,
 ) -> dict[GroupKey, Group]:
-    """Return the groups that have records, and those that are `committing`: some groups only
-    commit. Groups that only have tombstones left are Dead."""
-    records = list(latest)
-    members: dict[GroupKey, list[GroupMember]] = defaultdict(list)
-    for member in group_members(records):
-        members[member.group].append(member)
+    """Return the groups that have records, whose `group_members` are given, and those that are
+    `committing`: some groups only commit. Groups that only have tombstones left are Dead."""
+    own: dict[GroupKey, list[GroupMember]] = defaultdict(list)
+    for member in members:
+        own[member.group].append(member)
     by_group: dict[GroupKey, list[GroupRecord]] = {key: [] for key in committing}
-    for record in records:
+    for record in latest:
         by_group.setdefault(group_key(record), []).append(record)
     return {
-        key: _group(key, found, members[key], key in committing, default_assignor)
+        key: _group(key, found, own[key], key in committing, default_assignor)
         for key, found in by_group.items()
     }
 
@@ -270,15 +270,16 @@ def _assignor(kind: GroupRecord, members: Sequence[GroupMember], default: str) -
 
 
 def assigned_partitions(
-    members: Iterable[GroupMember], topic_names: Mapping[str, str]
-) -> dict[tuple[GroupKey, GroupPartition], GroupMember]:
-    """Return the member that each partition is assigned to. `topic_names` has the names of topic
-    ids; partitions of other ids are left out. If several members claim a partition, because one of
-    them has died, the last by id is returned."""
-    found: dict[tuple[GroupKey, GroupPartition], GroupMember] = {}
-    for member in sorted(members, key=lambda member: member.member_id):
-        for each in member.assigned or ():
+    members: Sequence[GroupMember], topic_names: Mapping[str, str]
+) -> dict[GroupKey, dict[GroupPartition, int]]:
+    """Return for each group the partitions that its members have, with the number of the member.
+    `topic_names` has the names of topic ids; partitions of other ids are left out. If several
+    members claim a partition, because one of them has died, it is the last by id."""
+    found: dict[GroupKey, dict[GroupPartition, int]] = defaultdict(dict)
+    for number in sorted(range(len(members)), key=lambda number: members[number].member_id):
+        own = found[members[number].group]
+        for each in members[number].assigned or ():
             topic = each["topic"] or topic_names.get(each["topic_id"] or "")
-            for partition in each["partitions"] if topic else ():
-                found[member.group, (str(topic), partition)] = member
-    return found
+            if topic:
+                own.update(dict.fromkeys(((topic, one) for one in each["partitions"]), number))
+    return dict(found)

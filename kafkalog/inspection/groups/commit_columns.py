@@ -18,22 +18,29 @@ from kafkalog.columns.arrays import (
     integers,
     laid_out,
     record_batch,
+    scalar,
 )
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.jit.compiled import BoolArray, ByteArray, LongArray
 from kafkalog.columns.keys.key_hashes import SECRET_BYTES
-from kafkalog.columns.keys.key_offsets import KEY_COLUMNS, KeyOffsets
+from kafkalog.columns.keys.key_offsets import KeyOffsets
 from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.coordination.groups.offset_commits import Effect
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.groups import commit_kernels as column
-from kafkalog.inspection.groups.commit_kernels import ByteStrings, gather_parts, scan_commits
+from kafkalog.inspection.groups.commit_kernels import (
+    ByteStrings,
+    gather_parts,
+    hash_commit_keys,
+    scan_commits,
+)
 
 _UUID_BYTES, _UUID_CHARACTERS = 16, 22
 _SIZE_BYTES, _PARTITION_BYTES = 2, 4
 _BASE64 = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8
 )
+_NO_NUMBER = scalar(NO_VALUE, pa.int64())
 _NO_COLUMNS: Mapping[str, pa.Array] = MappingProxyType({})
 
 
@@ -41,24 +48,30 @@ class Commits:
     """The records of an Arrow batch of `__consumer_offsets`, scanned.
 
     `is_plain` marks commits and tombstones outside of transactions that were understood,
-    `is_waiting` those in transactions, and `is_other` control records and what the interpreter of
-    messages has to read. The rest are not commits.
+    `is_waiting` those in transactions, `is_unsure` what the interpreter of messages has to read,
+    and `is_marker` the ends of transactions. The rest are not commits.
     """
 
     def __init__(self, records: pa.RecordBatch) -> None:
         self.records = records
         keys, values = (ByteStrings(*binaries(records.column(name))) for name in ("key", "value"))
         self.key_data, self.value_data = keys.data, values.data
-        self.numbers = np.zeros((records.num_rows, column.COMMIT_WIDTH), dtype=np.int64)
-        scan_commits(keys, values, self.numbers)
+        # What kernels leave out of a row has no meaning there.
+        self.numbers = np.empty((records.num_rows, column.COMMIT_WIDTH), dtype=np.int64)
+        scan_commits(keys, values, booleans(records.column(IS_CONTROL)), self.numbers)
         self.offsets = integers(records.column("offset"))
-        kind = self.numbers[:, column.COMMIT_KIND]
-        is_control = booleans(records.column(IS_CONTROL))
+        self.kinds = kind = self.numbers[:, column.COMMIT_KIND].copy()
         is_transactional = booleans(records.column("isTransactional"))
         is_known = (kind == column.COMMIT_RECORD) | (kind == column.TOMBSTONE)
-        self.is_plain: BoolArray = is_known & ~is_transactional & ~is_control
-        self.is_waiting: BoolArray = is_known & is_transactional & ~is_control
-        self.is_other: BoolArray = is_control | (kind == column.UNSURE)
+        self.is_plain: BoolArray = is_known & ~is_transactional
+        self.is_waiting: BoolArray = is_known & is_transactional
+        self.is_unsure: BoolArray = kind == column.UNSURE
+        self.is_marker: BoolArray = (kind == column.ABORT_MARKER) | (kind == column.COMMIT_MARKER)
+
+    def numbers_of(self, name: str) -> LongArray:
+        """Return the numbers of a column of the records, NO_VALUE for null."""
+        numbers = self.records.column(name)
+        return integers(numbers.fill_null(_NO_NUMBER) if numbers.null_count else numbers)
 
     def keys(self, rows: LongArray) -> list[bytes]:
         """Return the bytes of keys that were understood, without their types: equal for one group,
@@ -71,6 +84,12 @@ class Commits:
             for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
         ]
 
+    def key_hashes(self, rows: LongArray, keys: KeyOffsets) -> LongArray:
+        """Return the hashes of these bytes."""
+        hashes = np.empty((len(rows), 2), dtype=np.int64)
+        hash_commit_keys(self.key_data, self.numbers, rows, keys.secret, hashes)
+        return hashes
+
     def group_ids(self, rows: LongArray) -> list[str]:
         """Return the distinct groups of records that were understood."""
         begins, sizes = (self.numbers[rows, index] for index in (column.GROUP, column.GROUP_SIZE))
@@ -79,34 +98,40 @@ class Commits:
 
     def are_tombstones(self, rows: LongArray) -> list[bool]:
         """Return which records that were understood delete a commit."""
-        found: list[bool] = (self.numbers[rows, column.COMMIT_KIND] == column.TOMBSTONE).tolist()
+        found: list[bool] = (self.kinds[rows] == column.TOMBSTONE).tolist()
         return found
 
-    def only(self, rows: Sequence[int]) -> Commits:
+    def only(self, rows: Sequence[int] | LongArray) -> Commits:
         """Return some of the records, without the memory of the others."""
         return Commits(self.records.take(fixed_width(np.array(rows), pa.int64())))
 
 
 class LastCommits:
-    """Finds the plain records of a partition that can count at a time, None for now: those that
-    earlier ones, or others of their batch, replace are found by their keys' bytes, and never become
+    """Finds the plain records of a partition that can count at a past time: those that earlier
+    ones, or others of their batch, replace are found by their keys' bytes, and never become
     columns. Memory grows with the distinct keys, 24 bytes of each."""
 
-    def __init__(self, at_ms: int | None) -> None:
+    def __init__(self, at_ms: int) -> None:
         self._at_ms = at_ms
-        self.is_now = at_ms is None
-        self._keys = KeyOffsets(secrets.token_bytes(SECRET_BYTES))
+        self._keys = commit_keys()
 
     def rows(self, commits: Commits) -> LongArray:
         """Return the numbers of these records, in their order."""
-        keys = commits.records.select(KEY_COLUMNS)
-        if self._at_ms is None:
-            return np.flatnonzero(self._keys.take(keys, commits.is_plain))
         times = integers(commits.records.column("timestampMs"))
         # What has no time of its own counts by the commit's, and replaces nothing for certain.
         has_time = times != NO_VALUE
-        is_last = self._keys.take(keys, commits.is_plain & has_time & (times <= self._at_ms))
-        return np.flatnonzero(is_last | (commits.is_plain & ~has_time))
+        rows = np.flatnonzero(commits.is_plain & has_time & (times <= self._at_ms))
+        hashes = commits.key_hashes(rows, self._keys)
+        offsets = commits.offsets[rows]
+        self._keys.put(hashes, offsets)
+        is_last = commits.is_plain & ~has_time
+        is_last[rows] = self._keys.highest(hashes) == offsets
+        return np.flatnonzero(is_last)
+
+
+def commit_keys() -> KeyOffsets:
+    """Return what keeps the highest offset of each key."""
+    return KeyOffsets(secrets.token_bytes(SECRET_BYTES))
 
 
 class CommitColumns:
@@ -171,7 +196,7 @@ def _key_number(commits: Commits, rows: LongArray) -> pa.Array:
 def _value_number(index: int, data_type: pa.DataType, *, has_null: bool = False) -> _Builder:
     def build(commits: Commits, rows: LongArray) -> pa.Array:
         values = commits.numbers[rows, index]
-        nulls = commits.numbers[rows, column.COMMIT_KIND] == column.TOMBSTONE
+        nulls = commits.kinds[rows] == column.TOMBSTONE
         if has_null:
             nulls |= values == NO_VALUE
         return fixed_width(np.where(nulls, 0, values), data_type, nulls)
@@ -188,7 +213,7 @@ def _key_text(begin: int, size: int) -> _Builder:
 
 
 def _metadata(commits: Commits, rows: LongArray) -> pa.Array:
-    nulls = commits.numbers[rows, column.COMMIT_KIND] == column.TOMBSTONE
+    nulls = commits.kinds[rows] == column.TOMBSTONE
     sizes = np.where(nulls, 0, commits.numbers[rows, column.METADATA_SIZE])
     return _texts(commits.value_data, commits.numbers[rows, column.METADATA], sizes, nulls)
 
@@ -206,7 +231,7 @@ def _texts(
 def _topic_ids(commits: Commits, rows: LongArray) -> pa.Array:
     """Return topic ids as Kafka prints them: base64 for URLs, 22 characters (F193)."""
     places = commits.numbers[rows, column.TOPIC_ID]
-    nulls = (commits.numbers[rows, column.COMMIT_KIND] == column.TOMBSTONE) | (places == NO_VALUE)
+    nulls = (commits.kinds[rows] == column.TOMBSTONE) | (places == NO_VALUE)
     ends = np.zeros(len(rows) + 1, dtype=np.int32)
     np.cumsum(np.where(nulls, 0, _UUID_CHARACTERS), out=ends[1:])
     # Of 16 bytes, 18 make 6 groups of 3, each of 4 characters; the last two are padding.
@@ -224,7 +249,7 @@ def _record_timestamp(commits: Commits, rows: LongArray) -> pa.Array:
 
 
 def _is_tombstone(commits: Commits, rows: LongArray) -> pa.Array:
-    return fixed_width(commits.numbers[rows, column.COMMIT_KIND] == column.TOMBSTONE, pa.bool_())
+    return fixed_width(commits.kinds[rows] == column.TOMBSTONE, pa.bool_())
 
 
 def _is_transactional(commits: Commits, rows: LongArray) -> pa.Array:

@@ -14,14 +14,17 @@ from kafkalog.columns.jit.compiled import (
     IntArray,
     LongArray,
     copy_bytes,
+    inlined_kernel,
     kernel,
 )
 from kafkalog.columns.jit.integers import signed_16, signed_32, signed_64
+from kafkalog.columns.keys.key_hashes import hash_key
 from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.messages.internal_records import LARGEST_RECORD
 
-# What a record is.
-OTHER, COMMIT_RECORD, TOMBSTONE, UNSURE = range(4)
+# What a record is; the last two are the markers that end a transaction.
+OTHER, COMMIT_RECORD, TOMBSTONE, UNSURE, ABORT_MARKER, COMMIT_MARKER = range(6)
 
 # The columns of the array that `scan_commits` fills: what the record is, where parts of the key
 # and the value lie, and the numbers in them. TOPIC_ID is where it lies, -1 without one.
@@ -56,6 +59,9 @@ class ByteStrings(NamedTuple):
 _LEGACY_TYPE, _TYPE = 0, 1
 _LATEST_VERSION = 4
 _TOPIC_ID_BYTES = 16
+# Of a control record's key: its version, and its type.
+_MARKER_BYTES = 4
+_SIZE_BYTES, _PARTITION_BYTES = 2, 4
 
 
 @kernel
@@ -166,12 +172,27 @@ def _scan_topic_id(data: ByteArray, position: int, end: int, numbers: LongArray,
 
 
 @kernel
-def _kind(keys: ByteStrings, values: ByteStrings, numbers: LongArray, row: int) -> int:
+def _marker_kind(data: ByteArray, begin: int, end: int) -> int:
+    """Return what a control record with this key is."""
+    if end - begin < _MARKER_BYTES:
+        return OTHER
+    marker = signed_16(data, begin + 2)
+    if marker == COMMIT:
+        return COMMIT_MARKER
+    return ABORT_MARKER if marker == ABORT else OTHER
+
+
+@kernel
+def _kind(
+    keys: ByteStrings, values: ByteStrings, is_control: bool, numbers: LongArray, row: int
+) -> int:
     """Return what a record with a key is."""
     key_begin, key_end = keys.borders[row], keys.borders[row + 1]
     begin, end = values.borders[row], values.borders[row + 1]
     if key_end - key_begin + end - begin > LARGEST_RECORD:
-        return UNSURE
+        return OTHER if is_control else UNSURE
+    if is_control:
+        return _marker_kind(keys.data, key_begin, key_end)
     if key_end - key_begin < 2:
         return OTHER
     record_type = signed_16(keys.data, key_begin)
@@ -188,10 +209,35 @@ def _kind(keys: ByteStrings, values: ByteStrings, numbers: LongArray, row: int) 
 
 
 @kernel
-def scan_commits(keys: ByteStrings, values: ByteStrings, numbers: LongArray) -> None:
+def scan_commits(
+    keys: ByteStrings, values: ByteStrings, is_control: BoolArray, numbers: LongArray
+) -> None:
     """Fill a row of COMMIT_WIDTH numbers for each record."""
     for row in range(len(numbers)):
-        numbers[row, COMMIT_KIND] = _kind(keys, values, numbers, row) if keys.is_set[row] else OTHER
+        kind = OTHER
+        if keys.is_set[row]:
+            kind = _kind(keys, values, is_control[row], numbers, row)
+        numbers[row, COMMIT_KIND] = kind
+
+
+@kernel
+def hash_commit_keys(
+    data: ByteArray, numbers: LongArray, rows: LongArray, secret: LongArray, hashes: LongArray
+) -> None:
+    """Put the hash of the key of each of some rows, of group, topic and partition alone, into a row
+    of `hashes`."""
+    for i in range(len(rows)):
+        begin, end = _key_borders(numbers, rows[i])
+        half, other = hash_key(data, begin, end, secret)
+        hashes[i, 0] = half
+        hashes[i, 1] = other
+
+
+@inlined_kernel
+def _key_borders(numbers: LongArray, row: int) -> tuple[int, int]:
+    """Return where a key that was understood begins in its data, without its type, and ends."""
+    topic_end = numbers[row, COMMIT_TOPIC] + numbers[row, TOPIC_SIZE]
+    return numbers[row, GROUP] - _SIZE_BYTES, topic_end + _PARTITION_BYTES
 
 
 @kernel

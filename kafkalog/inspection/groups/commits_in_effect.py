@@ -62,8 +62,15 @@ class CommitsInEffect:
             self._added = 0
 
     def rows(self) -> pa.Table | None:
-        """Return a row for each key with RANK and WAITS, None if no batch was added."""
-        return last_commits(pa.concat_tables(self._kept)) if self._kept else None
+        """Return the commits in effect with COMMIT_COLUMNS and has_open_commit, which says whether
+        another commit waits for the end of a transaction; None if no batch was added.
+
+        A commit that only waits has its key and input_path alone. A committed offset below 0 is
+        null. Deleted commits are left out.
+        """
+        if not self._kept:
+            return None
+        return _that_count(_last(pa.concat_tables(self._kept), COMMIT_KEY))
 
     def rows_of_view(self) -> pa.Table | None:
         """Return the rows of the view that decide: for each key the one that counts, and one that
@@ -72,11 +79,6 @@ class CommitsInEffect:
             return None
         found = _last(pa.concat_tables(self._kept), [*COMMIT_KEY, WAITS])
         return found.drop_columns([RANK, WAITS])
-
-
-def last_commits(kept: pa.Table) -> pa.Table:
-    """Return for each key the row of the highest rank, and whether any waits."""
-    return _last(kept, COMMIT_KEY)
 
 
 def _last(kept: pa.Table, names: Sequence[str]) -> pa.Table:
@@ -92,14 +94,8 @@ def _last(kept: pa.Table, names: Sequence[str]) -> pa.Table:
     return found.append_column(WAITS, fixed_width(waits, pa.bool_()))
 
 
-def commits_that_count(kept: pa.Table) -> pa.Table:
-    """Return the commits in effect with COMMIT_COLUMNS and has_open_commit, which says whether
-    another commit waits for the end of a transaction.
-
-    `kept` are rows of CommitsInEffect, of one or more of them. A commit that only waits has its
-    key and input_path alone. A committed offset below 0 is null. Deleted commits are left out.
-    """
-    rows = last_commits(kept)
+def _that_count(rows: pa.Table) -> pa.Table:
+    """Return the commits in effect of the rows of `_last`, one for each key."""
     is_deleted = pc.fill_null(rows["is_tombstone"], _NO)
     is_set = pc.and_(pc.greater_equal(rows[RANK], _ZERO), pc.invert(is_deleted))
     has_offset = pc.and_(is_set, pc.greater_equal(rows["committed_offset"], _ZERO))

@@ -223,10 +223,9 @@ class _GroupLoading(_Loading):
 
     def _take(self, batch: pa.RecordBatch, found: CoordinatorLoad) -> None:
         commits = Commits(batch)
-        kind = commits.numbers[:, kinds.COMMIT_KIND]
+        is_commit = commits.kinds == kinds.COMMIT_RECORD
         is_data = ~booleans(batch.column(IS_CONTROL))
-        is_commit = is_data & (kind == kinds.COMMIT_RECORD)
-        is_read = is_data & ~is_commit & (kind != kinds.TOMBSTONE)
+        is_read = is_data & ~is_commit & (commits.kinds != kinds.TOMBSTONE)
         begin = 0
         for row in np.flatnonzero(is_read).tolist():
             self._take_commits(commits, np.flatnonzero(is_commit[begin:row]) + begin)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.columns.arrays import binaries, fixed_width
+from kafkalog.columns.arrays import binaries, booleans, fixed_width, integers
 from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.errors import CorruptDataError
@@ -53,9 +53,14 @@ _ASSIGNED = ("assignedPartitions", "topicPartitions")
 _Values = Mapping[str, Any]
 
 
-def group_rows(records: pa.RecordBatch) -> Iterator[TableRow]:
-    """Yield the rows of group metadata among records of `__consumer_offsets`."""
-    for place, record in _internal_records(CONSUMER_OFFSETS, _without_commits(records)):
+def group_rows(records: pa.RecordBatch, *, of_each_key_last: bool = False) -> Iterator[TableRow]:
+    """Yield the rows of group metadata among records of `__consumer_offsets`; `of_each_key_last`:
+    of records with one key that with the highest offset alone, the others are not read."""
+    records = _without_commits(records)
+    if of_each_key_last:
+        records = _last_of_each_key(records)
+    read_protocol = _ProtocolReader()
+    for place, record in _internal_records(CONSUMER_OFFSETS, records):
         number = record.record_type
         if number is not None and number >= _COMMITS_END:
             key, value = record.key or {}, record.value or {}
@@ -65,15 +70,25 @@ def group_rows(records: pa.RecordBatch) -> Iterator[TableRow]:
                 "group_type": next((name for last, name in _GROUP_TYPES if number <= last), None),
                 "member_id": key.get("memberId"),
                 **_group_columns(key, value),
-                "members": _members(value) if "members" in value else None,
+                "members": _members(value, read_protocol) if "members" in value else None,
             }
+
+
+def _last_of_each_key(records: pa.RecordBatch) -> pa.RecordBatch:
+    last: dict[bytes, int] = {}
+    offsets = integers(records.column("offset")).tolist()
+    for number, key in enumerate(records.column("key").to_pylist()):
+        if offsets[last.setdefault(key, number)] < offsets[number]:
+            last[key] = number
+    return records.take(fixed_width(np.array(sorted(last.values())), pa.int64()))
 
 
 def _without_commits(records: pa.RecordBatch) -> pa.RecordBatch:
     """Return the records whose key begins with another type, without reading the commits, which are
-    nearly all."""
+    nearly all, and without control records."""
     data, begins, has_key = binaries(records.column("key"))
-    rows = np.flatnonzero(has_key & (np.diff(begins) >= _TYPE_BYTES))
+    is_data = has_key & ~booleans(records.column(IS_CONTROL))
+    rows = np.flatnonzero(is_data & (np.diff(begins) >= _TYPE_BYTES))
     high, low = (data[begins[rows] + byte].astype(np.int16) for byte in range(_TYPE_BYTES))
     return records.take(fixed_width(rows[(high << 8 | low) >= _COMMITS_END], pa.int64()))
 
@@ -156,15 +171,32 @@ def _partitions(
     ]
 
 
-def _members(value: _Values) -> list[dict[str, object]]:
+class _ProtocolReader:
+    """Reads what consumers wrote, the same bytes once: members mostly subscribe to the same
+    topics."""
+
+    def __init__(self) -> None:
+        self._subscriptions: dict[bytes, _Values] = {}
+        self._assignments: dict[bytes, _Values] = {}
+
+    def subscription(self, data: bytes) -> _Values:
+        return _protocol(read_subscription, data, self._subscriptions)
+
+    def assignment(self, data: bytes) -> _Values:
+        return _protocol(read_assignment, data, self._assignments)
+
+
+def _members(value: _Values, read: _ProtocolReader) -> list[dict[str, object]]:
     kind = value["protocolType"], value.get("protocol")
-    return [_member(member, *kind) for member in value["members"]]
+    return [_member(member, *kind, read) for member in value["members"]]
 
 
-def _member(member: _Values, protocol_type: str, protocol: str | None) -> dict[str, object]:
+def _member(
+    member: _Values, protocol_type: str, protocol: str | None, read: _ProtocolReader
+) -> dict[str, object]:
     is_consumers = protocol_type == CONSUMER_PROTOCOL
-    subscription = _protocol(read_subscription, member["subscription"]) if is_consumers else {}
-    assignment = _protocol(read_assignment, member["assignment"]) if is_consumers else {}
+    subscription = read.subscription(member["subscription"]) if is_consumers else {}
+    assignment = read.assignment(member["assignment"]) if is_consumers else {}
     return {
         "member_id": member["memberId"],
         "group_instance_id": member.get("groupInstanceId"),
@@ -189,12 +221,18 @@ def _work(
     return None
 
 
-def _protocol(read: Callable[[bytes], _Values], data: bytes) -> _Values:
+def _protocol(
+    read: Callable[[bytes], _Values], data: bytes, known: dict[bytes, _Values]
+) -> _Values:
     """Return what a consumer wrote, nothing if it cannot be read: brokers do not check it."""
-    try:
-        return read(data)
-    except CorruptDataError:
-        return {}
+    found = known.get(data)
+    if found is None:
+        try:
+            found = read(data)
+        except CorruptDataError:
+            found = {}
+        known[data] = found
+    return found
 
 
 def _state_name(status: int | None) -> str | None:

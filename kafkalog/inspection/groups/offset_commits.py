@@ -12,19 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.columns.arrays import chosen, fixed_width, of_values
+from kafkalog.columns.arrays import chosen, fixed_width
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.columns.table_rows import TableRow, table_batch
 from kafkalog.coordination.groups.offset_commits import Decision, Effect, OffsetCommitReplay
 from kafkalog.format.batch_header import NO_VALUE
-from kafkalog.format.transaction_marker import ABORT, COMMIT
+from kafkalog.inspection.groups import commit_kernels as kinds
 from kafkalog.inspection.groups.commit_columns import CommitColumns, Commits, LastCommits
-from kafkalog.messages.internal_records import (
-    InternalRecord,
-    read_control_record,
-    read_internal_record,
-)
+from kafkalog.messages.internal_records import InternalRecord, read_internal_record
 from kafkalog.messages.schema import ZERO_UUID
 from kafkalog.storage.names import CONSUMER_OFFSETS
 
@@ -117,21 +113,25 @@ class CommitRows:
         Plain records affect others only while any waits."""
         done = 0
         new: list[int] = []
-        places = np.flatnonzero(commits.is_waiting | commits.is_other)
+        places = np.flatnonzero(commits.is_waiting | commits.is_marker | commits.is_unsure)
         records = commits.records.take(fixed_width(places, pa.int64()))
         names = ("offset", "timestampMs", "producerId")
         numbers = (records.column(name).to_pylist() for name in names)
-        is_waiting = commits.is_waiting[places]
-        own = places[is_waiting]
+        own = places[commits.is_waiting[places]]
         keys = zip(commits.keys(own), commits.are_tombstones(own), strict=True)
-        for number, (place, waits, offset, timestamp_ms, producer_id) in enumerate(
-            zip(places.tolist(), is_waiting.tolist(), *numbers, strict=True)
+        for number, (place, kind, offset, timestamp_ms, producer_id) in enumerate(
+            zip(places.tolist(), commits.kinds[places].tolist(), *numbers, strict=True)
         ):
             self._pass(commits, done, place)
             done = place + 1
-            if not waits:
+            if kind == kinds.UNSURE:
                 (record,) = records.slice(number, 1).to_pylist()
-                self._take_other(record)
+                self._take_unsure(record)
+                continue
+            if kind in (kinds.ABORT_MARKER, kinds.COMMIT_MARKER):
+                is_commit = kind == kinds.COMMIT_MARKER
+                ended = self._replay.marker(producer_id, offset, is_commit=is_commit)
+                self._decide(ended, timestamp_ms)
                 continue
             new.append(offset)
             key, is_tombstone = next(keys)
@@ -166,32 +166,22 @@ class CommitRows:
             decisions = self._replay.tombstone(key, offset)
             self._decide((each for each in decisions if each.record_offset != offset), None)
 
-    def _take_other(self, record: Mapping[str, Any]) -> None:
-        """Take a control record, or one that needs the interpreter."""
+    def _take_unsure(self, record: Mapping[str, Any]) -> None:
+        """Take a record that needs the interpreter."""
         offset, timestamp_ms = record["offset"], record["timestampMs"]
-        if record[IS_CONTROL]:
-            marker = read_control_record(record["key"], record["value"])
-            if marker.record_type in (ABORT, COMMIT):
-                is_commit = marker.record_type == COMMIT
-                ended = self._replay.marker(record["producerId"], offset, is_commit=is_commit)
-                self._decide(ended, timestamp_ms)
+        read = interpreted_commit(record, self._high_watermark)
+        if read is None:
             return
-        message = read_internal_record(CONSUMER_OFFSETS, record["key"], record["value"])
-        if message.record_type not in _COMMIT_TYPES:
+        if read.key is None:
+            self._unread.append(read.row)
             return
-        row = {**self._place(record), **_interpreted(message)}
-        is_known = message.key is not None and (message.value is not None or message.is_tombstone)
-        if not is_known:
-            self._unread.append(row)
-            return
-        key = _key_of(record["key"])
-        self._waiting[offset] = _Waiting(key, None, 0, row)
-        if message.is_tombstone:
-            self._decide(self._replay.tombstone(key, offset), timestamp_ms)
+        self._waiting[offset] = _Waiting(read.key, None, 0, read.row)
+        if read.row["is_tombstone"]:
+            self._decide(self._replay.tombstone(read.key, offset), timestamp_ms)
         elif record["isTransactional"]:
-            self._wait(key, offset, record["producerId"])
+            self._wait(read.key, offset, record["producerId"])
         else:
-            self._decide([self._replay.commit(key, offset)], timestamp_ms)
+            self._decide([self._replay.commit(read.key, offset)], timestamp_ms)
 
     def _wait(self, key: bytes, offset: int, producer_id: int) -> None:
         replaced = self._replay.transactional_commit(key, offset, producer_id)
@@ -222,51 +212,39 @@ class CommitRows:
             commits = found[0].commit.commits
             if commits is not None:
                 numbers = np.array([each.commit.number for each in found], dtype=np.int64)
-                outcomes = {
-                    name: array
-                    for name, array in _outcomes(commits, numbers, found).items()
-                    if name in self._names
-                }
-                yield self._columns.batch(commits, numbers, outcomes)
+                yield self._columns.batch(commits, numbers, _outcomes(commits, numbers, found))
 
     def _that_count(self, decided: list[_Decided]) -> list[_Decided]:
         """Return, where others are left out, the commits that count or may."""
         if self._last is None:
             return decided
-        counting = [each for each in decided if each.decision.effect in _COUNTING]
-        if not self._last.is_now:
-            return counting
-        # Whatever took effect later replaces what did before.
-        return list({(each.commit.key, each.decision.effect): each for each in counting}.values())
-
-    def _place(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns about where a record is, and its transaction."""
-        known, offset = self._high_watermark, record["offset"]
-        is_transactional = record["isTransactional"]
-        return {
-            "broker_id": record["brokerId"],
-            "file": record["file"],
-            "record_offset": offset,
-            "record_timestamp_ms": _unless(record["timestampMs"], NO_VALUE),
-            "is_transactional": is_transactional,
-            "producer_id": record["producerId"] if is_transactional else None,
-            "is_confirmed": None if known is None else offset < known,
-        }
+        return [each for each in decided if each.decision.effect in _COUNTING]
 
 
 def _outcomes(
     commits: Commits, numbers: LongArray, decided: Sequence[_Decided]
 ) -> dict[str, pa.Array]:
     """Return what became of some records in transactions, as columns of the view."""
-    codes = np.array([_EFFECT_NUMBERS[each.decision.effect] for each in decided], dtype=np.int32)
-    offsets = [each.decision.effective_offset for each in decided]
-    times = [_effective_ms(each) for each in decided]
+    codes = np.array([_EFFECT_NUMBERS[each.decision.effect] for each in decided])
+    offsets = (each.decision.effective_offset for each in decided)
+    both = (
+        np.array([NO_VALUE if each is None else each for each in found], dtype=np.int64)
+        for found in (offsets, map(_effective_ms, decided))
+    )
+    return outcome_columns(commits, numbers, codes, *both)
+
+
+def outcome_columns(
+    commits: Commits, numbers: LongArray, codes: LongArray, offsets: LongArray, times: LongArray
+) -> dict[str, pa.Array]:
+    """Return what became of some records in transactions, as columns of the view: the numbers of
+    their effects in `Effect`, where and when they took effect, NO_VALUE for none."""
     return {
         "is_transactional": fixed_width(np.ones(len(numbers), dtype=np.bool_), pa.bool_()),
         "producer_id": commits.records.column("producerId").take(fixed_width(numbers, pa.int64())),
         "effect": chosen(_EFFECTS, codes),
-        "effective_offset": of_values(offsets, pa.int64()),
-        "effective_timestamp_ms": of_values(times, pa.int64()),
+        "effective_offset": fixed_width(offsets, pa.int64(), offsets == NO_VALUE),
+        "effective_timestamp_ms": fixed_width(times, pa.int64(), times == NO_VALUE),
     }
 
 
@@ -285,8 +263,38 @@ def _effective_ms(decided: _Decided) -> int | None:
     return decided.timestamp_ms if is_effective and decided.timestamp_ms != NO_VALUE else None
 
 
+class InterpretedCommit(NamedTuple):
+    """A commit or a tombstone that the interpreter of messages has read: its row, without what
+    became of it, and its key, as `Commits.keys` gives it, None where it cannot be read."""
+
+    row: TableRow
+    key: bytes | None
+
+
+def interpreted_commit(
+    record: Mapping[str, Any], high_watermark: int | None
+) -> InterpretedCommit | None:
+    """Return what a record with COMMIT_RECORD_COLUMNS says, None where it is no commit."""
+    message = read_internal_record(CONSUMER_OFFSETS, record["key"], record["value"])
+    if message.record_type not in _COMMIT_TYPES:
+        return None
+    offset, is_transactional = record["offset"], record["isTransactional"]
+    row = {
+        "broker_id": record["brokerId"],
+        "file": record["file"],
+        "record_offset": offset,
+        "record_timestamp_ms": _unless(record["timestampMs"], NO_VALUE),
+        "is_transactional": is_transactional,
+        "producer_id": record["producerId"] if is_transactional else None,
+        "is_confirmed": None if high_watermark is None else offset < high_watermark,
+        **_interpreted(message),
+    }
+    is_known = message.key is not None and (message.value is not None or message.is_tombstone)
+    return InterpretedCommit(row, _key_of(record["key"]) if is_known else None)
+
+
 def _key_of(key: bytes) -> bytes:
-    """Return the bytes of a key that the interpreter has read, as `Commits.key` does."""
+    """Return the bytes of a key that the interpreter has read, as `Commits.keys` does."""
     end = _TYPE_BYTES
     for _ in range(2):
         end += 2 + int.from_bytes(key[end : end + 2])

@@ -16,7 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import Numbers, distinct_rows, fixed_width, no_rows, of_values, scalar
+from kafkalog.columns.arrays import (
+    Numbers,
+    distinct_rows,
+    fixed_width,
+    no_rows,
+    of_values,
+    python_values,
+    scalar,
+)
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.commit_status import (
     GroupFacts,
@@ -89,6 +97,7 @@ _KINDS = (
     *("group_type", "group_state", "protocol_type", OFFSETS_PARTITION, IS_SUBSCRIBED),
 )
 _Place = tuple[GroupKey, GroupPartition]
+_PARTITION = ("topic", "partition")
 _NO_COLUMNS: Mapping[str, pa.Array] = MappingProxyType({})
 # Where share groups are, by cluster, group, topic and partition.
 PlacedShares = Mapping[tuple[str | None, str], Mapping[GroupPartition, ShareState]]
@@ -121,7 +130,7 @@ def placed_commits(
     facts: PartitionFacts,
     shares: PlacedShares = _NO_SHARES,
 ) -> PlacedCommits:
-    """Return the rows of one partition from rows of `commits_that_count` and the records that
+    """Return the rows of one partition from rows of CommitsInEffect and the records that
     LatestRecords keeps, with input_path. Share groups commit nothing: their rows have where they
     begin.
 
@@ -129,11 +138,11 @@ def placed_commits(
     because one of them has died, the last by id is named.
     """
     members = group_members(records)
-    committed = [] if commits is None else _places(commits)
-    groups = known_groups(records, {key for key, _ in committed})
+    committed = _Places([], [], []) if commits is None else _Places.of(commits)
+    groups = known_groups(records, members, dict.fromkeys(committed.keys))
     assigned = assigned_partitions(members, topic_names)
     shared = _shared(groups, shares)
-    others = list(assigned.keys() - set(committed) - shared.keys())
+    others = _others(assigned, committed, shared)
     found = [] if commits is None else [commits]
     if shared:
         found.append(_of_shares(shared, records))
@@ -143,10 +152,10 @@ def placed_commits(
     if not found:
         return PlacedCommits(no_rows(PLACED_SCHEMA), groups, members, in_place)
     rows = pa.concat_tables(found, promote_options="default")
-    places = [*committed, *shared, *others]
+    places = committed.and_these([*shared, *others])
     columns = {
-        **_member_columns([assigned.get(place) for place in places]),
-        **_group_columns([key for key, _ in places], groups, facts),
+        **_member_columns(places, assigned, members),
+        **_group_columns(places, groups, facts),
         IS_SUBSCRIBED: _is_subscribed(places, members),
     }
     return PlacedCommits(of_placed_schema(rows, columns), groups, members, in_place)
@@ -223,12 +232,47 @@ def _expiry(rows: pa.Table, topics: KnownTopics, retention_ms: int) -> Numbers:
     return Numbers(np.where(own.is_set, own.values, found), is_set)
 
 
-def _places(commits: pa.Table) -> list[_Place]:
-    clusters, partitions, groups, topics, numbers = (
-        commits[name].to_pylist() for name in COMMIT_KEY
-    )
-    keys = map(GroupKey, clusters, partitions, groups)
-    return list(zip(keys, zip(topics, numbers, strict=True), strict=True))
+class _Places(NamedTuple):
+    """The groups and the partitions of rows: the few different groups, which of them each row is
+    of, and its topic and partition."""
+
+    keys: list[GroupKey]
+    codes: list[int]
+    partitions: list[GroupPartition]
+
+    @classmethod
+    def of(cls, commits: pa.Table) -> _Places:
+        """Return those of rows with COMMIT_KEY."""
+        of_groups = commits.select(GroupKey._fields)
+        codes, firsts = distinct_rows(of_groups)
+        keys = of_groups.take(fixed_width(firsts, pa.int64())).to_pylist()
+        partitions = zip(*(python_values(commits[name]) for name in _PARTITION), strict=True)
+        return cls([GroupKey(**key) for key in keys], codes.tolist(), list(partitions))
+
+    def and_these(self, places: Sequence[_Place]) -> _Places:
+        """Return these and more."""
+        numbers = {key: number for number, key in enumerate(self.keys)}
+        codes = [numbers.setdefault(key, len(numbers)) for key, _ in places]
+        partitions = [partition for _, partition in places]
+        return _Places([*numbers], [*self.codes, *codes], [*self.partitions, *partitions])
+
+
+def _others(
+    assigned: Mapping[GroupKey, Collection[GroupPartition]],
+    committed: _Places,
+    shared: Collection[_Place],
+) -> list[_Place]:
+    """Return the assigned partitions without a commit."""
+    known: list[set[GroupPartition]] = [set() for _ in committed.keys]
+    for code, partition in zip(committed.codes, committed.partitions, strict=True):
+        known[code].add(partition)
+    of_group = dict(zip(committed.keys, known, strict=True))
+    return [
+        (key, partition)
+        for key, own in assigned.items()
+        for partition in own
+        if partition not in of_group.get(key, ()) and (key, partition) not in shared
+    ]
 
 
 def _shared(groups: Mapping[GroupKey, Group], shares: PlacedShares) -> dict[_Place, ShareState]:
@@ -273,47 +317,52 @@ def _place_of(key: GroupKey, facts: PartitionFacts) -> int | None:
     )
 
 
-def _member_columns(members: Sequence[GroupMember | None]) -> dict[str, pa.Array]:
+def _member_columns(
+    places: _Places,
+    assigned: Mapping[GroupKey, Mapping[GroupPartition, int]],
+    members: Sequence[GroupMember],
+) -> dict[str, pa.Array]:
     """Return the columns about the member of each row."""
+    of_groups = [assigned.get(key, {}) for key in places.keys]
+    number_of = of_values(
+        [
+            of_groups[code].get(partition)
+            for code, partition in zip(places.codes, places.partitions, strict=True)
+        ],
+        pa.int64(),
+    )
     return {
-        name: _array(
-            name, [None if member is None else getattr(member, name) for member in members]
-        )
+        name: _array(name, [getattr(member, name) for member in members]).take(number_of)
         for name in _MEMBER
     }
 
 
 def _group_columns(
-    keys: Sequence[GroupKey], groups: Mapping[GroupKey, Group], facts: PartitionFacts
+    places: _Places, groups: Mapping[GroupKey, Group], facts: PartitionFacts
 ) -> dict[str, pa.Array]:
     """Return the columns about the group of each row."""
-    numbers = {key: number for number, key in enumerate(groups)}
-    group_of = of_values([numbers[key] for key in keys], pa.int64())
+    own = [groups[key] for key in places.keys]
     values = {
-        **{
-            column: [getattr(group, name) for group in groups.values()]
-            for column, name in _OF_GROUP.items()
-        },
-        OFFSETS_PARTITION: [_place_of(key, facts) for key in groups],
-        "coordinator_broker_id": [facts.coordinator_broker_id] * len(groups),
-        "commits_complete_from_ms": [facts.complete_from_ms] * len(groups),
+        **{column: [getattr(group, name) for group in own] for column, name in _OF_GROUP.items()},
+        OFFSETS_PARTITION: [_place_of(key, facts) for key in places.keys],
+        "coordinator_broker_id": [facts.coordinator_broker_id] * len(own),
+        "commits_complete_from_ms": [facts.complete_from_ms] * len(own),
     }
+    group_of = of_values(places.codes, pa.int64())
     return {name: _array(name, found).take(group_of) for name, found in values.items()}
 
 
-def _is_subscribed(places: Iterable[_Place], members: Iterable[GroupMember]) -> pa.Array:
+def _is_subscribed(places: _Places, members: Iterable[GroupMember]) -> pa.Array:
     """Return for each row whether a member of its group subscribes to its topic, null if that is
     not known."""
     subscriptions: dict[GroupKey, list[frozenset[str] | None]] = defaultdict(list)
     for member in members:
         subscriptions[member.group].append(member.subscribed_topics)
-    topics = {key: subscribed_by_all(found) for key, found in subscriptions.items()}
-
-    def is_subscribed(place: _Place) -> bool | None:
-        known = topics.get(place[0])
-        return None if known is None else place[1][0] in known
-
-    found = [is_subscribed(place) for place in places]
+    topics = [subscribed_by_all(subscriptions[key]) for key in places.keys]
+    found = [
+        None if (own := topics[code]) is None else topic in own
+        for code, (topic, _) in zip(places.codes, places.partitions, strict=True)
+    ]
     nulls = np.array([each is None for each in found], np.bool_)
     return fixed_width(np.array(found, np.bool_), pa.bool_(), nulls)
 

@@ -25,7 +25,7 @@ from kafkalog.columns.arrays import (
     strings,
 )
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.columns.jit.compiled import BoolArray
+from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT, KnownTopics
 from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.inspection.groups.commits_in_effect import HAS_OPEN_COMMIT
@@ -35,7 +35,7 @@ from kafkalog.inspection.lag.resumed_commits import RESUMES_AT, with_resumes
 
 TABLE = "consumer_lag"
 _SCHEMA = arrow_schema(TABLE)
-_LOG = ("topic", "partition")
+LOG_COLUMNS = ("topic", "partition")
 # The names of numbers that decide where a log ended at a past time.
 _BY_CLOCKS = ["create_time", "consumed"]
 _STORAGES = ["kafka", "zookeeper"]
@@ -187,7 +187,7 @@ def by_log(rows: pa.Table) -> tuple[pa.Table, list[tuple[_Log, int, int]]]:
     the numbers of its first row and of the next one after its last."""
     if not len(rows):
         return rows, []
-    ordered = rows.sort_by([(name, "ascending") for name in _LOG]).combine_chunks()
+    ordered = in_order(rows, LOG_COLUMNS)
     topics = ordered["topic"].combine_chunks().dictionary_encode()
     codes, numbers = integers(topics.indices), integers(ordered["partition"].combine_chunks())
     is_next = (codes[1:] != codes[:-1]) | (numbers[1:] != numbers[:-1])
@@ -197,6 +197,22 @@ def by_log(rows: pa.Table) -> tuple[pa.Table, list[tuple[_Log, int, int]]]:
         ((names[codes[begin]], int(numbers[begin])), begin, end) for begin, end in pairwise(borders)
     ]
     return ordered, runs
+
+
+def in_order(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return rows in the order of columns of strings or integers: of strings there are few
+    different ones, which are compared once."""
+    rows = rows.combine_chunks()
+    numbers = [_ranks(rows[name].combine_chunks()) for name in reversed(names)]
+    return rows.take(fixed_width(np.lexsort(numbers), pa.int64()))
+
+
+def _ranks(values: pa.Array) -> LongArray:
+    """Return a number for each value, in their order."""
+    coded = values.dictionary_encode(null_encoding="encode")
+    ranks = np.empty(len(coded.dictionary), dtype=np.int64)
+    ranks[integers(pc.sort_indices(coded.dictionary))] = np.arange(len(ranks))
+    return ranks[integers(coded.indices)]
 
 
 class LagSummary(NamedTuple):
@@ -225,7 +241,7 @@ def most_behind(rows: Iterable[pa.Table], count: int) -> pa.Table:
     if len(found) <= count:
         return found
     keys = [("readable_records", "descending")]
-    keys += [(name, "ascending") for name in ("group_id", *_LOG)]
+    keys += [(name, "ascending") for name in ("group_id", *LOG_COLUMNS)]
     return found.take(pc.sort_indices(found, sort_keys=keys)[:count])
 
 

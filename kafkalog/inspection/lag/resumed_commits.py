@@ -4,16 +4,18 @@ before it: what they read again. Rules: docs/format.md F794 and F943.
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import of_values
+from kafkalog.columns.arrays import Numbers, of_values
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.replica_facts import leader_epochs
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery.truncation import ReplicaLog, resumed_offset
 from kafkalog.words import counted
 
+_ASKED = ("committed_offset", "leader_epoch", "log_start_offset", "high_watermark")
 RESUMES_AT, RECORDS_AGAIN = RESUME_COLUMNS = ("resumes_at", "records_again")
 
 
@@ -42,22 +44,27 @@ def with_resumes(
 
 def _resumed(rows: pa.Table, log: PartitionLog) -> list[int | None]:
     """Return the offset at which each consumer continues, None for the committed one."""
-    if rows["leader_epoch"].null_count == len(rows):
-        return [None] * len(rows)
-    epochs = leader_epochs(log)
-
-    def of_commit(
-        committed: int | None, epoch: int | None, start: int | None, end: int | None
-    ) -> int | None:
-        # A log that was deleted meanwhile has no bounds.
-        if committed is None or epoch is None or start is None or end is None:
-            return None
-        offset = resumed_offset(ReplicaLog(start, end, epochs), committed, epoch)
-        return None if offset == committed else offset
-
-    names = ("committed_offset", "leader_epoch", "log_start_offset", "high_watermark")
-    columns = (rows[name].to_pylist() for name in names)
-    return [of_commit(*values) for values in zip(*columns, strict=True)]
+    found: list[int | None] = [None] * len(rows)
+    committed, own_epoch, starts, ends = (Numbers.of(rows[name]) for name in _ASKED)
+    # A log that was deleted meanwhile has no bounds.
+    is_asked = committed.is_set & own_epoch.is_set & starts.is_set & ends.is_set
+    epochs = leader_epochs(log) if is_asked.any() else ()
+    if not epochs:
+        return found
+    # The log's, and so the same in all rows.
+    start, end = (int(each.values[is_asked][0]) for each in (starts, ends))
+    leader = ReplicaLog(start, end, epochs)
+    for epoch in np.unique(own_epoch.values[is_asked]).tolist():
+        own = np.flatnonzero(is_asked & (own_epoch.values == epoch))
+        offsets = committed.values[own]
+        highest = int(offsets.max())
+        # Where a consumer continues at an offset, it does at all that are lower.
+        if resumed_offset(leader, highest, epoch) == highest:
+            continue
+        for number, offset in zip(own.tolist(), offsets.tolist(), strict=True):
+            resumed = resumed_offset(leader, offset, epoch)
+            found[number] = None if resumed == offset else resumed
+    return found
 
 
 def again_words(places: int) -> str:

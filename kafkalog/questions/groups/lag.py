@@ -58,9 +58,10 @@ class ConsumerLag:
         *,
         show: int = 0,
         with_groups: bool = False,
+        with_members: bool = False,
     ) -> None:
-        """`show` rows with most to read are kept; `with_groups`: all groups with their members are
-        wanted too."""
+        """`show` rows with most to read are kept; `with_groups`: all groups are wanted too,
+        `with_members`: their members."""
         self._views, self.question, self._zookeeper = views, question, zookeeper
         at_ms = question.as_of_ms
         self.facts = cluster_facts(views, at_ms, zookeeper)
@@ -74,6 +75,7 @@ class ConsumerLag:
             *(views, self.facts, question),
             show=show,
             with_groups=with_groups,
+            with_members=with_members,
             cluster_id=cluster_id,
             in_zookeeper=in_zookeeper,
         )

@@ -57,6 +57,7 @@ from kafkalog.storage.partition_log import segment_sizes
 from kafkalog.storage.reading.read_plan import TaskSize, packed
 from kafkalog.views.engine import Rows, RowsInMemory, Step, Views
 from kafkalog.views.options.options import view_options
+from kafkalog.views.reading.commit_reading import all_rows
 from kafkalog.views.reading.group_reading import read_group_records
 from kafkalog.views.reading.work_log import READ, reported_work
 from kafkalog.words import counted, first_names
@@ -182,7 +183,7 @@ class HistoryRows:
                     for copy in part.read.copies if part.read else ():
                         own = GroupGenerations(is_group)
                         for batch in read_group_records(
-                            *(copy, options, HISTORY_COLUMNS, own.add),
+                            *(copy, options, all_rows(copy, HISTORY_COLUMNS), own.add),
                             tables=on_the_way.walk_of(copy),
                         ):
                             yield from blocks.add(batch)
@@ -230,7 +231,8 @@ class HistoryRows:
             use_file_access(options.file_access)
             for copy in (copy for part in parts if part.read for copy in part.read.copies):
                 own = GroupGenerations(is_group)
-                for _ in read_group_records(copy, options, HISTORY_COLUMNS, own.add):
+                rows = all_rows(copy, HISTORY_COLUMNS)
+                for _ in read_group_records(copy, options, rows, own.add):
                     pass
                 yield copy.size % max(tasks, 1), generation_batch(own.rows())
 

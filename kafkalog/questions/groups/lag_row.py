@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import python_values
+from kafkalog.columns.arrays import python_values, scalar, strings
 from kafkalog.coordination.groups.commit_status import COUNTED
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
+from kafkalog.inspection.lag.lag_table import LOG_COLUMNS, in_order
 from kafkalog.inspection.lag.resumed_commits import RECORDS_AGAIN, RESUMES_AT
 
 _COLUMNS = (
@@ -76,7 +78,25 @@ class LagRow(dict[str, Any]):
 
 def lag_rows_of(table: pa.Table) -> list[LagRow]:
     """Return the rows of the table by group, topic and partition."""
-    order = [(name, "ascending") for name in ("group_id", "topic", "partition")]
-    columns = table.select(_COLUMNS).sort_by(order).columns
+    columns = in_lag_order(table.select(_COLUMNS)).columns
     rows = zip(*map(python_values, columns), strict=True)
     return [LagRow(zip(_COLUMNS, row, strict=True)) for row in rows]
+
+
+def in_lag_order(table: pa.Table) -> pa.Table:
+    """Return the rows by group, topic and partition."""
+    return in_order(table, ("group_id", *LOG_COLUMNS))
+
+
+def notable_rows(table: pa.Table) -> pa.Table:
+    """Return the rows whose commit does not count, or has expired, whose lag is not known or has
+    parts that were not read, and those at whose commit consumers do not continue."""
+    counted = strings([status for status in COUNTED if status != "expired"])
+    is_usual = pc.and_(
+        pc.is_in(table["commit_status"], counted),
+        pc.and_(table["lag"].is_valid(), table[RESUMES_AT].is_null()),
+    )
+    nothing = scalar(0, pa.int64())
+    for part in ("damaged", "in_tiered_storage"):
+        is_usual = pc.and_(is_usual, pc.equal(table[part].fill_null(nothing), nothing))
+    return table.filter(pc.invert(is_usual))

@@ -14,9 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
 
-from kafkalog.columns.arrays import no_rows, of_values
+from kafkalog.columns.arrays import distinct_rows, fixed_width, no_rows, of_values
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.commit_status import KnownTopics, is_confirmed
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupPartition
@@ -30,7 +31,15 @@ from kafkalog.inspection.groups.placed_commits import (
     with_statuses,
 )
 from kafkalog.inspection.lag.chosen_rows import chosen_rows, found_names, group_count, group_digests
-from kafkalog.inspection.lag.lag_table import TABLE, LagSummary, LogPlace, by_log, lag_table, summed
+from kafkalog.inspection.lag.lag_table import (
+    LOG_COLUMNS,
+    TABLE,
+    LagSummary,
+    LogPlace,
+    by_log,
+    lag_table,
+    summed,
+)
 from kafkalog.inspection.logs.past_copies import copy_number_at_time, exact_from_offset
 from kafkalog.inspection.logs.replica_facts import replica_sets
 from kafkalog.inspection.partitions.transactions import PastTime
@@ -72,7 +81,7 @@ class _GroupCounts(NamedTuple):
 class CommitsRead(NamedTuple):
     """What tasks know that have read commits: the digests of groups that have rows, the given names
     that rows have, how far back commits go, the groups of which a commit waits, the topics that
-    groups read, and where they are wanted all groups with their members."""
+    groups read, and where they are wanted all groups, and their members."""
 
     digests: bytes = b""
     names: FoundNames = FoundNames()
@@ -83,12 +92,12 @@ class CommitsRead(NamedTuple):
     members: tuple[GroupMember, ...] = ()
 
     @classmethod
-    def of(cls, summary: RowsSummary, *, with_groups: bool) -> CommitsRead:
+    def of(cls, summary: RowsSummary, *, with_groups: bool, with_members: bool) -> CommitsRead:
         """Return what the summary of a partition says."""
         return cls(
             *(summary.digests, summary.names, summary.reaches, summary.waiting, summary.topics),
             groups=tuple(summary.groups.values()) if with_groups else (),
-            members=tuple(summary.members) if with_groups else (),
+            members=tuple(summary.members) if with_members else (),
         )
 
     @classmethod
@@ -133,14 +142,17 @@ class LagRows:
         *,
         show: int = 0,
         with_groups: bool = False,
+        with_members: bool = False,
         cluster_id: str | None = None,
         in_zookeeper: pa.Table | None = None,
     ) -> None:
         """`in_zookeeper` are commits of groups that commit to ZooKeeper, and `cluster_id` that of
-        log directories that name none. `with_groups`: all groups are wanted too."""
+        log directories that name none. `with_groups`: all groups are wanted too, `with_members`:
+        their members."""
         self.summary, self.known = summed([], show), CommitsRead()
         self._views, self._facts, self._question = views, facts, question
-        self._show, self._in_zookeeper, self._with_groups = show, in_zookeeper, with_groups
+        self._show, self._in_zookeeper = show, in_zookeeper
+        self._wanted = {"with_groups": with_groups, "with_members": with_members}
         self._options = view_options(views.log_dirs, "offset_commits", **views.options)
         at_ms, now_ms = question.as_of_ms, question.now_ms
         self._past = None if at_ms is None else PastTime(at_ms, now_ms)
@@ -252,7 +264,7 @@ class LagRows:
         options, chosen, buckets = self._options, self._question.chosen, self._buckets
         at_ms, names = self._question.as_of_ms, self._facts.topic_names()
         facts = [self._facts.of_partition(each.cluster_id, each.partition) for each in self._parts]
-        shares, with_groups = _placed(self._facts.shares, names), self._with_groups
+        shares, wanted = _placed(self._facts.shares, names), self._wanted
 
         def of_parts(numbered: Sequence[_NumberedPart]) -> Iterator[tuple[int, _Passed]]:
             use_file_access(options.file_access)
@@ -274,7 +286,7 @@ class LagRows:
                         waiting.clear()
             if waiting:
                 yield from _divided(pa.concat_tables(waiting), buckets)
-            known = [CommitsRead.of(each, with_groups=with_groups) for each in summaries]
+            known = [CommitsRead.of(each, **wanted) for each in summaries]
             yield _SUMMARIES, CommitsRead.of_all(known)
             for counts in _counts(summaries):
                 # All places judge by them.
@@ -388,12 +400,14 @@ def _bucket_count(commit_bytes: int, log_bytes: int, cores: int) -> int:
 
 def _divided(rows: pa.Table, buckets: int) -> Iterator[tuple[int, bytes]]:
     """Yield rows by the buckets of their logs."""
-    ordered, runs = by_log(rows)
-    found: dict[int, list[pa.Table]] = defaultdict(list)
-    for key, begin, end in runs:
-        found[_bucket(key, buckets)].append(ordered.slice(begin, end - begin))
-    for bucket, tables in found.items():
-        yield bucket, _streamed(pa.concat_tables(tables))
+    logs = rows.select(LOG_COLUMNS)
+    codes, firsts = distinct_rows(logs)
+    names = logs.take(fixed_width(firsts, pa.int64())).to_pydict()
+    of_logs = [_bucket(log, buckets) for log in zip(*names.values(), strict=True)]
+    of_rows = np.array(of_logs, dtype=np.int64)[codes]
+    for bucket in sorted(set(of_logs)):
+        numbers = fixed_width(np.flatnonzero(of_rows == bucket), pa.int64())
+        yield bucket, _streamed(rows.take(numbers))
 
 
 def _bucket(log: tuple[str, int], buckets: int) -> int:

@@ -39,11 +39,7 @@ from kafkalog.coordination.zookeeper.offset_migration import (
     offset_warnings,
 )
 from kafkalog.errors import OptionError
-from kafkalog.inspection.groups.commits_in_effect import (
-    COMMIT_COLUMNS,
-    CommitsInEffect,
-    commits_that_count,
-)
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.inspection.logs.missing_records import note_missing_records
 from kafkalog.questions.zookeeper.offset_pairs import in_order, offset_pairs, with_log_ends
 from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
@@ -227,7 +223,7 @@ def _kafka_side(views: Views) -> tuple[list[dict[str, Any]], Counter[str]]:
     for record in records:
         latest.add(record)
     kept = in_effect.rows()
-    found = [] if kept is None else commits_that_count(kept).to_pylist()
+    found = [] if kept is None else kept.to_pylist()
     members = Counter(member.group.group_id for member in group_members(latest.records()))
     return found, members
 

@@ -11,12 +11,7 @@ from kafkalog.columns.arrays import of_values
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.commit_status import KnownTopic
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
-from kafkalog.inspection.groups.commits_in_effect import (
-    COMMIT_COLUMNS,
-    COMMIT_KEY,
-    CommitsInEffect,
-    commits_that_count,
-)
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, COMMIT_KEY, CommitsInEffect
 from kafkalog.inspection.groups.placed_commits import of_placed_schema
 from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster
 from kafkalog.views.options.zookeeper.zookeeper_options import ZookeeperView
@@ -33,7 +28,7 @@ def zookeeper_commits(cluster: ZookeeperCluster, at_ms: int | None) -> pa.Table:
     for batch in cluster.commits(COMMIT_COLUMNS):
         in_effect.add(batch)
     kept = in_effect.rows()
-    found = [] if kept is None else [commits_that_count(kept)]
+    found = [] if kept is None else [kept]
     owned = cluster.rows(ZookeeperView.PARTITION_OWNERS, at_ms)
     owners: dict[tuple[str, str, int], str] = {}
     for row in owned:

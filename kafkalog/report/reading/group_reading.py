@@ -59,7 +59,8 @@ def read_groups(views: Views, latest_ms: int, at: ReportMoment) -> GroupsSection
         # Of a past time commits may only be later.
         is_empty = at.is_now and not missing
         return None if is_empty else GroupsSection(_totals(()), (), (), (), reach, missing=lacks)
-    lag = ConsumerLag(views, LagQuestion(at.now_ms, at.as_of_ms), with_groups=True)
+    question = LagQuestion(at.now_ms, at.as_of_ms)
+    lag = ConsumerLag(views, question, with_groups=True, with_members=True)
     lag_rows = lag.rows.rows()
     ends = [] if judged.rows.summary.ends is None else as_rows(judged.rows.summary.ends.to_pylist())
     listed = [Row(**each._asdict()) for each in judged.statuses[:LISTED_STATUSES]]

@@ -20,11 +20,7 @@ from kafkalog.coordination.groups.group_records import (
     group_members,
     known_groups,
 )
-from kafkalog.inspection.groups.commits_in_effect import (
-    COMMIT_COLUMNS,
-    CommitsInEffect,
-    commits_that_count,
-)
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.inspection.logs.missing_records import missing_records, missing_words
 from kafkalog.log_lines import logger
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -72,7 +68,7 @@ def stored_groups(
         for row in batch.to_pylist():
             latest.add(row)
     rows = in_effect.rows()
-    counted = [] if rows is None else commits_that_count(rows).to_pylist()
+    counted = [] if rows is None else rows.to_pylist()
     commits: dict[str, dict[GroupPartition, Commit]] = defaultdict(dict)
     for row in counted:
         if row["committed_offset"] is not None:
@@ -82,9 +78,10 @@ def stored_groups(
             )
             commits[row["group_id"]][row["topic"], row["partition"]] = commit
     records = latest.records()
+    every = group_members(records)
     members: dict[str, list[GroupMember]] = defaultdict(list)
-    for member in group_members(records):
+    for member in every:
         members[member.group.group_id].append(member)
-    groups = known_groups(records, {group_key(row) for row in counted})
+    groups = known_groups(records, every, {group_key(row) for row in counted})
     living = {key.group_id: group for key, group in groups.items() if group.state != "Dead"}
     return StoredGroups(living, members, commits)

@@ -11,6 +11,7 @@ from itertools import groupby
 import pyarrow as pa
 
 from kafkalog.inspection.groups.commit_columns import LastCommits
+from kafkalog.inspection.groups.latest_commits import LatestCommits
 from kafkalog.inspection.groups.offset_commits import COMMIT_RECORD_COLUMNS, CommitRows
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import ReadOptions
@@ -52,7 +53,7 @@ def read_commits(
     """Yield the rows of one partition in view `offset_commits`; with option `latest` those that
     decide which commits count."""
     if not options.latest:
-        yield from _commits(read, options, columns)
+        yield from _rows(all_rows(read, columns), read, options)
         return
     # Other views of other topics do without pyarrow.compute, which this module imports.
     from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
@@ -61,22 +62,35 @@ def read_commits(
     needed = tuple(dict.fromkeys([*columns, *COMMIT_COLUMNS]))
     at_ms = options.as_of_ms or None
     commits = CommitsInEffect(at_ms)
-    for batch in _commits(read, options, needed, LastCommits(at_ms)):
+    rows_that_count = counting_rows(read, needed, at_ms)
+    for batch in _rows(rows_that_count, read, options):
         commits.add(batch)
     rows = commits.rows_of_view()
     if rows is not None:
         yield from rows.select(columns).to_batches(max_chunksize=_ROWS_PER_BATCH)
 
 
-def _commits(
-    read: CommitsRead,
-    options: ReadOptions,
-    columns: tuple[str, ...],
-    last: LastCommits | None = None,
+def all_rows(read: CommitsRead, columns: tuple[str, ...]) -> CommitRows:
+    """Return what makes the rows of all commits of a partition."""
+    return CommitRows(read.segments[0].high_watermark, read.constants, columns)
+
+
+def counting_rows(
+    read: CommitsRead, columns: tuple[str, ...], at_ms: int | None
+) -> CommitRows | LatestCommits:
+    """Return what makes the rows of the commits of a partition that count at a time, None for now,
+    and of some others."""
+    high_watermark = read.segments[0].high_watermark
+    if at_ms is None:
+        return LatestCommits(high_watermark, read.constants, columns)
+    return CommitRows(high_watermark, read.constants, columns, LastCommits(at_ms))
+
+
+def _rows(
+    rows: CommitRows | LatestCommits, read: CommitsRead, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
-    commits = CommitRows(read.segments[0].high_watermark, read.constants, columns, last)
-    yield from commits.batches(commit_records(read, options))
-    yield from commits.last_batches()
+    yield from rows.batches(commit_records(read, options))
+    yield from rows.last_batches()
 
 
 def commit_records(

@@ -14,16 +14,12 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from kafkalog.coordination.groups.group_records import GroupRecord, LatestRecords
-from kafkalog.inspection.groups.commit_columns import LastCommits
-from kafkalog.inspection.groups.commits_in_effect import (
-    COMMIT_COLUMNS,
-    CommitsInEffect,
-    commits_that_count,
-)
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.inspection.groups.group_metadata import group_rows
+from kafkalog.inspection.groups.latest_commits import LatestCommits
 from kafkalog.inspection.groups.offset_commits import CommitRows
 from kafkalog.views.options.options import ReadOptions
-from kafkalog.views.reading.commit_reading import CommitsRead, commit_records
+from kafkalog.views.reading.commit_reading import CommitsRead, commit_records, counting_rows
 from kafkalog.views.reading.reading import BatchTables
 
 
@@ -45,7 +41,7 @@ class GroupsRead:
 
 
 class PartitionGroups(NamedTuple):
-    """Rows of `commits_that_count`, None without any commit, and the records that LatestRecords
+    """Rows of `CommitsInEffect`, None without any commit, and the records that LatestRecords
     keeps, with input_path."""
 
     commits: pa.Table | None
@@ -62,29 +58,28 @@ def read_groups(
     the read of a copy. Raises what reading raises."""
     in_effect, latest = CommitsInEffect(at_ms), LatestRecords(at_ms)
     for copy in read.copies:
-        last = LastCommits(at_ms)
+        rows = counting_rows(copy, COMMIT_COLUMNS, at_ms)
         for batch in read_group_records(
-            copy, options, COMMIT_COLUMNS, latest.add, last, tables_of(copy)
+            *(copy, options, rows, latest.add, tables_of(copy)), of_each_key_last=at_ms is None
         ):
             in_effect.add(batch)
-    kept = in_effect.rows()
-    return PartitionGroups(None if kept is None else commits_that_count(kept), latest.records())
+    return PartitionGroups(in_effect.rows(), latest.records())
 
 
 def read_group_records(
     copy: CommitsRead,
     options: ReadOptions,
-    columns: tuple[str, ...],
+    commits: CommitRows | LatestCommits,
     take: Callable[[GroupRecord], None],
-    last: LastCommits | None = None,
     tables: BatchTables | None = None,
+    *,
+    of_each_key_last: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a copy in view `offset_commits`, as `CommitRows` does; `take` gets those of
-    view `group_metadata` one by one, in the order of their offsets; `tables` go along. Raises what
-    reading raises."""
-    commits = CommitRows(copy.segments[0].high_watermark, copy.constants, columns, last)
+    """Yield the rows that `commits` makes of a copy; `take` gets those of view `group_metadata` one
+    by one, in the order of their offsets, with `of_each_key_last` without those that others read
+    together with them replace; `tables` go along. Raises what reading raises."""
     for records in commit_records(copy, options, tables):
-        for row in group_rows(records):
+        for row in group_rows(records, of_each_key_last=of_each_key_last):
             take({**copy.constants, **row})
         yield from commits.batches([records])
     yield from commits.last_batches()

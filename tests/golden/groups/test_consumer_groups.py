@@ -80,7 +80,8 @@ def views_of(*paths: Path) -> LocalViews:
 def lag_of(logs: Path) -> tuple[ConsumerLag, CommitsRead]:
     """The question about the groups of a set, and what reading their records shows."""
     settings = LagQuestion(NOW_MS)
-    lag = ConsumerLag(views_of(*log_dirs(logs)), settings, with_groups=True)
+    views = views_of(*log_dirs(logs))
+    lag = ConsumerLag(views, settings, with_groups=True, with_members=True)
     return lag, lag.rows.groups_alone()
 
 
@@ -151,9 +152,9 @@ def test_each_partition_has_the_member_that_kafka_consumer_groups_printed(
     lag, read = lag_of(unpacked(f"{name}.logs"))
     found = {
         (key.group_id, *partition): (member.member_id, member.client_host, member.client_id)
-        for (key, partition), member in assigned_partitions(
-            read.members, lag.facts.topic_names()
-        ).items()
+        for key, own in assigned_partitions(read.members, lag.facts.topic_names()).items()
+        for partition, number in own.items()
+        if (member := read.members[number])
     }
     told = {
         key: (lag.member_id, lag.host, lag.client_id)

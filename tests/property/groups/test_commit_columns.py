@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 from kafkalog.columns.records.record_metadata import record_schema
 from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.inspection.groups.commit_columns import LastCommits
-from kafkalog.inspection.groups.commits_in_effect import (
-    COMMIT_COLUMNS,
-    CommitsInEffect,
-    commits_that_count,
-)
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.inspection.groups.group_metadata import group_rows
+from kafkalog.inspection.groups.latest_commits import LatestCommits
 from kafkalog.inspection.groups.offset_commits import CommitRows
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.messages.schema import ZERO_UUID
@@ -323,24 +320,29 @@ def test_so_is_every_commit_with_one_byte_changed_or_its_end_missing() -> None:
 def test_the_commits_that_count_need_no_others(
     everything: list[Given], cut: int, at_ms: int | None
 ) -> None:
-    # F300 to F303, F324: those that others of their batch replace are left out.
+    # F300 to F303, F324, F1435: those that others of their batch replace are left out.
     cut = min(cut, len(everything))
     batches = [arrow(everything[:cut], 0), arrow(everything[cut:], cut)]
+    counting = (
+        LatestCommits(None, CONSTANTS, COMMIT_COLUMNS)
+        if at_ms is None
+        else CommitRows(None, CONSTANTS, COMMIT_COLUMNS, LastCommits(at_ms))
+    )
     some, of_all = (
-        in_effect(CommitRows(None, CONSTANTS, COMMIT_COLUMNS, last), batches, at_ms)
-        for last in (LastCommits(at_ms), None)
+        in_effect(rows, batches, at_ms)
+        for rows in (counting, CommitRows(None, CONSTANTS, COMMIT_COLUMNS))
     )
     assert some == of_all
 
 
 def in_effect(
-    rows: CommitRows, batches: list[pa.RecordBatch], at_ms: int | None
+    rows: CommitRows | LatestCommits, batches: list[pa.RecordBatch], at_ms: int | None
 ) -> list[dict[str, Any]]:
     found = CommitsInEffect(at_ms)
     for batch in (*rows.batches(batches), *rows.last_batches()):
         found.add(batch)
     kept = found.rows()
-    counted = [] if kept is None else commits_that_count(kept).to_pylist()
+    counted = [] if kept is None else kept.to_pylist()
     return sorted(counted, key=str)
 
 

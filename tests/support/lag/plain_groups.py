@@ -13,11 +13,7 @@ from kafkalog.coordination.groups.group_records import (
     group_members,
     known_groups,
 )
-from kafkalog.inspection.groups.commits_in_effect import (
-    COMMIT_COLUMNS,
-    CommitsInEffect,
-    commits_that_count,
-)
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.schemas import table_fields
 
 
@@ -27,7 +23,7 @@ def plain_commits(rows: tuple[dict[str, Any], ...], at_ms: int | None = None) ->
     for row in rows:
         found.add(table_batch("offset_commits", [row], {}, COMMIT_COLUMNS))
     kept = found.rows()
-    return [] if kept is None else commits_that_count(kept).to_pylist()
+    return [] if kept is None else kept.to_pylist()
 
 
 def plain_groups(
@@ -35,7 +31,8 @@ def plain_groups(
 ) -> tuple[dict[Any, Group], list[GroupMember]]:
     """The groups and their members, by rows of view `group_metadata` and commits in effect."""
     latest = latest_records(records, at_ms)
-    return known_groups(latest, {group_key(row) for row in commits}), group_members(latest)
+    members = group_members(latest)
+    return known_groups(latest, members, {group_key(row) for row in commits}), members
 
 
 def latest_records(

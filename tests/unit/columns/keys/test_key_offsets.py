@@ -84,17 +84,17 @@ def test_nothing_is_left_after_clear_but_the_count_of_records_without_a_key() ->
     assert found.offsets().tolist() == [0]
 
 
-def test_of_chosen_records_those_of_the_highest_offset_so_far_are_marked() -> None:
-    pairs = random_pairs(3000, 50)
-    found = KeyOffsets(SECRET)
+def test_keys_are_taken_by_their_hashes() -> None:
+    pairs = [(key, offset) for key, offset in random_pairs(3000, 50) if key is not None]
+    found, again = KeyOffsets(SECRET), KeyOffsets(SECRET).like()
     known: dict[bytes, int] = {}
     for start in range(0, len(pairs), 700):
         some = pairs[start : start + 700]
-        chosen = np.array([offset % 3 > 0 for _, offset in some])
-        is_highest = found.take(batch(some), chosen)
+        hashes = found.hashes_of(pa.array([key for key, _ in some], pa.binary()))
+        found.put(hashes, np.array([offset for _, offset in some]))
+        again.add(batch(some))
         for key, offset in some:
-            if key is not None and offset % 3:
-                known[key] = max(offset, known.get(key, -1))
-        assert is_highest.tolist() == [
-            key is not None and offset % 3 > 0 and known[key] == offset for key, offset in some
-        ]
+            known[key] = max(offset, known.get(key, -1))
+        expected = [known[key] for key, _ in some]
+        assert found.highest(hashes).tolist() == expected
+        assert again.highest(hashes).tolist() == expected

@@ -12,11 +12,7 @@ import pyarrow as pa
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.coordination.groups.commit_status import KnownTopic, KnownTopics
 from kafkalog.coordination.groups.lag_question import LagQuestion
-from kafkalog.inspection.groups.commits_in_effect import (
-    COMMIT_COLUMNS,
-    CommitsInEffect,
-    commits_that_count,
-)
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.inspection.groups.placed_commits import (
     PLACED_SCHEMA,
     PartitionFacts,
@@ -39,9 +35,8 @@ def placed(
     kept = CommitsInEffect()
     for row in commits:
         kept.add(table_batch("offset_commits", [row], {"input_path": "/logs"}, COMMIT_COLUMNS))
-    rows = kept.rows()
     found = placed_commits(
-        None if rows is None else commits_that_count(rows),
+        kept.rows(),
         latest_records({**record, "input_path": "/logs"} for record in records),
         {"id-1": "t"},
         facts,
