@@ -28,7 +28,7 @@ _ANSWERS = (
     *("bytes", "last_producer_id", "peak_bytes_per_second"),
     *("distinct_keys", "heaviest_key_share", "repeated_records", "bytes_freed"),
     *("bytes_within_week", "share"),
-    *("start_offset_after", "cause"),
+    *("assumed_policy", "offsets", "start_offset_after", "cause"),
     *("waiting_groups", "producer_id", "records_per_batch"),
     *("detail", "change", "name", "stuck_since_ms", "behind_since_ms"),
     *("offsets_held_back", "last_stable_offset", "holder_transactional_id"),

@@ -84,8 +84,8 @@ class FreeRequest:
 class Step:
     """Something that may be deleted: a directory, or the first segments of a log up to
     `start_offset_after`, which is where the log begins then. `groups` have not read all of it.
-    `assumed` is the `cleanup.policy` that no file says, and `goes_if` how many bytes are past
-    retention if it holds."""
+    `assumed_policy` is the `cleanup.policy` that no file says, and `goes_if` how many bytes are
+    past retention if it is right."""
 
     harm: Harm
     path: str
@@ -98,7 +98,7 @@ class Step:
     start_offset_after: int | None = None
     newest_timestamp_ms: int | None = None
     groups: tuple[str, ...] = ()
-    assumed: str | None = None
+    assumed_policy: str | None = None
     goes_if: int = 0
 
     @property
@@ -119,7 +119,7 @@ class Step:
             "offsets": self.offsets,
             "start_offset_after": self.start_offset_after,
             "newest_timestamp_ms": self.newest_timestamp_ms,
-            "assumed": self.assumed,
+            "assumed_policy": self.assumed_policy,
             "groups": list(self.groups),
             "path": self.path,
             "commands": list(self.commands),
@@ -159,7 +159,7 @@ class FreePlan:
         if goes_if:
             yield (
                 f"{size_text(goes_if)} of it is past retention if the assumed cleanup.policy is "
-                "right (ASSUMED): then the broker removes it by itself"
+                "right (ASSUMED-POLICY): then the broker removes it by itself"
             )
         unread = sorted({name for step in self.steps for name in step.groups})
         if unread:
@@ -188,7 +188,7 @@ class _Segment(NamedTuple):
     newest_ms: int | None
     goes: bool | None
     is_compacted: bool
-    assumed: str | None
+    assumed_policy: str | None
 
 
 def free(views: Views, request: FreeRequest) -> FreePlan:
@@ -264,7 +264,7 @@ def _segments(views: Views, plan: RetentionPlan) -> list[list[_Segment]]:
             stem = os.path.basename(segment.path).removesuffix(".log")
             size, files = sizes.get(stem, (segment.size, 1))
             is_assumed = row.get("cleanup_policy_from") == ASSUMED
-            assumed = f"{POLICY}={policy}" if is_assumed else None
+            assumed = policy if is_assumed else None
             newest, goes = row.get("largest_timestamp_ms"), row.get("goes")
             own.append(_Segment(log, number, size, files, newest, goes, is_compacted, assumed))
         found.append(own)
@@ -274,7 +274,7 @@ def _segments(views: Views, plan: RetentionPlan) -> list[list[_Segment]]:
 def _goes(segment: _Segment) -> bool:
     """Return whether the broker removes a segment by itself: one is not called harmless to remove
     for a policy that is only assumed."""
-    return bool(segment.goes) and segment.assumed is None
+    return bool(segment.goes) and segment.assumed_policy is None
 
 
 def _may_lose(log: PartitionLog) -> bool:
@@ -364,8 +364,8 @@ def _step(harm: Harm, segments: Sequence[_Segment], groups: tuple[str, ...] = ()
         last.next_base_offset,
         max(times, default=None),
         groups,
-        segments[0].assumed,
-        sum(each.bytes for each in segments if each.goes and each.assumed),
+        segments[0].assumed_policy,
+        sum(each.bytes for each in segments if each.goes and each.assumed_policy),
     )
 
 
@@ -453,7 +453,7 @@ def _one(steps: Sequence[Step]) -> Step:
         last.start_offset_after,
         max(times, default=None),
         tuple(sorted({name for step in steps for name in step.groups})),
-        first.assumed,
+        first.assumed_policy,
         sum(step.goes_if for step in steps),
     )
 

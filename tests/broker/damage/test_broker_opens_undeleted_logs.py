@@ -1,5 +1,7 @@
 """A real broker serves what `kafkalog undelete` has brought back."""
 
+import json
+import shutil
 import time
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from tests.support.broker.prepared_cluster import (
 )
 from tests.support.logs.damageable_logs import SampleLog, log_name
 from tests.support.logs.log_dirs import UNIQUE
+from tests.support.repository import Unpack
 
 pytestmark = pytest.mark.deep
 
@@ -97,3 +100,27 @@ def test_a_deleted_topic_lives_on_in_one_that_was_made_again(tmp_path: Path) -> 
         received = server.consume_all(TOPIC)
     assert len(received) == sum(log.next_offset for log in logs.values())
     assert {row.partition for row in received} == {0, 1}
+
+
+def test_a_broker_serves_what_the_cleaner_had_replaced(unpacked: Unpack, tmp_path: Path) -> None:
+    # F197: of set restore44; where a segment is cut the broker makes its indexes.
+    node = unpacked("restore44.logs") / "snapshots" / "node1" / "data"
+    cluster = prepared_cluster(tmp_path / "kafka", 1, _KEPT_FOREVER)
+    shutil.copytree(node / "state-0", tmp_path / "source" / f"{TOPIC}-0")
+    _undelete(tmp_path / "source", tmp_path / "target", "--new-topic-id", cluster.topic_id())
+    shutil.rmtree(cluster.directory(0))
+    (tmp_path / "target" / f"{TOPIC}-0").rename(cluster.directory(0))
+    with KafkaServer(cluster.work_dir) as server:
+        received = server.consume_all(TOPIC)
+        text = server.log_text()
+    assert complaints(lines_about(text, 0)) == []
+    ledger = (unpacked("restore44.golden") / "ledgers" / "state.jsonl").read_text()
+    written = {
+        (deed["offset"], deed["key"].encode())
+        for deed in map(json.loads, ledger.splitlines())
+        if deed["partition"] == 0
+    }
+    found = {(row.offset, row.key) for row in received}
+    # The segments in use have 76.
+    assert len(received) == len(found) > 250
+    assert found <= written

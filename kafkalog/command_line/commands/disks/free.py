@@ -21,7 +21,7 @@ from kafkalog.words import size_text, time_text
 
 _COLUMNS = (
     *("harm", "topic", "partition", "bytes", "files", "offsets", "start_offset_after"),
-    *("newest_timestamp_ms", "assumed", "groups", "path", "commands"),
+    *("newest_timestamp_ms", "assumed_policy", "groups", "path", "commands"),
 )
 _TEXT_COLUMNS = _COLUMNS[:9]
 _TEXTS: dict[str, Callable[[Any], str]] = {"bytes": size_text, "newest_timestamp_ms": time_text}
@@ -39,9 +39,10 @@ HARM, the order of the steps:
   replicated      a replica in --replicas has all of it; the broker copies it again
   oldest          the oldest segments of topics that are not compacted: these records are lost
 
-OFFSETS is how many offsets the log loses, START-OFFSET-AFTER where it then begins, ASSUMED the
-cleanup.policy that no file says. JSON also has the groups that have not read what is lost, by the
-commits in LOG_DIR. The exit code is 1 if all steps together do not free what is needed.
+OFFSETS is how many offsets the log loses, START-OFFSET-AFTER where it then begins,
+ASSUMED-POLICY the cleanup.policy that no file says. JSON also has the groups that have not read
+what is lost, by the commits in LOG_DIR. The exit code is 1 if all steps together do not free what
+is needed.
 
 \b
 Examples:

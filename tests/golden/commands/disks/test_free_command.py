@@ -188,13 +188,13 @@ def test_nothing_is_harmless_for_a_cleanup_policy_that_is_assumed(
     assert {step["harm"] for step in steps(*given)} == {"oldest"}
     text = run(*given)[1]
     assert "no file says the cleanup.policy of orders, users: the broker's default is" in text
-    assert "of it is past retention if the assumed cleanup.policy is right (ASSUMED)" in text
-    assert {step["assumed"] for step in steps(*given)} == {"cleanup.policy=delete"}
+    assert "of it is past retention if the assumed cleanup.policy is right (ASSUMED-POLICY)" in text
+    assert {step["assumed_policy"] for step in steps(*given)} == {"delete"}
     configs = tmp_path / "topics.json"
     configs.write_text(json.dumps({"orders": {}, "users": {"cleanup.policy": "compact"}}))
     known = {step["topic"]: step["harm"] for step in steps(*given, "--topic-config", configs)}
     assert known == {"orders": "past_retention"}
-    assert {step["assumed"] for step in steps(*given, "--topic-config", configs)} == {None}
+    assert {step["assumed_policy"] for step in steps(*given, "--topic-config", configs)} == {None}
 
 
 def test_segments_that_are_safe_in_the_tier_lose_nothing(unpacked: Callable[[str], Path]) -> None:
