@@ -99,7 +99,7 @@ class SparkVersion(NamedTuple):
 
     @property
     def protobuf_package(self) -> str:
-        """The package of spark-protobuf's jar, which no test has tried."""
+        """The package of spark-protobuf's jar, which no test runs."""
         return f"org.apache.spark:spark-protobuf_{_SCALA}:{self.text}"
 
     def refuse_delta(self, option: str = "format") -> None:

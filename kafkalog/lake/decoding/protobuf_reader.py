@@ -7,6 +7,7 @@ F1344.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from kafkalog.errors import SchemaError
@@ -34,6 +35,7 @@ _TYPES = {
 }
 # Unsigned numbers that Spark has as signed ones of the same bits.
 _WRAPPED = {6: 64, 7: 32}
+_TEXT = 9
 _DURATION = "interval day to second"
 Read = Callable[[Any], Any]
 
@@ -46,8 +48,9 @@ class ProtobufReader:
     """Reads payloads that are one message each."""
 
     def __init__(self, message: str, descriptor_set: bytes) -> None:
-        """`message` is its full name. Raises SchemaError for bytes that are not a descriptor set,
-        a message that it does not have, and one of no column; MissingExtraError."""
+        """`message` is its full name, or its name without the package. Raises SchemaError for bytes
+        that are not a descriptor set, a message that it does not have, and one of no column;
+        MissingExtraError."""
         with missing_extras_named():
             from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
             from google.protobuf.message import DecodeError
@@ -56,7 +59,7 @@ class ProtobufReader:
             files = descriptor_pb2.FileDescriptorSet.FromString(descriptor_set).file
             for file in files:
                 pool.Add(file)
-            found = pool.FindMessageTypeByName(message)
+            found = pool.FindMessageTypeByName(_full_name(message, files))
         except KeyError:
             names = [*_message_names(files)]
             known = name_suggestions([message], names) if names else "it is empty"
@@ -102,10 +105,12 @@ def _struct(descriptor: Any, outer: tuple[str, ...]) -> _Column | None:
     }
     if not columns:
         return None
+    check = _field_check(descriptor)
     places = [(field.number, field.name, each.read) for field, each in columns.items()]
     absent = {field.name: _absent(field, each.read) for field, each in columns.items()}
 
     def read(message: Any) -> dict[str, Any]:
+        check(message)
         given = {field.number: value for field, value in message.ListFields()}
         row = dict(absent)
         for number, name, read_value in places:
@@ -115,6 +120,22 @@ def _struct(descriptor: Any, outer: tuple[str, ...]) -> _Column | None:
 
     fields = [_part(field.name, each.spark_type) for field, each in columns.items()]
     return _Column({"type": "struct", "fields": fields}, read)
+
+
+def _field_check(descriptor: Any) -> Callable[[Any], None]:
+    """Return what raises NotProtobufError for a message with a field that is not of its type: the
+    library passes over those of another wire type, over numbers that a closed enum does not have,
+    and over entries of maps with more than a key and a value."""
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    own = frozenset(field.number for field in descriptor.fields)
+
+    def check(message: Any) -> None:
+        for unknown in UnknownFieldSet(message):
+            if unknown.field_number in own:
+                raise NotProtobufError(f"field {unknown.field_number} is of another type")
+
+    return check
 
 
 def _field(field: Any, outer: tuple[str, ...]) -> _Column | None:
@@ -137,7 +158,8 @@ def _map(key: _Column, value: _Column) -> _Column:
 
     # The library has maps in no order of their own.
     def read(values: Any) -> list[tuple[Any, Any]]:
-        return [(key.read(each), value.read(values[each])) for each in sorted(values)]
+        pairs = [(key.read(each), value.read(found)) for each, found in values.items()]
+        return sorted(pairs, key=itemgetter(0))
 
     return _Column({"type": "map", **kinds, "valueContainsNull": True}, read)
 
@@ -148,12 +170,14 @@ def _one(field: Any, outer: tuple[str, ...]) -> _Column | None:
         names = [each.name for each in field.message_type.fields]
         if names == ["seconds", "nanos"] and field.message_type.name in ("Timestamp", "Duration"):
             is_time = field.message_type.name == "Timestamp"
-            return _Column("timestamp" if is_time else _DURATION, _micros)
+            check = _field_check(field.message_type)
+            return _Column("timestamp" if is_time else _DURATION, _micros(check))
         return _struct(field.message_type, outer)
     if field.type == _ENUM:
         return _Column("string", _enum_names(field.enum_type))
     bits = _WRAPPED.get(field.type)
-    return _Column(_TYPES[field.type], _same if bits is None else _wrapping(bits))
+    same = _text if field.type == _TEXT else _same
+    return _Column(_TYPES[field.type], same if bits is None else _wrapping(bits))
 
 
 def _absent(field: Any, read: Read) -> Any:
@@ -163,13 +187,25 @@ def _absent(field: Any, read: Read) -> Any:
     return read(field.default_value) if field.has_default_value else None
 
 
-def _micros(value: Any) -> int:
-    return int(value.seconds * 1_000_000 + int(value.nanos / 1000))
+def _micros(check: Callable[[Any], None]) -> Read:
+    def micros(value: Any) -> int:
+        check(value)
+        return int(value.seconds * 1_000_000 + int(value.nanos / 1000))
+
+    return micros
 
 
 def _enum_names(enum: Any) -> Read:
-    names = {number: value.name for number, value in enum.values_by_number.items()}
+    # Of several names for a number the first that the file has.
+    names = {value.number: value.name for value in reversed(enum.values)}
     return lambda number: names.get(number) or f"UNKNOWN_ENUM_VALUE_{enum.name}_{number}"
+
+
+def _text(value: Any) -> Any:
+    # The library has bytes where a file of proto2 allows any.
+    if isinstance(value, bytes):
+        raise NotProtobufError("a text is not UTF-8")
+    return value
 
 
 def _same(value: Any) -> Any:
@@ -183,6 +219,16 @@ def _wrapping(bits: int) -> Read:
 
 def _part(name: str, spark_type: Any) -> dict[str, Any]:
     return {"name": name, "type": spark_type, "nullable": True, "metadata": {}}
+
+
+def _full_name(message: str, files: Iterable[Any]) -> str:
+    """Return the full name of a message that is given without its package, as Spark takes it."""
+    found = (
+        f"{file.package}.{message}"
+        for file in files
+        if file.package and any(each.name == message for each in file.message_type)
+    )
+    return next(found, message)
 
 
 def _message_names(files: Iterable[Any]) -> Iterable[str]:

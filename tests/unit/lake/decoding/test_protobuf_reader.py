@@ -1,7 +1,7 @@
 """Protobuf's messages as values of columns. Rules: F1343 and F1344 (docs/decoding.md).
 
 Bytes are those of the guide to Protobuf's encoding, or of Google's library; types and values those
-of the source of Spark's from_protobuf.
+of Spark's from_protobuf (docs/decisions/0103-protobuf-compared-with-spark.md).
 """
 
 from decimal import Decimal
@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
 from kafkalog.columns.arrow_types import arrow_type
 from kafkalog.errors import SchemaError
@@ -44,9 +44,8 @@ def value(message: str, payload: str, descriptors: bytes = GUIDE) -> Any:
         # Last one wins, and a packed field can come unpacked.
         ("Test1", "0801089601", {"a": 150}),
         ("Test5", "300330 8e0230 9ea705", {"f": [3, 270, 86942]}),
-        # Unknown fields, and those of another wire type, are skipped.
+        # Unknown fields are skipped.
         ("Test1", "f20102ffff", {"a": None}),
-        ("Test1", "0a020001", {"a": None}),
         ("Test4", "", {"d": None, "e": []}),
     ],
 )
@@ -54,7 +53,9 @@ def test_payloads_of_the_guide(message: str, payload: str, expected: Any) -> Non
     assert value(message, payload) == expected
 
 
-@pytest.mark.parametrize("payload", ["08", "0a", "1205746573", "07", "00", "08" + 10 * "ff" + "7f"])
+@pytest.mark.parametrize(
+    "payload", ["08", "0a", "1205746573", "07", "00", "08" + 10 * "ff" + "7f", "1001"]
+)
 def test_other_bytes_are_no_message(payload: str) -> None:
     with pytest.raises(NotProtobufError):
         value("Test2", payload)
@@ -63,6 +64,89 @@ def test_other_bytes_are_no_message(payload: str) -> None:
 def test_text_that_is_not_utf_8_is_no_value() -> None:
     with pytest.raises(NotProtobufError):
         value("Test2", "1201ff")
+
+
+# With a closed enum, one with two names for a number, and texts that Google's library lets pass.
+PROTO2 = text_format.Parse(
+    """
+    file {
+      name: "old.proto"
+      package: "shop"
+      message_type {
+        name: "Old"
+        field { name: "text" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING }
+        field { name: "size" number: 2 label: LABEL_OPTIONAL type: TYPE_ENUM type_name: "Size" }
+        field { name: "named" number: 3 label: LABEL_REPEATED type: TYPE_MESSAGE
+                type_name: "NamedEntry" }
+        field { name: "texts" number: 4 label: LABEL_REPEATED type: TYPE_STRING }
+        field { name: "at" number: 5 label: LABEL_OPTIONAL type: TYPE_MESSAGE
+                type_name: "Timestamp" }
+        field { name: "old" number: 6 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: "Part" }
+        nested_type {
+          name: "NamedEntry"
+          options { map_entry: true }
+          field { name: "key" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING }
+          field { name: "value" number: 2 label: LABEL_OPTIONAL type: TYPE_INT32 }
+        }
+      }
+      message_type {
+        name: "Timestamp"
+        field { name: "seconds" number: 1 label: LABEL_OPTIONAL type: TYPE_INT64 }
+        field { name: "nanos" number: 2 label: LABEL_OPTIONAL type: TYPE_INT32 }
+      }
+      message_type {
+        name: "Part"
+        field { name: "a" number: 1 label: LABEL_OPTIONAL type: TYPE_INT32 }
+      }
+      enum_type {
+        name: "Size"
+        options { allow_alias: true }
+        value { name: "SMALL" number: 1 }
+        value { name: "TINY" number: 1 }
+      }
+    }
+    """,
+    descriptor_pb2.FileDescriptorSet(),
+).SerializeToString()
+
+
+@pytest.mark.parametrize("name", ["shop.Old", "Old"])
+def test_of_two_names_for_a_number_the_first_counts_and_a_package_can_be_left_out(
+    name: str,
+) -> None:
+    assert value(name, "1001", PROTO2)["size"] == "SMALL"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        # Texts that are not UTF-8: a field, one of several, a key of a map.
+        *("0a01ff", "2201ff", "1a050a01ff1001"),
+        # A number that the enum does not have.
+        "1007",
+        # Fields of another wire type: of the message, of one within it, of a time.
+        *("0803", "32020a00", "2a020a00"),
+        # An entry of a map with a third field.
+        "1a070a016b10011801",
+    ],
+)
+def test_a_field_that_is_not_of_its_type_is_no_value(payload: str) -> None:
+    # F1344, F1421
+    with pytest.raises(NotProtobufError):
+        value("Old", payload, PROTO2)
+    decoder = PayloadDecoder("value", ProtobufFormat("Old", PROTO2))
+    rows = pa.RecordBatch.from_pydict({"value": [bytes.fromhex(payload), b""]})
+    values, errors = (array.to_pylist() for array in decoder.arrays(rows))
+    assert errors == ["not Protobuf of message Old", None]
+    assert values[0] is None and values[1]["texts"] == []
+
+
+def test_a_time_beyond_what_a_column_holds_is_no_value() -> None:
+    decoder = PayloadDecoder("value", ProtobufFormat("Old", PROTO2))
+    payloads = [bytes.fromhex("2a0a08ffffffffffffffff7f"), bytes.fromhex("2a020801")]
+    values, errors = decoder.arrays(pa.RecordBatch.from_pydict({"value": payloads}))
+    assert errors.to_pylist() == ["not Protobuf of message Old", None]
+    assert values[1].as_py()["at"].timestamp() == 1
 
 
 ALL = descriptor_set(
