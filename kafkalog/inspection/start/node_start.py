@@ -189,7 +189,9 @@ def judged_node(
     loaded = LoadedReplicas.of(node, assignments)
     unclean = {os.path.dirname(row["directory"]) for row in rows if _is_unclean(row)}
     loadable = [*rows, *marked_logs(node.directories, unclean)]
-    found += [*log_reasons(loadable, found), *loaded.doubles(rows)]
+    # What a version refuses of the metadata's records does not hide what is beside them.
+    of_files = [each for each in found if each not in more]
+    found += [*log_reasons(loadable, of_files), *loaded.doubles(rows)]
     main = node.metadata_directory if node.is_of_kraft else None
     directories = [
         DirectoryStart(each, each is main, [it for it in found if it.directory == each.path])
