@@ -442,6 +442,8 @@ def test_what_only_a_broker_knows_of_is_given_up(
     assert aside(other) == aside()
     text = CliRunner().invoke(kafkalog, list(map(str, (*given, other)))).stdout
     assert "node 1 can become the leader of the controllers (1 of 1 are here), and its copy" in text
+    assert text.count("assumed: the cluster begins with the metadata of node 1, ") == 2
+    assert f"{other}/__cluster_metadata-0: the metadata of node 2 goes on to offset 85, and" in text
     assert text.endswith("METADATA CAN BE GIVEN UP by controllers that are behind\n")
 
 

@@ -114,7 +114,9 @@ def _leaders(address: str) -> dict[str, int]:
 def served_bounds(address: str, names: Collection[str]) -> dict[str, tuple[int, int]]:
     """Return where partitions begin and end, once the broker serves them; those that it does not
     serve are missing."""
-    consumer = Consumer({"bootstrap.servers": address, "group.id": "bounds"})
+    settings = {"bootstrap.servers": address, "group.id": "bounds"}
+    # The end of a log, not of what open transactions leave to be read.
+    consumer = Consumer({**settings, "isolation.level": "read_uncommitted"})
     deadline = time.monotonic() + _LEADER_SECONDS
     found: dict[str, tuple[int, int]] = {}
     try:
