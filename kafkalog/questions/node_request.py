@@ -36,7 +36,10 @@ def recovery_request(
         given.shutdown,
         given.index_interval_bytes,
         time.time_ns() // 1_000_000 if given.as_of is None else given.as_of,
-        NodeRequest(given.kafka, server, user, _jars(given.libs, server)),
+        NodeRequest(
+            *(given.kafka, server, user, _jars(given.libs, server)),
+            *(given.configs.zookeeper, given.configs.chroot),
+        ),
         given.configs.options(),
         topics=topics,
         partitions=partitions,

@@ -10,17 +10,18 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.coordination.metadata.release_refusals import Effect, property_refusals
 from kafkalog.coordination.metadata.releases import nearest_release, newest_release, started_release
+from kafkalog.coordination.zookeeper.znode_image import ZnodeImage
 from kafkalog.inspection.groups.coordinator_loading import CoordinatorLoad
 from kafkalog.inspection.metadata.assigned_partitions import cluster_images
-from kafkalog.inspection.metadata.quorum import leading_copy
+from kafkalog.inspection.metadata.copies import MetadataCopy
+from kafkalog.inspection.metadata.quorum import Quorum
 from kafkalog.inspection.start.costly_logs import (
     padded_time_indexes,
     starts_beyond_ends,
@@ -33,6 +34,7 @@ from kafkalog.inspection.start.permissions import BrokerUser
 from kafkalog.inspection.start.reasons import Reason
 from kafkalog.inspection.start.release_start import ReleaseStart, release_start
 from kafkalog.inspection.start.restored_controllers import controllers_behind, forgotten_epochs
+from kafkalog.inspection.zookeeper.cluster_trees import cluster_tree
 from kafkalog.questions.fate_rows import partition_rows
 from kafkalog.questions.groups.coordinators import CoordinatorSettings
 from kafkalog.storage.files.files import readable_entries
@@ -52,13 +54,16 @@ Row = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class NodeRequest:
     """The version that starts, None for the newest that opens such directories; what
-    server.properties says; the user of the broker, None for the owner of most files; and the jars
-    on its class path, None if they are not known."""
+    server.properties says; the user of the broker, None for the owner of most files; the jars on
+    its class path, None if they are not known; and data directories of ZooKeeper, with the path
+    where the cluster begins in it."""
 
     kafka: str | None = None
     server: ServerProperties | None = None
     user: BrokerUser | None = None
     jars: Jars | None = None
+    zookeeper: Sequence[str] = ()
+    chroot: str | None = None
 
     def coordinators(self, nodes: Sequence[NodeFiles]) -> CoordinatorSettings:
         """Return the coordinators of the version that starts on nodes, or of the nearest one that
@@ -114,6 +119,7 @@ class NodeAnswer:
             "cluster_id": start.files.cluster_id,
             "kafka_version": self.kafka_version,
             "broker_starts": None if self.is_conditional else start.broker_starts,
+            "process_ends": None if self.is_conditional else not start.stays_up,
             "reasons": [reason.row() for reason in start.reasons],
             "metadata_version": release.metadata_version,
             "metadata_release": release.metadata_release,
@@ -255,17 +261,21 @@ def has_lost_all(row: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FoundNodes:
-    """The nodes whose log directories were found, and the metadata of their clusters by id."""
+    """The nodes whose log directories were found, the metadata of their clusters by id, what it was
+    taken from where there are several copies, and the metadata of the cluster with ZooKeeper, None
+    without its files."""
 
     nodes: Sequence[NodeFiles]
     images: Mapping[str | None, MetadataImage]
+    taken_from: Mapping[str | None, str] = field(default_factory=dict)
+    zookeeper: MetadataImage | None = None
 
     @classmethod
     def of(
         cls, log_dirs: Sequence[str], logs: Sequence[PartitionLog], request: NodeRequest
     ) -> FoundNodes:
         """Return the nodes of the log directories among paths; `logs` were found under them. Logs
-        that were given by their own paths have no node."""
+        that were given by their own paths have no node. Raises as `cluster_tree` does."""
         named = set() if request.server is None else set(request.server.log_dirs)
         paths = [
             path
@@ -273,8 +283,12 @@ class FoundNodes:
             # Tiered storage, and an empty directory, is not a log directory by itself.
             if os.path.realpath(path) in named or is_log_dir(readable_entries(path))
         ]
-        images = cluster_images(logs, leading_copy)
-        return cls(nodes_of(paths, request.server, _owners(images)) if paths else [], images)
+        images, taken_from = _leading_images(logs)
+        nodes = nodes_of(paths, request.server, _owners(images)) if paths else []
+        ids = {node.cluster_id for node in nodes}
+        tree = cluster_tree(request.zookeeper, ids, request.chroot) if nodes else None
+        zookeeper = None if tree is None else ZnodeImage.of(tree.facts()).image
+        return cls(nodes, images, taken_from, zookeeper)
 
 
 def node_answers(
@@ -289,10 +303,10 @@ def node_answers(
     theirs. Raises OptionError for what is not a version."""
     forgotten = [*forgotten_epochs(logs)]
 
-    def judged(images: Mapping[str | None, MetadataImage]) -> list[NodeAnswer]:
-        return [_answer(node, images, logs, request, plan, forgotten) for node in found.nodes]
+    def judged(found: FoundNodes) -> list[NodeAnswer]:
+        return [_answer(node, found, logs, request, plan, forgotten) for node in found.nodes]
 
-    answers = judged(found.images)
+    answers = judged(found)
     ended = [
         it.path
         for each in answers
@@ -301,7 +315,8 @@ def node_answers(
     ]
     if ended and len(answers) > 1:
         # Who ends does not lead the controllers.
-        answers = judged(cluster_images(logs, partial(leading_copy, ended=ended)))
+        images, taken_from = _leading_images(logs, ended)
+        answers = judged(replace(found, images=images, taken_from=taken_from))
     behind = [*controllers_behind(logs, ended)]
     for each in answers:
         paths = {it.path for it in each.start.files.directories}
@@ -356,6 +371,31 @@ def stop_lines(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> Iterato
             )
 
 
+def _leading_images(
+    logs: Sequence[PartitionLog], ended: Collection[str] = ()
+) -> tuple[Mapping[str | None, MetadataImage], Mapping[str | None, str]]:
+    """Return by cluster id the metadata that counts once the nodes have started, and the words that
+    say where it is from if there are several copies; who is in the log directories `ended` does not
+    lead. Rule: docs/format.md F1208."""
+    taken_from = {}
+
+    def leading(copies: Sequence[MetadataCopy]) -> MetadataCopy:
+        quorum = Quorum(copies)
+        if len(copies) == 1:
+            return copies[0]
+        copy = quorum.led_by_least(ended)
+        why = "no majority of the controllers is here, and it has the most"
+        if quorum.led_by_majority(ended):
+            why = "each majority of the controllers that are here has at least that"
+        taken_from[copy.cluster_id] = (
+            f"the cluster begins with the metadata of node {copy.node_id}, {copy.path} up to "
+            f"offset {copy.position[1]}: {why}"
+        )
+        return copy
+
+    return cluster_images(logs, leading), taken_from
+
+
 def _owners(images: Mapping[str | None, MetadataImage]) -> dict[str, tuple[str | None, int]]:
     return {
         directory_id: (cluster_id, node_id)
@@ -367,7 +407,7 @@ def _owners(images: Mapping[str | None, MetadataImage]) -> dict[str, tuple[str |
 
 def _answer(
     node: NodeFiles,
-    images: Mapping[str | None, MetadataImage],
+    found: FoundNodes,
     logs: Sequence[PartitionLog],
     request: NodeRequest,
     plan: Sequence[Mapping[str, Any]],
@@ -378,11 +418,16 @@ def _answer(
     main = node.metadata_directory
     # Where meta.properties is missing beside the metadata, its cluster has no id.
     own = main.cluster_id if main is not None and main.has_metadata else node.cluster_id
-    image = images.get(own, images.get(node.cluster_id))
+    image = found.images.get(own, found.images.get(node.cluster_id))
     release = release_start(node, image, logs, request.version_of([node]))
     more = [*release.reasons, *(each for each in forgotten if each.directory in paths)]
     nearest = nearest_release(started_release(release.version))
-    start = judged_node(node, image, rows, request.user, request.jars, nearest, more)
+    start = judged_node(
+        *(node, image, rows, request.user, request.jars, nearest, more), zookeeper=found.zookeeper
+    )
+    words = found.taken_from.get(node.cluster_id)
+    if words is not None:
+        start.assumed = [*start.assumed, words]
     return NodeAnswer(start, release.version, release)
 
 
@@ -404,6 +449,9 @@ def _sentence(answer: NodeAnswer) -> str:
     node = f"{answer.name[0].upper()}{answer.name[1:]}"
     if not start.broker_starts:
         reasons = counted(len(start.reasons), "reason")
+        if start.stays_up:
+            words = "stays up, and SERVES NOTHING,"
+            return f"{node} {words} with Kafka {answer.kafka_version}, for {reasons}:"
         return f"{node} does NOT start with Kafka {answer.kafka_version}, for {reasons}:"
     offline = [each.directory.path for each in start.directories if not each.is_online]
     words = f"{node} starts with Kafka {answer.kafka_version}"

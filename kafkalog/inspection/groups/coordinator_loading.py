@@ -269,7 +269,9 @@ def _records(
     for segment in log.segments:
         options = SegmentOptions.of(segment, first_offset=log.log_start)
         if end_offset is not None:
+            # It takes the offsets of batches as they are, too (F1408).
             options = replace(options, end_offset=end_offset, check_crcs=False)
+            options = replace(options, base_offset=None, next_base_offset=None)
         with opened_segment(segment) as file:
             records = SegmentRecords(
                 *(FileWindow(file), options, COMMIT_RECORD_COLUMNS, {}, note),

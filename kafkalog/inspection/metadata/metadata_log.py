@@ -33,12 +33,14 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.index_lookup import checked_frames, start_position
 from kafkalog.storage.reading.log_reader import LogReader
 from kafkalog.storage.reading.renamed_files import opened_segment
-from kafkalog.storage.recovery.framing import check_sum
+from kafkalog.storage.recovery.framing import check_sum, frames
 
 _COLUMNS = ("offset", "leaderEpoch", "timestampMs", IS_CONTROL, "key", "value")
 _CHUNK_BYTES = 4 * 1024 * 1024
 # So many records are decoded together.
 _RECORDS_AT_ONCE = 8192
+# What is wrong with a batch whose records a broker replays all the same.
+_OF_OFFSETS = (Fault.OFFSET_RANGE.label, Fault.OFFSET_ORDER.label)
 _HEADER, _FOOTER = "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER"
 
 
@@ -173,6 +175,21 @@ class MetadataLog:
             yield from (entry for entry in _decoded(stored) if entry.offset >= offset)
             if error is not None:
                 raise error
+
+    def replayed(self, offset: int) -> Iterator[MetadataEntry]:
+        """Yield the records from `offset` on as a broker replays them: it takes the offsets of
+        batches as they are (F1408). Raises CorruptDataError where it cannot go on."""
+        try:
+            yield from self.entries(offset)
+        except CorruptDataError as error:
+            if error.fault not in _OF_OFFSETS or error.path is None:
+                raise
+            with InputFile(error.path) as file:
+                for frame in frames(file, error.position):
+                    check_sum(file, frame)
+                    data = file.read(frame.position, frame.header.size)
+                    batch = MetadataBatch(frame.header, data, error.path, frame.position)
+                    yield from batch.entries()
 
     def _sound_entries(self, offset: int) -> Generator[MetadataEntry, None, tuple[int, bool]]:
         """Yield the records from `offset` on by the compiled reader, up to the first chunk that

@@ -16,6 +16,7 @@ from kafkalog.format.batch_header import ATTRIBUTES_POSITION, CONTROL_BIT
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.side_files.quorum_state import QUORUM_STATE, QuorumState, read_quorum_state
 from kafkalog.inspection.metadata.metadata_log import snapshot_entries
+from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import InputFile, read_text
 from kafkalog.storage.log_dir.metadata_snapshots import (
     BOOTSTRAP,
@@ -32,9 +33,14 @@ from kafkalog.storage.recovery.recovery import RecoveryPlan
 _OLDER = "a broker starts from a newer snapshot and does not read this one"
 _REPEATED = "a broker starts, and has the whole state in spite of it"
 _ENDS = "a broker does not start with it"
+_ENDS_BEFORE = "a broker before Kafka 4.3 does not start with it"
 _CUT = "a broker takes what is left for the whole state: it ends, or sets partitions aside"
 MISNAMED = "what ends in .checkpoint here begins with 20 digits, a dash and 10 digits"
 UNUSUAL = "by its name it is the newest snapshot, and it is a directory"
+UNNAMED = (
+    "by its name it is the newest snapshot, and a broker looks for 20 digits, a dash, 10 digits "
+    "and .checkpoint"
+)
 MOVABLE = "move it away, and a broker starts from the snapshot before and the log"
 _LAST_EPOCH = 2**31 - 1
 _REPLACE = "copy the directory of another node, or see kafkalog quorum rebuild --help"
@@ -79,17 +85,16 @@ def snapshot_faults(log: PartitionLog) -> Iterator[SnapshotFault]:
     newest = newest_metadata_snapshot(log)
     snapshots = {snapshot.path: snapshot for snapshot in metadata_snapshots(log)}
     has_older = False
-    last = (-1, -1) if newest is None else (newest.leader_epoch, newest.end_offset)
+    missing = _missing_newest(log)
     for entry in snapshot_files(log):
         snapshot = snapshots.get(entry.path)
-        position = snapshot_position(entry.name)
-        is_last = position is not None and snapshot is None and position[1] >= 0 and position > last
-        if entry.name != BOOTSTRAP and (
-            position is None or (is_last and entry.is_directory and entry.name.endswith(CHECKPOINT))
-        ):
-            words = MISNAMED if position is None else UNUSUAL
+        is_odd = entry.name != BOOTSTRAP and snapshot_position(entry.name) is None
+        if is_odd or entry == missing:
+            words = MISNAMED if is_odd else UNUSUAL if entry.is_directory else UNNAMED
             error = CorruptDataError("file_name", words, position=0, path=entry.path)
-            yield SnapshotFault(error, entry.size, True, f"{_ENDS}: move it away")
+            is_fatal = is_odd or entry.is_directory
+            effect = _ENDS if is_fatal else _ENDS_BEFORE
+            yield SnapshotFault(error, entry.size, is_fatal, f"{effect}: move it away")
             continue
         found = _damage(entry.path) if snapshot or entry.name == BOOTSTRAP else None
         if found is None:
@@ -103,6 +108,22 @@ def snapshot_faults(log: PartitionLog) -> Iterator[SnapshotFault]:
         else:
             words = _REPEATED if snapshot == newest else _OLDER
             yield SnapshotFault(found, entry.size, False, words)
+
+
+def _missing_newest(log: PartitionLog) -> Entry | None:
+    """Return what is the newest snapshot by its name and has not the name that a broker looks for,
+    or is a directory. Rules: docs/format.md F1394 and F1406."""
+    newest = newest_metadata_snapshot(log)
+    last = (-1, -1) if newest is None else (newest.leader_epoch, newest.end_offset)
+    found = [
+        (position, entry)
+        for entry in snapshot_files(log)
+        if entry.name.endswith(CHECKPOINT)
+        and (position := snapshot_position(entry.name)) is not None
+        and position[1] >= 0
+        and position > last
+    ]
+    return max(found, key=lambda each: each[0])[1] if found else None
 
 
 def bootstrap_damage(log_dir: str) -> CorruptDataError | None:
@@ -155,17 +176,30 @@ def quorum_state_in(directory: str) -> QuorumState | CorruptDataError | None:
         return error.located(path, error.position, None)
 
 
-def start_with_snapshots(log: PartitionLog, plan: RecoveryPlan) -> None:
+def start_with_snapshots(log: PartitionLog, plan: RecoveryPlan, *, needs_snapshot: bool) -> None:
     """Let a plan for a log of `__cluster_metadata` go on with the snapshots: the log that ends
-    before the newest one is removed, and damage keeps a broker from starting."""
+    before the newest one is removed, and damage keeps a broker from starting. With `needs_snapshot`
+    a broker ends where it does not find the newest one (F1406)."""
+    last_epoch = plan.leader_epochs[-1].epoch if plan.leader_epochs else 0
+    last = (last_epoch, plan.log_end_offset or 0)
+    missing = _missing_newest(log)
+    position = None if missing is None else snapshot_position(missing.name)
+    is_beyond = position is not None and plan.log_end_offset is not None and position > last
     if plan.start_error is None:
         plan.start_error = _start_error(log, plan)
+    if plan.start_error is None and missing is not None:
+        words = f"{missing.name}: file_name: {UNNAMED}"
+        if is_beyond:
+            gone = "a broker deletes the log, which ends before it, and does not start"
+            plan.start_error = f"{words}; {gone}: move it away"
+        elif needs_snapshot or plan.log_start_offset:
+            plan.start_error = f"{words}; {_ENDS}: move it away"
     newest = newest_metadata_snapshot(log)
-    last_epoch = plan.leader_epochs[-1].epoch if plan.leader_epochs else 0
-    if newest is None or plan.log_end_offset is None:
+    is_replaced = newest is not None and (newest.leader_epoch, newest.end_offset) > last
+    if plan.log_end_offset is None or not (is_beyond or is_replaced):
         return
-    if (newest.leader_epoch, newest.end_offset) > (last_epoch, plan.log_end_offset):
-        plan.deleted_segments = [each.base_offset or 0 for each in log.segments]
+    plan.deleted_segments = [each.base_offset or 0 for each in log.segments]
+    if newest is not None and not is_beyond:
         plan.log_start_offset = plan.log_end_offset = plan.kept_in_snapshot = newest.end_offset
         plan.leader_epochs = []
 

@@ -161,28 +161,33 @@ class Quorum:
         have started: the best one of the worst majority of the voters that are here, but for those
         that end (F1209), or whose log directory is one of `ended`. Without a majority here, the
         best of all. Rule: docs/format.md F1208."""
-        running = [
+        here = sorted(self._running(ended), key=lambda copy: copy.position)
+        return here[self.majority - 1] if len(here) >= self.majority else self.best
+
+    def led_by_majority(self, ended: Collection[str] = ()) -> bool:
+        """Return whether a majority of the voters is here and starts, so that one of them leads."""
+        return bool(self.voters) and len(self._running(ended)) >= self.majority
+
+    def _running(self, ended: Collection[str]) -> list[MetadataCopy]:
+        return [
             copy
             for copy in self.voters_here
             if os.path.dirname(copy.path) not in ended and self.forgotten_epoch(copy) is None
         ]
-        here = sorted(running, key=lambda copy: copy.position)
-        return here[self.majority - 1] if len(here) >= self.majority else self.best
 
-    def given_up(self, leading: MetadataCopy) -> Counter[str]:
-        """Return how many records of each type the best copy has and one that leads lacks, without
-        those that change nothing; those that only a snapshot has are counted together."""
-        first = self.agreed_offset(leading)
-        found: Counter[str] = Counter()
-        if self.best.log.start_offset > first:
-            found["records of a snapshot"] = self.best.log.start_offset - first
-        with suppress(CorruptDataError):
-            for entry in self.best.log.entries(max(first, self.best.log.start_offset)):
-                if not entry.is_control and entry.name != _IDLE:
-                    found[str(entry.name)] += 1
+
+def given_up(copy: MetadataCopy, leading: MetadataCopy) -> Counter[str]:
+    """Return how many records of each type a copy has and one that leads lacks, without those that
+    change nothing; those that only a snapshot has are counted together."""
+    found: Counter[str] = Counter()
+    place = divergence(copy.walk, leading.walk)
+    first = min(copy.position[1], leading.position[1]) if place is None else place
+    if first >= copy.position[1]:
         return found
-
-
-def leading_copy(copies: Sequence[MetadataCopy], ended: Collection[str] = ()) -> MetadataCopy:
-    """Return the copy that counts once the nodes have started, as `Quorum.led_by_least` does."""
-    return copies[0] if len(copies) == 1 else Quorum(copies).led_by_least(ended)
+    if copy.log.start_offset > first:
+        found["records of a snapshot"] = copy.log.start_offset - first
+    with suppress(CorruptDataError):
+        for entry in copy.log.entries(max(first, copy.log.start_offset)):
+            if not entry.is_control and entry.name != _IDLE:
+                found[str(entry.name)] += 1
+    return found

@@ -40,7 +40,7 @@ def recovery_row(
     deleted since the log was listed."""
     plan = plan_recovery(log.path, settings)
     if log.topic == CLUSTER_METADATA and log.is_live:
-        start_with_snapshots(log, plan)
+        start_with_snapshots(log, plan, needs_snapshot=settings.needs_snapshot)
     cut = plan.cuts[-1] if plan.cuts else None
     served, lost = _divided(log, plan)
     sound = [row for row in lost if row["verdict"] == VALID]

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kafkalog.coordination.metadata.codes import UNASSIGNED
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.coordination.metadata.leader_election import (
     ElectionRules,
@@ -21,6 +22,9 @@ from kafkalog.inspection.metadata.assigned_partitions import assigned_directory
 from kafkalog.storage.names import PartitionName
 from kafkalog.storage.partition_log import PARTITION_METADATA
 
+NOT_IN_ZOOKEEPER = (
+    "ZooKeeper has no such partition: the topic was deleted, and the broker keeps its directory"
+)
 UNCLEAN = "unclean.leader.election.enable"
 WAITS = "; the partition waits for "
 OFFLINE = "its log directory goes offline"
@@ -70,8 +74,9 @@ class Leadership:
 @dataclass(frozen=True, slots=True)
 class Assignments:
     """The metadata of a cluster as a node finds it, the ids of its topics by name, the node and the
-    others that start with it, the brokers that run by the metadata, and the settings in
-    server.properties."""
+    others that start with it, the brokers that run by the metadata, the settings in
+    server.properties, and whether the metadata is that of ZooKeeper, which knows no directories.
+    """
 
     image: MetadataImage
     node: StartingBroker
@@ -79,12 +84,20 @@ class Assignments:
     others: Sequence[StartingBroker] = ()
     running: Collection[int] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    is_of_zookeeper: bool = False
 
     @classmethod
     def of(
-        cls, image: MetadataImage, node_id: int, settings: Mapping[str, str] | None = None
+        cls,
+        image: MetadataImage,
+        node_id: int,
+        settings: Mapping[str, str] | None = None,
+        *,
+        is_of_zookeeper: bool = False,
     ) -> Assignments:
         """Return the assignments of a node of which nothing else is known."""
+        if is_of_zookeeper:
+            image = _completed(image)
         ids = {row["topic"]: topic_id for (topic_id,), row in image.tables["topic"].items()}
         running = [
             broker_id
@@ -94,7 +107,7 @@ class Assignments:
             and not broker["is_in_controlled_shutdown"]
         ]
         node = StartingBroker(node_id, ())
-        return cls(image, node, ids, (), running, settings or {})
+        return cls(image, node, ids, (), running, settings or {}, is_of_zookeeper)
 
     def starting(self, node: StartingBroker, others: Sequence[StartingBroker]) -> Assignments:
         """Return them with what is known of the node and of others that start."""
@@ -114,7 +127,7 @@ class Assignments:
             has_leader = self.leadership(name.topic, row).has_leader if row is not None else None
             return ReplicaFate(True, reason, has_leader, begins_empty=is_here and bool(has_leader))
         if row is None:
-            return ReplicaFate()
+            return ReplicaFate(has_leader=False, leader_reason=NOT_IN_ZOOKEEPER)
         maker = self._leads_empty(name.topic, name.partition, row)
         if maker is not None:
             why = (
@@ -129,7 +142,7 @@ class Assignments:
     def _leads_empty(self, topic: str, number: int, row: Mapping[str, Any]) -> int | None:
         """Return the node that leads a partition only because it makes its directory, empty, in
         place of one that was lost. Rule: docs/format.md F1211."""
-        for each in (self.node, *self.others):
+        for each in () if self.is_of_zookeeper else (self.node, *self.others):
             lacks = each.node_id in row["replicas"] and (topic, number) not in each.present
             made = each.with_new_directory(row) if lacks else row
             if (
@@ -147,6 +160,9 @@ class Assignments:
     def offline_fate(self, name: PartitionName) -> ReplicaFate:
         """Return what becomes of a partition whose directory is offline: others can lead it."""
         row = self._row(self.topic_ids.get(name.topic), name.partition)
+        if row is not None and self.is_of_zookeeper:
+            left = [each for each in row["replicas"] if each != self.node_id]
+            row = {**row, "replicas": left}
         leader = None if row is None else self._standing(name.topic, row).leader
         if leader not in (None, self.node_id):
             return ReplicaFate(has_leader=True)
@@ -177,7 +193,10 @@ class Assignments:
         return self.image.tables["partition"].get((topic_id, number))
 
     def stray_reason(self, topic_id: str | None, name: PartitionName) -> str | None:
-        """Return why a directory with this topic's id is set aside, None where it is not."""
+        """Return why a directory with this topic's id is set aside, None where it is not, as by
+        brokers with ZooKeeper."""
+        if self.is_of_zookeeper:
+            return None
         if topic_id is None:
             return WITHOUT_ID
         row = self._row(topic_id, name.partition)
@@ -214,14 +233,22 @@ class Assignments:
         )
 
     def _standing(self, topic: str, row: Mapping[str, Any]) -> Standing:
+        is_unclean = self._setting(topic, UNCLEAN) == "true"
+        if self.is_of_zookeeper:
+            # Who registers stays in sync. Rule: docs/format.md F1405.
+            ids = {*self.running, self.node_id, *(each.node_id for each in self.others)}
+            alive = ids.intersection(row["replicas"])
+            leader = row["leader"] if row["leader"] in alive else None
+            found = Standing(leader, list(row["isr"]), [], [])
+            if leader is None:
+                found.leader = found.first(row["replicas"], alive, is_unclean=is_unclean)
+            return found
         level = self.image.tables["feature"].get((ELR_VERSION,))
         return standing_after_start(
             row,
             [self.node, *self.others],
             self.running,
-            ElectionRules(
-                level is not None and level["level"] > 0, self._setting(topic, UNCLEAN) == "true"
-            ),
+            ElectionRules(level is not None and level["level"] > 0, is_unclean),
         )
 
     def _why_leaderless(self, row: Mapping[str, Any], found: Standing) -> str:
@@ -250,6 +277,17 @@ class Assignments:
             if row is not None:
                 return str(row["value"]).strip().lower()
         return self.settings.get(setting, "").strip().lower()
+
+
+def _completed(image: MetadataImage) -> MetadataImage:
+    """Return the metadata of a cluster with ZooKeeper, which knows neither the directories of
+    replicas nor eligible leaders, with the values of a cluster that has none of them."""
+    found = MetadataImage({**image.tables, "partition": {}})
+    for key, row in image.tables["partition"].items():
+        places = [UNASSIGNED] * len(row["replicas"])
+        empty = dict.fromkeys(("eligible_leader_replicas", "last_known_elr"), ())
+        found.put("partition", key, {**row, **empty, "directories": places})
+    return found
 
 
 def assigned_elsewhere(directory_id: str, node_id: int | None) -> str:

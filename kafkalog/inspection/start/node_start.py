@@ -6,7 +6,6 @@ Rules: docs/format.md F960 to F973, F1180 to F1187 and F1188 to F1191.
 from __future__ import annotations
 
 import os
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,16 +14,17 @@ from typing import Any
 
 from kafkalog.coordination.metadata.image import MetadataImage
 from kafkalog.coordination.metadata.leader_election import StartingBroker
-from kafkalog.format.side_files.quorum_state import QUORUM_STATE
-from kafkalog.inspection.metadata.metadata_start import MISNAMED, MOVABLE, UNUSUAL, bootstrap_damage
+from kafkalog.inspection.metadata.metadata_start import bootstrap_damage
 from kafkalog.inspection.start.assigned_replicas import (
     NEW_DIRECTORY,
+    NOT_IN_ZOOKEEPER,
     OFFLINE,
     WAITS,
     Assignments,
     ReplicaFate,
     assigned_elsewhere,
 )
+from kafkalog.inspection.start.awaited_controllers import awaited_controllers
 from kafkalog.inspection.start.directory_files import (
     ignored_checkpoints,
     marked_logs,
@@ -34,6 +34,7 @@ from kafkalog.inspection.start.directory_files import (
     topic_id_line,
 )
 from kafkalog.inspection.start.directory_names import files_in_the_way, refused_directories
+from kafkalog.inspection.start.log_reasons import log_reasons
 from kafkalog.inspection.start.meta_properties import (
     assigned_id,
     id_of_all,
@@ -50,12 +51,9 @@ from kafkalog.inspection.start.permissions import (
 )
 from kafkalog.inspection.start.plugins import judged_plugins
 from kafkalog.inspection.start.reasons import Reason, move_away
-from kafkalog.inspection.start.related_settings import awaited_controllers
 from kafkalog.storage.log_dir.jars import Jars
 from kafkalog.storage.names import CLUSTER_METADATA, broker_partition_name
-from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
-from kafkalog.storage.recovery.recovery import IS_DIRECTORY
-from kafkalog.storage.recovery.temporary_files import REFUSED_NAME
+from kafkalog.storage.partition_log import PARTITION_METADATA
 from kafkalog.words import counted, first_names
 
 _MOST_NAMES = 3
@@ -108,6 +106,12 @@ class NodeStart:
         return not self.reasons
 
     @property
+    def stays_up(self) -> bool:
+        """Whether the process goes on: it starts, or it waits for what never comes, and serves
+        nothing."""
+        return all(each.stays_up for each in self.reasons)
+
+    @property
     def knows_metadata(self) -> bool:
         return not self.unknown
 
@@ -116,7 +120,9 @@ class NodeStart:
     ) -> None:
         """Find what becomes of the partitions, where other nodes start too. It is not known where
         server.properties names another node, which keeps this one from starting."""
-        self.assumed = [*self.assumed, *awaited_controllers(self.files.server, starting_too)]
+        own = () if self.starting is None else (self.starting,)
+        awaited = awaited_controllers(self.files, self.image, [*own, *starting_too])
+        self.assumed = [*self.assumed, *awaited]
         loaded = self.loaded
         if loaded is None or id_of_all(self.files) is not None:
             return
@@ -126,7 +132,7 @@ class NodeStart:
         offline = [each.directory.path for each in self.directories if not each.is_online]
         unused = loaded.unused_fates()
         self.fates = {**loaded.fates(offline), **unused}
-        self.absent = [*loaded.absent(), *unrecorded]
+        self.absent = [*loaded.absent(unrecorded)]
         image, self.notices = self.image, [*self.notices, *_unused_notices(self.files, unused)]
         others = [*_other_ids(self, image)] if image is not None else []
         self.notices += [reason for reason, _ in others]
@@ -145,11 +151,14 @@ def judged_node(
     jars: Jars | None,
     release: str,
     more: Sequence[Reason] = (),
+    *,
+    zookeeper: MetadataImage | None = None,
 ) -> NodeStart:
     """Return what becomes of a node; `decide` finds what becomes of its partitions. `image` is the
     cluster's metadata, None where no copy of it was found; `rows` are those of view `recovery_plan`
-    of the node's partitions, `jars` those on its class path, `release` is the one that starts, and
-    `more` are other reasons."""
+    of the node's partitions, `jars` those on its class path, `release` is the one that starts,
+    `more` are other reasons, and `zookeeper` is the metadata of a cluster with ZooKeeper, None
+    where its files were not given."""
     found: list[Reason] = []
     if image is None and _begins_without_metadata(node):
         image = MetadataImage()
@@ -171,13 +180,18 @@ def judged_node(
             ends = reason.file == each.meta_path and each is node.metadata_directory
             found.append(replace(reason, ends_process=reason.ends_process or ends))
     assignments = None
-    if image is not None and node.node_id is not None and node.is_of_kraft:
+    known = image if node.is_of_kraft else zookeeper
+    if known is not None and node.node_id is not None:
         settings = None if node.server is None else node.server.values
-        assignments = Assignments.of(image, node.node_id, settings)
+        assignments = Assignments.of(
+            known, node.node_id, settings, is_of_zookeeper=not node.is_of_kraft
+        )
     loaded = LoadedReplicas.of(node, assignments)
     unclean = {os.path.dirname(row["directory"]) for row in rows if _is_unclean(row)}
     loadable = [*rows, *marked_logs(node.directories, unclean)]
-    found += [*_plan_reasons(loadable, found), *loaded.doubles(rows)]
+    # What a version refuses of the metadata's records does not hide what is beside them.
+    of_files = [each for each in found if each not in more]
+    found += [*log_reasons(loadable, of_files), *loaded.doubles(rows)]
     main = node.metadata_directory if node.is_of_kraft else None
     directories = [
         DirectoryStart(each, each is main, [it for it in found if it.directory == each.path])
@@ -196,7 +210,7 @@ def judged_node(
     notices += [each for each in full if each is not None and each.file not in refused]
     start = NodeStart(
         *(node, directories, reasons, image),
-        assumed=[*node.assumed, *plugins.assumed()],
+        assumed=[*node.assumed, *plugins.assumed(), *_without_zookeeper(node, zookeeper)],
         plugins=plugins.needed,
         unknown=() if unknown is None else (unknown.reason,),
         notices=notices if unknown is None else [unknown, *notices],
@@ -257,6 +271,8 @@ def _leader_notices(start: NodeStart, told: Collection[str]) -> Iterator[Reason]
         lines = ["start the other brokers first: one that is in sync leads then"]
         if has_leader is None:
             lines = [f"{_copying_line(paths)}  # if their records are still wanted"]
+        elif why == NOT_IN_ZOOKEEPER:
+            lines = [move_away(path, os.path.dirname(path)) for path in paths]
         elif not has_leader:
             topic, _, number = names[0].rpartition("-")
             if WAITS not in why:
@@ -325,6 +341,15 @@ def _begins_without_metadata(node: NodeFiles) -> bool:
     return is_controller and not others and server.bootstrap_controllers <= 1
 
 
+def _without_zookeeper(node: NodeFiles, zookeeper: MetadataImage | None) -> Iterator[str]:
+    """Yield what only ZooKeeper knows of a broker, without its files."""
+    if not (node.is_of_kraft or node.is_unknown) and zookeeper is None:
+        yield (
+            "ZooKeeper has the partitions that are here, and this broker can lead them: with "
+            "--zookeeper and its data directory this is judged"
+        )
+
+
 def _without_image(node: NodeFiles) -> Reason:
     """Return that the node's copy of the metadata was not found, and what follows from it."""
     count = sum(name.mark is None for each in node.directories for _, name in each.partitions())
@@ -352,52 +377,6 @@ def _bootstrap_reasons(node: NodeFiles) -> Iterator[Reason]:
         path = damage.path or main.path
         detail = f"a broker ends at it: position {damage.position}: {damage.detail}"
         yield Reason(path, detail, move_away(path, main.path), main.path)
-
-
-def _plan_reasons(rows: Iterable[Row], known: Sequence[Reason]) -> Iterator[Reason]:
-    """Yield what a broker meets in a log that it cannot load, but for what is known already."""
-    unusable = {each.file for each in known}
-    for row in rows:
-        if row["start_error"] is None:
-            continue
-        folder = row["directory"]
-        log_dir = os.path.dirname(folder)
-        if any(path == folder or path.startswith(f"{folder}/") for path in unusable):
-            continue
-        line = _mending_line(row, folder, log_dir)
-        # What is in the way of the metadata ends the process before a directory can go offline.
-        ends = bool(row["ends_process"]) or row["topic"] == CLUSTER_METADATA
-        yield Reason(folder, row["start_error"], line, log_dir, ends)
-
-
-# Files that a broker does without: it makes them again, or has no use for them.
-_DISPENSABLE = (LEADER_EPOCHS, QUORUM_STATE)
-_MOVED = (REFUSED_NAME, MISNAMED, UNUSUAL, MOVABLE, IS_DIRECTORY)
-
-
-def _mending_line(row: Row, folder: str, log_dir: str) -> str:
-    movable = [_movable(part, folder) for part in re.split(r"; (?=\S+: )", row["start_error"])]
-    if movable and all(movable):
-        paths = [path for paths in movable for path in paths]
-        return " && ".join(move_away(path, log_dir) for path in paths)
-    name = broker_partition_name(os.path.basename(folder))
-    if name is not None and name.mark is not None:
-        return move_away(folder, log_dir)
-    if row["topic"] == CLUSTER_METADATA:
-        return "kafkalog quorum rebuild --help, or copy the directory of another controller"
-    return f"kafkalog salvage {log_dir} --to DIR, or {move_away(folder, log_dir)}"
-
-
-def _movable(detail: str, folder: str) -> list[str]:
-    """Return the files at the beginning of a reason that can be moved away, and nothing is lost:
-    those of names that a broker does not take, a snapshot that it does without, and those that it
-    makes again."""
-    names = detail.split(": ")[0].split(", ")
-    is_name = any(each in detail for each in _MOVED)
-    paths = [os.path.join(folder, name) for name in names]
-    if not (is_name or names[0] in _DISPENSABLE) or not all(map(os.path.exists, paths)):
-        return []
-    return paths
 
 
 def _without_directories(

@@ -196,22 +196,31 @@ class LoadedReplicas:
         is_replaced = fate.begins_empty and beside is None and not replica.is_future
         return replace(found, has_leader=fate.has_leader, begins_empty=is_replaced)
 
-    def absent(self) -> Iterator[AbsentPartition]:
-        """Yield the partitions that the metadata has in a log directory, without a directory."""
+    def absent(self, recorded: Iterable[AbsentPartition] = ()) -> Iterator[AbsentPartition]:
+        """Yield the partitions that the metadata has in a log directory, without a directory; where
+        it is not known, those that checkpoints have `recorded`."""
         if self.assignments is None:
+            yield from recorded
             return
-        image = self.assignments.image
-        by_id = {
-            assigned_id(self.node, each, image): each.path
-            for each in self.node.directories
-            if each.is_there
-        }
         # Where topic ids cannot be read there are directories, too.
         present = {
             (name.topic, name.partition)
             for each in self.node.directories
             for _, name in each.partitions()
             if name.mark is None
+        }
+        if self.assignments.is_of_zookeeper:
+            places = {(each.topic, each.partition): each.log_dir for each in recorded}
+            first = self.node.directories[0].path
+            for topic, number, fate in self.assignments.absent(present):
+                place = places.get((topic, number), first)
+                yield AbsentPartition(topic, number, place, fate, None)
+            return
+        image = self.assignments.image
+        by_id = {
+            assigned_id(self.node, each, image): each.path
+            for each in self.node.directories
+            if each.is_there
         }
         futures = {each.key: each for each in self._futures()}
         for topic, number, fate in self.assignments.absent(present):

@@ -10,13 +10,15 @@ from shlex import quote
 @dataclass(frozen=True, slots=True)
 class Reason:
     """A file, what a broker makes of it, and the line to type. With `ends_process` the broker ends,
-    otherwise the log directory `directory` goes offline."""
+    otherwise the log directory `directory` goes offline. With both, and `stays_up`, the process
+    goes on without ever serving anything."""
 
     file: str
     reason: str
     what_to_do: str
     directory: str
     ends_process: bool = True
+    stays_up: bool = False
 
     def row(self) -> dict[str, str]:
         """Return the columns of the reason."""

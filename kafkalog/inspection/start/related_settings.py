@@ -6,10 +6,9 @@ Rules: docs/format.md F1187, F1197, F1371 and F1377.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from kafkalog.coordination.metadata.leader_election import StartingBroker
 from kafkalog.coordination.metadata.releases import is_at_least
 from kafkalog.inspection.start.plugins import ACL_AUTHORIZER, STANDARD_AUTHORIZER
 from kafkalog.storage.log_dir.server_properties import ServerProperties
@@ -74,28 +73,6 @@ def related_refusals(server: ServerProperties, release: str) -> Iterator[tuple[s
     protocols = server.values.get(_REBALANCE)
     if protocols is not None and "classic" not in protocols.lower():
         yield _REBALANCE, "it does not have classic", f"add classic to {_REBALANCE}"
-
-
-def awaited_controllers(
-    server: ServerProperties | None, others: Iterable[StartingBroker]
-) -> Iterator[str]:
-    """Yield that a node waits for controllers, if fewer than a majority of them start: it and
-    `others`. Rule: docs/format.md F1397."""
-    if server is None or not server.roles:
-        return
-    missing = sorted(server.voters - {server.node_id, *(each.node_id for each in others)})
-    here = len(server.voters) - len(missing)
-    if missing and here <= len(server.voters) // 2:
-        names = ", ".join(map(str, missing))
-        yield (
-            f"a majority of the controllers runs, and {names} of {_VOTERS} were not given: without "
-            "a majority the node stays up, and serves nothing"
-        )
-    if not server.voters and "controller" not in server.roles:
-        yield (
-            f"controllers run at an address of {_BOOTSTRAP}: without them the node stays up, and "
-            "serves nothing"
-        )
 
 
 def _number(server: ServerProperties, name: str, default: int) -> int | None:

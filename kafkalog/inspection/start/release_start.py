@@ -1,6 +1,6 @@
 """What a version of Kafka makes of the records and settings that a node's directories hold.
 
-Rules: docs/format.md F1010 to F1018, F1198 and F1398.
+Rules: docs/format.md F1010 to F1018 and F1198.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from kafkalog.coordination.metadata.release_refusals import (
     refusals,
 )
 from kafkalog.coordination.metadata.releases import (
-    KRAFT_VERSION,
     METADATA_VERSION,
     is_at_least,
     metadata_version_name,
@@ -33,6 +32,7 @@ from kafkalog.coordination.metadata.releases import (
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.inspection.metadata.metadata_log import MetadataEntry, MetadataLog, snapshot_entries
 from kafkalog.inspection.metadata.seen_records import seen_records
+from kafkalog.inspection.start.awaited_controllers import quorum_reasons
 from kafkalog.inspection.start.node_directories import METADATA_DIR, NodeFiles
 from kafkalog.inspection.start.reasons import Reason
 from kafkalog.inspection.start.related_settings import related_refusals
@@ -86,7 +86,7 @@ def release_start(
     ]
     found += _replay_reasons(image, seen, place)
     found += _lowered_reasons(image, seen, place)
-    found += _without_voters(node, image)
+    found += quorum_reasons(node, image)
     levels = {row["feature"]: row["level"] for row in image.rows("feature")}
     level = levels.get(METADATA_VERSION)
     made_by = None if level is None else release_of(level)
@@ -158,22 +158,6 @@ def _lowered_reasons(image: MetadataImage, seen: SeenRecords, place: str) -> Ite
         yield Reason(place, detail, _ELSEWHERE, place)
 
 
-def _without_voters(node: NodeFiles, image: MetadataImage) -> Iterator[Reason]:
-    """Yield that nothing names the voters to a controller of a cluster that has run: it stays up,
-    and no leader is elected. Rule: docs/format.md F1398."""
-    server, level = node.server, image.tables["feature"].get((KRAFT_VERSION,))
-    if server is None or "controller" not in server.roles or server.voters:
-        return
-    has_run = image.tables["broker"] and not (level and level["level"])
-    if server.bootstrap_controllers and has_run:
-        detail = (
-            "controller.quorum.voters is missing, and the metadata names no voters: kraft.version "
-            "is 0. The node stays up, elects no leader and serves nothing"
-        )
-        line = "set controller.quorum.voters to all controllers, as it was"
-        yield Reason(server.path, detail, line, "")
-
-
 def _of_properties(node: NodeFiles, release: str) -> Iterator[Reason]:
     if node.server is not None:
         for each in property_refusals(node.server.values, release):
@@ -218,4 +202,4 @@ def _snapshot_entries(snapshot: MetadataSnapshot | None) -> Iterator[MetadataEnt
 
 def _log_entries(log: PartitionLog, after: MetadataSnapshot | None) -> Iterator[MetadataEntry]:
     with suppress(CorruptDataError, LogDirError):
-        yield from MetadataLog(log).entries(0 if after is None else after.end_offset)
+        yield from MetadataLog(log).replayed(0 if after is None else after.end_offset)

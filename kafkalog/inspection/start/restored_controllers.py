@@ -11,7 +11,7 @@ from shlex import quote
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.side_files.quorum_state import QUORUM_STATE
 from kafkalog.inspection.metadata.copies import MetadataCopy, copies_by_cluster
-from kafkalog.inspection.metadata.quorum import Quorum
+from kafkalog.inspection.metadata.quorum import Quorum, given_up
 from kafkalog.inspection.start.reasons import Reason
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.words import counted, first_names
@@ -49,7 +49,8 @@ def controllers_behind(logs: Iterable[PartitionLog], ended: Collection[str]) -> 
             leading = quorum.led_by_least(ended)
             # Where a broker has as much as a controller, the controller can lead.
             best = max(quorum.copies, key=lambda copy: (copy.position, quorum.is_voter(copy)))
-            lost = quorum.given_up(leading)
+            yield from _more_than(leading, quorum)
+            lost = given_up(best, leading)
             if not lost:
                 continue
             (epoch, end), (best_epoch, best_end) = leading.position, best.position
@@ -63,6 +64,25 @@ def controllers_behind(logs: Iterable[PartitionLog], ended: Collection[str]) -> 
             )
             yield Reason(
                 *(leading.path, detail, _newest_first(quorum, best), os.path.dirname(leading.path)),
+                ends_process=False,
+            )
+
+
+def _more_than(leading: MetadataCopy, quorum: Quorum) -> Iterator[Reason]:
+    """Yield the copies with records that the leading one lacks, which their nodes give up unless
+    they lead. Rules: docs/format.md F1208 and F1291."""
+    for copy in quorum.copies:
+        lost = given_up(copy, leading) if copy is not leading else None
+        if lost:
+            names = [f"{number} {name}" for name, number in lost.most_common()]
+            can_lead = " unless it leads" if quorum.is_voter(copy) else ""
+            yield Reason(
+                copy.path,
+                f"the metadata of node {copy.node_id} goes on to offset {copy.position[1]}, and "
+                f"the node gives up what node {leading.node_id} lacks{can_lead}: "
+                f"{first_names(names, _MOST_TYPES)}",
+                _newest_first(quorum, copy),
+                os.path.dirname(copy.path),
                 ends_process=False,
             )
 

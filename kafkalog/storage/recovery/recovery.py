@@ -65,7 +65,8 @@ class RecoverySettings:
     """What a broker goes by besides the partition's directory.
 
     Offsets are those of the log directory's checkpoints, 0 where they have none. `reads_wrappers`
-    is whether it reads compressed batches of formats 0 and 1 at the places it looks for (F1392).
+    is whether it reads compressed batches of formats 0 and 1 at the places it looks for (F1392),
+    `needs_snapshot` whether it ends without the newest snapshot of the metadata (F1406).
     """
 
     is_clean_shutdown: bool
@@ -75,6 +76,7 @@ class RecoverySettings:
     index_interval_bytes: int = INDEX_INTERVAL_BYTES
     producer_id_expiration_ms: int = DAY_MS
     reads_wrappers: bool = True
+    needs_snapshot: bool = False
 
     @classmethod
     def of(
@@ -85,6 +87,7 @@ class RecoverySettings:
         is_clean_shutdown: bool | None = None,
         index_interval_bytes: int = INDEX_INTERVAL_BYTES,
         reads_wrappers: bool = True,
+        needs_snapshot: bool = False,
     ) -> RecoverySettings:
         """Return what the checkpoints beside a log say; how the broker stopped is as found, or as
         given."""
@@ -98,6 +101,7 @@ class RecoverySettings:
             now_ms,
             index_interval_bytes,
             reads_wrappers=reads_wrappers,
+            needs_snapshot=needs_snapshot,
         )
 
 

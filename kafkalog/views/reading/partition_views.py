@@ -34,6 +34,8 @@ from kafkalog.views.reading.segment_damage import PassedDamage
 
 # The first release that reads compressed batches of formats 0 and 1 when it starts (F1392).
 _READS_WRAPPERS = "4.1"
+# The first that goes on without the newest snapshot of the metadata (F1406).
+_WITHOUT_SNAPSHOT = "4.3"
 
 
 def read_replica_set(
@@ -87,12 +89,14 @@ def _recovery_plan(read: PartitionRead, options: ReadOptions) -> Iterator[TableR
 
 def _recovery_settings(log: PartitionLog, options: ReadOptions) -> RecoverySettings:
     is_clean = options.shutdown is Shutdown.CLEAN
+    release = started_release(options.kafka_version)
     return RecoverySettings.of(
         log,
         options.as_of_ms,
         is_clean_shutdown=None if options.shutdown is Shutdown.AS_FOUND else is_clean,
         index_interval_bytes=options.index_interval_bytes,
-        reads_wrappers=is_at_least(started_release(options.kafka_version), _READS_WRAPPERS),
+        reads_wrappers=is_at_least(release, _READS_WRAPPERS),
+        needs_snapshot=not is_at_least(release, _WITHOUT_SNAPSHOT),
     )
 
 

@@ -1,7 +1,7 @@
 """What `kafkalog recover` says of a node's directories is what a real broker makes of them.
 
 Kinds of damage beside those of tests/golden/commands/test_node_starts.py. Rules: docs/format.md
-F960 to F973, F1180 to F1197, F1370 to F1377 and F1392 to F1396.
+F960 to F973, F1180 to F1197, F1370 to F1377, F1392 to F1398 and F1406 to F1408.
 """
 
 import json
@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from kafkalog.command_line.main import kafkalog
 from tests.support.broker.node_starts.cleaner_damages import CLEANER_DAMAGES
 from tests.support.broker.node_starts.leader_damages import LEADER_DAMAGES
+from tests.support.broker.node_starts.quorum_damages import QUORUM_DAMAGES
 from tests.support.broker.node_starts.read_damages import READ_DAMAGES
 from tests.support.broker.node_starts.started_node import started_node
 from tests.support.broker.node_starts.startup_damages import DAMAGES
@@ -45,7 +46,10 @@ def name_of(row: dict[str, Any]) -> str:
 
 _MAKERS = {
     **DAMAGES,
-    **{name: damage.make for name, damage in (READ_DAMAGES | LEADER_DAMAGES).items()},
+    **{
+        name: damage.make
+        for name, damage in (READ_DAMAGES | LEADER_DAMAGES | QUORUM_DAMAGES).items()
+    },
 }
 
 

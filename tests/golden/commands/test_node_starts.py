@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from kafkalog.command_line.main import kafkalog
 from tests.support.broker.node_starts.cleaner_damages import CLEANER_DAMAGES
 from tests.support.broker.node_starts.leader_damages import LEADER_DAMAGES, OTHER_ID
+from tests.support.broker.node_starts.quorum_damages import QUORUM_DAMAGES
 from tests.support.broker.node_starts.read_damages import READ_DAMAGES, ReadDamage
 from tests.support.broker.node_starts.typed_lines import MENDED, partitions, recovered, type_lines
 from tests.support.golden.startup_cases import (
@@ -214,15 +215,15 @@ def test_text_begins_with_the_node_and_the_line_to_type(case: StartupCase, tmp_p
     assert lines[-1].endswith("NO LEADER: 3 partitions")
 
 
-_DAMAGES: dict[str, ReadDamage] = {**READ_DAMAGES, **LEADER_DAMAGES}
+_DAMAGES: dict[str, ReadDamage] = {**READ_DAMAGES, **LEADER_DAMAGES, **QUORUM_DAMAGES}
 
 
 @pytest.mark.parametrize("damage", _DAMAGES)
 def test_a_node_becomes_what_brokers_made_of_such_files(
     damage: str, cases: dict[str, StartupCase], tmp_path: Path
 ) -> None:
-    # F960 to F973, F1180 to F1191, F1194, F1197, F1370 to F1377, F1392 and F1394 to F1396, as
-    # brokers of 4.4.0 did.
+    # F960 to F973, F1180 to F1191, F1194, F1197, F1370 to F1377, F1392, F1394 to F1398 and F1406
+    # to F1408, as brokers of 4.4.0 did.
     expected, case = _DAMAGES[damage], cases["00-control"]
     folder = case.made_in(tmp_path)
     expected.make(folder)
@@ -441,6 +442,8 @@ def test_what_only_a_broker_knows_of_is_given_up(
     assert aside(other) == aside()
     text = CliRunner().invoke(kafkalog, list(map(str, (*given, other)))).stdout
     assert "node 1 can become the leader of the controllers (1 of 1 are here), and its copy" in text
+    assert text.count("assumed: the cluster begins with the metadata of node 1, ") == 2
+    assert f"{other}/__cluster_metadata-0: the metadata of node 2 goes on to offset 85, and" in text
     assert text.endswith("METADATA CAN BE GIVEN UP by controllers that are behind\n")
 
 

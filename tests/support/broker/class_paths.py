@@ -73,11 +73,19 @@ def _resolve(pom: Path, kafka_version: str | None) -> str:
         command.append(f"-Dmdep.outputFile={output}")
         if kafka_version is not None:
             command.append(f"-Dkafka.version={kafka_version}")
+            command.append(f"-Dscala.version={_scala_of(kafka_version)}")
         _run_maven(command, pom)
         found = output.read_text(encoding="utf-8").strip() if output.is_file() else ""
     if not _all_exist(found):
         raise ClassPathError(f"Maven succeeded and named no usable jars for {pom}: {found!r}")
     return found
+
+
+def _scala_of(kafka_version: str) -> str:
+    """The version of Scala that a release before 3.0 was compiled with; later ones need 2.13."""
+    if kafka_version.startswith("0."):
+        return "2.11"
+    return "2.12" if int(kafka_version.partition(".")[0]) < 3 else "2.13"
 
 
 def _run_maven(command: list[str], pom: Path) -> None:

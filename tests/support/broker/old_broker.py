@@ -1,5 +1,5 @@
-"""A real broker 0.10.2.2 or 3.9.2 on loopback, with log directories and a ZooKeeper that it finds
-there."""
+"""A real broker with ZooKeeper, of releases 0.10.2 to 3.9, on loopback, with log directories and a
+ZooKeeper that it finds there."""
 
 import re
 import subprocess
@@ -17,12 +17,12 @@ _STARTED = r"started \(kafka\.server\.KafkaServer\)"
 _START_TIMEOUT_SECONDS = 60
 _POLL_SECONDS = 0.1
 # It was made for Java 8, and looks into what Java 17 keeps to itself.
-_OPEN = (
+OPEN = (
     *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.nio", "sun.nio.ch")),
     *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "jdk.internal.ref")),
     "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
 )
-_LOGGING = """\
+OLD_LOGGING = """\
 log4j.rootLogger=INFO, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
@@ -33,10 +33,11 @@ log4j.appender.out.layout.ConversionPattern=%p %m (%c)%n
 class OldBroker:
     """A running broker; `log_file` is what it says."""
 
-    def __init__(self, port: int, log_file: Path, jars: str) -> None:
+    def __init__(self, port: int, log_file: Path, jars: str, kafka_version: str | None) -> None:
         self.address = f"{_HOST}:{port}"
         self.log_file = log_file
         self._jars = jars
+        self._kafka_version = kafka_version
         self._process: subprocess.Popen[bytes] | None = None
 
     def belongs_to(self, process: subprocess.Popen[bytes]) -> None:
@@ -52,8 +53,13 @@ class OldBroker:
     def run(self, main_class: str, *arguments: str) -> str:
         """Run one of its tools; return what that printed."""
         given = ["--bootstrap-server", self.address, *arguments]
-        options = (*QUICK_START, *_OPEN, "-Duser.timezone=UTC")
-        output = run_tool(main_class, given, jars=self._jars, java_options=options)
+        options = (*QUICK_START, *OPEN, "-Duser.timezone=UTC")
+        output = run_tool(
+            *(main_class, given),
+            jars=self._jars,
+            kafka_version=self._kafka_version,
+            java_options=options,
+        )
         return output.stdout.decode()
 
     def described(self, group: str) -> dict[tuple[str, int], int]:
@@ -83,6 +89,7 @@ def old_broker(
     settings: Mapping[str, object],
     *,
     jars: str = "kafka010",
+    kafka_version: str | None = None,
     protocol: str = "PLAINTEXT",
 ) -> Iterator[OldBroker]:
     """Broker 0 of a cluster, with its files in `folder`; gone at the end."""
@@ -96,11 +103,16 @@ def old_broker(
         **settings,
     }
     folder.mkdir()
-    (folder / "log4j.properties").write_text(_LOGGING)
+    (folder / "log4j.properties").write_text(OLD_LOGGING)
     (folder / "server.properties").write_text("".join(f"{k}={v}\n" for k, v in given.items()))
-    command = ["java", "-Xmx256m", *_OPEN, f"-Dlog4j.configuration=file:{folder}/log4j.properties"]
-    command += ["-cp", class_path(jars), "kafka.Kafka", str(folder / "server.properties")]
-    broker = OldBroker(port, folder / "broker.log", jars)
+    command = ["java", "-Xmx256m", *OPEN, f"-Dlog4j.configuration=file:{folder}/log4j.properties"]
+    command += [
+        "-cp",
+        class_path(jars, kafka_version),
+        "kafka.Kafka",
+        str(folder / "server.properties"),
+    ]
+    broker = OldBroker(port, folder / "broker.log", jars, kafka_version)
     with broker.log_file.open("ab") as log:
         process = subprocess.Popen(
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT

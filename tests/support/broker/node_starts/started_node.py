@@ -5,20 +5,23 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.support.broker.class_paths import class_path
 from tests.support.broker.java_tools import LOGGING, end
+from tests.support.broker.old_broker import OLD_LOGGING, OPEN
 from tests.support.free_ports import free_ports
 
 _START_SECONDS = 90
+_LEADER_SECONDS = 20
 # Retention, strays and checkpoints follow within seconds of the start.
 _AFTER_START_SECONDS = 4
-_STARTED = "Kafka Server started"
+_STARTED = re.compile(r"Kafka Server started|started \(kafka\.server\.KafkaServer\)")
 _OFFLINE = re.compile(
     r"(?:Stopping serving (?:logs|replicas) in dir|Failed to create or validate data directory) "
     r"(\S+)"
@@ -29,31 +32,42 @@ _ASIDE = re.compile(r"(?P<name>.+-[0-9]+)\.[0-9a-f]{32}-(?:stray|delete)")
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Whether the process ran to the end of the wait; the names of the directories that went
-    offline, of the partitions that were set aside, the segments that are left by partition, and
-    the partitions without a leader."""
+    offline, of the partitions that were set aside, the segments that are left by partition, the
+    partitions without a leader, and where the others begin and end."""
 
     started: bool
     offline: set[str]
     set_aside: set[str]
     segments: dict[str, list[int]]
     leaderless: set[str]
+    bounds: dict[str, tuple[int, int]]
     log: str
 
 
-def started_node(folder: Path, uid: int | None = None, jars: Sequence[Path] = ()) -> Outcome:
-    """Start Kafka 4.4 on the folder's server.properties, d1 and d2, with more `jars` on its class
-    path, and end it again."""
+def started_node(
+    folder: Path,
+    uid: int | None = None,
+    jars: Sequence[Path] = (),
+    *,
+    kafka: str | None = None,
+    zookeeper_port: int | None = None,
+) -> Outcome:
+    """Start Kafka on the folder's server.properties, d1 and d2, with more `jars` on its class path,
+    and end it again: 4.4, or another by its class path; one with ZooKeeper finds that at a port."""
     before = {path.name for path in folder.glob("d?/*") if _ASIDE.fullmatch(path.name)}
     text = (folder / "server.properties").read_text()
     client, controller = free_ports(2)
-    text = text.replace(":29492", f":{client}").replace(":29493", f":{controller}")
+    text = text.replace(":29492", f":{client}")
+    text = text.replace(":29493", f":{zookeeper_port or controller}")
     settings = folder / "started.properties"
     settings.write_text(text.replace("localhost", "127.0.0.1"))
-    logging = folder / "log4j2.properties"
+    logging, old_logging = folder / "log4j2.properties", folder / "log4j.properties"
     logging.write_text(LOGGING)
+    old_logging.write_text(OLD_LOGGING)
     log_file = folder / "server.log"
-    command = ["java", "-Xmx400m", f"-Dlog4j2.configurationFile={logging}"]
-    places = ":".join((class_path("broker"), *map(str, jars)))
+    command = ["java", "-Xmx400m", *OPEN, f"-Dlog4j2.configurationFile={logging}"]
+    command.append(f"-Dlog4j.configuration=file:{old_logging}")
+    places = ":".join((kafka or class_path("broker"), *map(str, jars)))
     command += ["-cp", places, "kafka.Kafka", str(settings)]
     with log_file.open("wb") as log:
         process = subprocess.Popen(
@@ -61,7 +75,9 @@ def started_node(folder: Path, uid: int | None = None, jars: Sequence[Path] = ()
         )
         try:
             started = _stays(process, log_file)
-            leaderless = _leaderless(f"127.0.0.1:{client}") if started else set()
+            leaders = _leaders(f"127.0.0.1:{client}") if started else {}
+            led = {name for name, leader in leaders.items() if leader >= 0}
+            bounds = served_bounds(f"127.0.0.1:{client}", led)
         finally:
             end(process)
     said = log_file.read_text(errors="replace")
@@ -72,25 +88,49 @@ def started_node(folder: Path, uid: int | None = None, jars: Sequence[Path] = ()
         for path in folder.glob("d?/*-?")
     }
     offline = {Path(name).name for name in _OFFLINE.findall(said)}
-    return Outcome(started, offline, aside, segments, leaderless, said)
+    return Outcome(started, offline, aside, segments, {*leaders} - led, bounds, said)
 
 
 def _stays(process: subprocess.Popen[bytes], log_file: Path) -> bool:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
-        if _STARTED in log_file.read_text(errors="replace"):
+        if _STARTED.search(log_file.read_text(errors="replace")):
             time.sleep(_AFTER_START_SECONDS)
             break
         time.sleep(0.1)
     return process.poll() is None
 
 
-def _leaderless(address: str) -> set[str]:
-    """Return the partitions of which the broker tells its clients that none leads them."""
+def _leaders(address: str) -> dict[str, int]:
+    """Return the leader of each partition that the broker knows, -1 for none."""
     topics = AdminClient({"bootstrap.servers": address}).list_topics(timeout=10).topics
     return {
-        f"{name}-{number}"
+        f"{name}-{number}": partition.leader
         for name, topic in topics.items()
         for number, partition in topic.partitions.items()
-        if partition.leader < 0
     }
+
+
+def served_bounds(address: str, names: Collection[str]) -> dict[str, tuple[int, int]]:
+    """Return where partitions begin and end, once the broker serves them; those that it does not
+    serve are missing."""
+    settings = {"bootstrap.servers": address, "group.id": "bounds"}
+    # The end of a log, not of what open transactions leave to be read.
+    consumer = Consumer({**settings, "isolation.level": "read_uncommitted"})
+    deadline = time.monotonic() + _LEADER_SECONDS
+    found: dict[str, tuple[int, int]] = {}
+    try:
+        for name in names:
+            topic, _, number = name.rpartition("-")
+            while name not in found:
+                try:
+                    place = TopicPartition(topic, int(number))
+                    first, last = consumer.get_watermark_offsets(place, timeout=10)
+                    found[name] = (int(first), int(last))
+                except KafkaException:
+                    if time.monotonic() > deadline:
+                        break
+                    time.sleep(0.5)
+        return found
+    finally:
+        consumer.close()
