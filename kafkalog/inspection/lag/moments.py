@@ -85,6 +85,9 @@ class _Joined(NamedTuple):
 def _joined(decoded: Sequence[BatchRecords | None], rows: LongArray) -> _Joined:
     """Return the records of the batches in some rows; one that cannot be decoded has none."""
     known = [_NO_RECORDS if records is None else records for records in decoded]
-    counts = [len(records.offsets) for records in known]
-    arrays = (np.concatenate(each) for each in zip(*known, strict=True))
-    return _Joined(*arrays, np.repeat(rows, counts))
+    return _Joined(
+        np.concatenate([each.offsets for each in known]),
+        np.concatenate([each.timestamps_ms for each in known]),
+        np.concatenate([each.timestamp_types for each in known]),
+        np.repeat(rows, [len(each.offsets) for each in known]),
+    )
