@@ -134,6 +134,8 @@ def sentence_parts(words: str) -> tuple[tuple[str, int | None, str], ...]:
     )
 
 
+# Most of the numbers in a table's sentences are small, and the same in many rows.
+@lru_cache(maxsize=2**14)
 def number_text(number: int, written: str) -> str:
     """Return a number as a place of `sentence_parts` has it."""
     if written == "ms":

@@ -165,10 +165,10 @@ def _field_reader(field: SchemaField, form: _Form) -> _Reader:
         read = _struct_reader(field.struct, form)
         return _nullable_struct(read, is_tagged=field.tag is not None) if is_nullable else read
     if field.type == "string":
-        length = _length_reader(STRING_LENGTH, form.is_flexible)
+        length = None if form.is_flexible else STRING_LENGTH
         return _sized_reader(field.name, length, decoded, is_nullable, LONGEST_STRING)
     if field.type == "bytes":
-        length = _length_reader(BYTES_LENGTH, form.is_flexible)
+        length = None if form.is_flexible else BYTES_LENGTH
         return _sized_reader(field.name, length, bytes, is_nullable, None)
     return _read_uuid if field.type == "uuid" else _fixed_reader(FIXED_WIDTH[field.type])
 
@@ -191,8 +191,9 @@ def _read_uuid(data: bytes, position: int) -> tuple[Value, int]:
     return uuid_text(data[position:end]), end
 
 
-def _length_reader(layout: Struct, is_flexible: bool) -> _LengthReader:
-    if not is_flexible:
+def _length_reader(layout: Struct | None) -> _LengthReader:
+    """Return a reader of lengths with a layout, of flexible ones without."""
+    if layout is not None:
         return _fixed_reader(layout)
 
     def read(data: bytes, position: int) -> tuple[int, int]:
@@ -204,13 +205,20 @@ def _length_reader(layout: Struct, is_flexible: bool) -> _LengthReader:
 
 def _sized_reader(
     name: str,
-    read_length: _LengthReader,
+    layout: Struct | None,
     make: Callable[[bytes], Value],
     is_nullable: bool,
     longest: int | None,
 ) -> _Reader:
+    read_length = _length_reader(layout)
+    size, unpack = (0, None) if layout is None else (layout.size, layout.unpack_from)
+
     def read(data: bytes, position: int) -> tuple[Value, int]:
-        length, start = read_length(data, position)
+        start = position + size
+        if unpack is None or start > len(data):
+            length, start = read_length(data, position)
+        else:  # Most values are texts and bytes: without another call.
+            (length,) = unpack(data, position)
         if length < 0:
             _check_null(name, is_nullable, position)
             return None, start
@@ -232,7 +240,7 @@ def _check_null(name: str, is_nullable: bool, position: int) -> None:
 def _array_reader(field: SchemaField, form: _Form) -> _Reader:
     version, is_flexible, limit = form
     name, is_nullable = field.name, version in field.nullable
-    read_length = _length_reader(ARRAY_LENGTH, is_flexible)
+    read_length = _length_reader(None if is_flexible else ARRAY_LENGTH)
     read_elements = _elements_reader(field, form)
     # A struct is a value itself, and its fields are.
     width = 1 + sum(version in part.versions for part in field.struct or ())

@@ -31,6 +31,8 @@ from kafkalog.wire.checksums import crc32, crc32c
 # A walk along headers jumps over batches larger than this, which takes as long as reading them, and
 # reads so much at a time where batches are smaller.
 _JUMPED_BYTES, _STRETCH_BYTES = 8 * 1024, 64 * 1024
+# Where small batches follow each other, stretches double up to this.
+_LONGEST_STRETCH_BYTES = 512 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,8 @@ class SegmentHeaders(_Batches):
     """The batch headers of one segment: payloads are neither read nor checked, and chunks hold
     nothing but their tables."""
 
+    _stretch_bytes = _STRETCH_BYTES
+
     def chunks(self) -> Iterator[Chunk]:
         for decided in self._walk.decided_rows(self._scan):
             if decided:
@@ -181,7 +185,8 @@ class SegmentHeaders(_Batches):
             self._jump()
         position = self._walk.position
         # Reading on to the next header is cheaper than jumping over a small batch.
-        size = _STRETCH_BYTES
+        size = self._stretch_bytes
+        self._stretch_bytes = min(2 * size, _LONGEST_STRETCH_BYTES)
         while True:
             window.load(position, size)
             end = window.position + window.filled
@@ -211,6 +216,7 @@ class SegmentHeaders(_Batches):
             positions.append(position)
             position = end
         if headers:
+            self._stretch_bytes = _STRETCH_BYTES
             data = np.frombuffer(bytearray().join(headers), dtype=np.uint8)
             set_header_rows(data, np.array(positions), self._walk.table, self._walk.rows)
             self._walk.rows += len(headers)

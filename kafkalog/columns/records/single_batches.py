@@ -32,7 +32,7 @@ class BatchRecords(NamedTuple):
     timestamp_types: IntArray
 
 
-def is_message_set(batch: bytes) -> bool:
+def is_message_set(batch: bytes | memoryview) -> bool:
     """Return whether these are the bytes of a compressed message of format 0 or 1. F43."""
     return (
         len(batch) > LEGACY_ATTRIBUTES_POSITION
@@ -41,7 +41,7 @@ def is_message_set(batch: bytes) -> bool:
     )
 
 
-def batch_records(batch: bytes) -> BatchRecords | None:
+def batch_records(batch: bytes | memoryview) -> BatchRecords | None:
     """Return the records in a batch's bytes, None if it is damaged or has none."""
     data = np.frombuffer(bytearray(batch), dtype=np.uint8)
     faults: list[FaultyRange] = []
@@ -55,7 +55,7 @@ def batch_records(batch: bytes) -> BatchRecords | None:
 
 
 def records_of_batches(
-    batches: Sequence[bytes], last_offsets: Sequence[int]
+    batches: Sequence[bytes | memoryview], last_offsets: Sequence[int]
 ) -> list[BatchRecords | None]:
     """Return what `batch_records` gives for each of a segment's batches, which rise; `last_offsets`
     are by their headers. Sound ones are decoded together, at a fraction of the cost."""

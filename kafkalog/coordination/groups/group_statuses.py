@@ -59,34 +59,39 @@ def partition_rank(row: Mapping[str, Any]) -> int:
 
 def _status(rows: Sequence[Mapping[str, Any]]) -> GroupStatus:
     worst = min(rows, key=_partition_order)
-    behind = (row["next_timestamp_ms"] for row in rows if row["readable_records"])
-    records = [row["readable_records"] for row in rows if row["readable_records"] is not None]
-    burrow = [each for row in rows if (each := row.get("burrow_status")) is not None]
-    rank = max((_BURROW_RANKS.get(each, 0) for each in burrow), default=None)
+    statuses, burrow = ([row.get(name) for row in rows] for name in ("status", "burrow_status"))
+    ranks = [_BURROW_RANKS.get(each, 0) for each in set(burrow) if each is not None]
+    left, next_ms, commit_ms = (
+        [row[name] for row in rows]
+        for name in ("readable_records", "next_timestamp_ms", "commit_timestamp_ms")
+    )
+    behind = [each for each, records in zip(next_ms, left, strict=True) if records]
+    records = _known(left)
     return GroupStatus(
         *(worst["cluster_id"], worst["group_id"], partition_rank(worst)),
         GROUP_STATUSES[partition_rank(worst)].value,
-        None if rank is None else BURROW_GROUP_STATUSES[rank].value,
+        BURROW_GROUP_STATUSES[max(ranks)].value if ranks else None,
         len(rows),
-        sum(row["status"] in _ERRORS for row in rows),
+        sum(each in _ERRORS for each in statuses),
         sum(records) if records else None,
-        min((each for each in behind if each is not None), default=None),
-        max(
-            (each for row in rows if (each := row["commit_timestamp_ms"]) is not None), default=None
-        ),
+        min(_known(behind), default=None),
+        max(_known(commit_ms), default=None),
         *(worst["topic"], worst["partition"], worst["reason"]),
     )
 
 
+def _known(numbers: Sequence[int | None]) -> list[int]:
+    return [each for each in numbers if each is not None]
+
+
 def _partition_order(row: Mapping[str, Any]) -> tuple[int, int, str, int]:
     """Return what puts the worst partition first, of equal ones the first by name."""
-    left = _known(row["readable_records"])
-    return -partition_rank(row), -left, row["topic"], row["partition"]
+    return -partition_rank(row), -_left(row["readable_records"]), row["topic"], row["partition"]
 
 
-def _known(records: int | None) -> int:
+def _left(records: int | None) -> int:
     return -1 if records is None else records
 
 
 def _worst_first(row: GroupStatus) -> tuple[int, int, str]:
-    return -row.rank, -_known(row.readable_records), row.group_id
+    return -row.rank, -_left(row.readable_records), row.group_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -31,7 +32,7 @@ from kafkalog.inspection.groups import commit_kernels as column
 from kafkalog.inspection.groups.commit_kernels import (
     ByteStrings,
     gather_parts,
-    hash_commit_keys,
+    hash_commits,
     scan_commits,
 )
 
@@ -52,21 +53,35 @@ class Commits:
     and `is_marker` the ends of transactions. The rest are not commits.
     """
 
-    def __init__(self, records: pa.RecordBatch) -> None:
+    def __init__(self, records: pa.RecordBatch, keys: KeyOffsets | None = None) -> None:
+        """With `keys`, the records have `hashes` of their own for these."""
         self.records = records
-        keys, values = (ByteStrings(*binaries(records.column(name))) for name in ("key", "value"))
-        self.key_data, self.value_data = keys.data, values.data
-        # What kernels leave out of a row has no meaning there.
-        self.numbers = np.empty((records.num_rows, column.COMMIT_WIDTH), dtype=np.int64)
-        scan_commits(keys, values, booleans(records.column(IS_CONTROL)), self.numbers)
+        self._keys = ByteStrings(*binaries(records.column("key")))
+        self._values = ByteStrings(*binaries(records.column("value")))
+        self.key_data, self.value_data = self._keys.data, self._values.data
+        self._is_control = booleans(records.column(IS_CONTROL))
         self.offsets = integers(records.column("offset"))
-        self.kinds = kind = self.numbers[:, column.COMMIT_KIND].copy()
+        if keys is None:
+            self.kinds = kind = self.numbers[:, column.COMMIT_KIND].copy()
+        else:
+            self.kinds = kind = np.empty(records.num_rows, dtype=np.int64)
+            self.hashes = np.empty((records.num_rows, 2), dtype=np.int64)
+            of_one = np.empty((1, column.COMMIT_WIDTH), dtype=np.int64)
+            given = self._keys, self._values, self._is_control
+            hash_commits(*given, keys.secret, of_one, kind, self.hashes)
         is_transactional = booleans(records.column("isTransactional"))
         is_known = (kind == column.COMMIT_RECORD) | (kind == column.TOMBSTONE)
         self.is_plain: BoolArray = is_known & ~is_transactional
         self.is_waiting: BoolArray = is_known & is_transactional
         self.is_unsure: BoolArray = kind == column.UNSURE
         self.is_marker: BoolArray = (kind == column.ABORT_MARKER) | (kind == column.COMMIT_MARKER)
+
+    @cached_property
+    def numbers(self) -> LongArray:
+        """What `scan_commits` finds; what it leaves out of a row has no meaning."""
+        found = np.empty((self.records.num_rows, column.COMMIT_WIDTH), dtype=np.int64)
+        scan_commits(self._keys, self._values, self._is_control, found)
+        return found
 
     def numbers_of(self, name: str) -> LongArray:
         """Return the numbers of a column of the records, NO_VALUE for null."""
@@ -83,12 +98,6 @@ class Commits:
             data[begin:end].tobytes()
             for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
         ]
-
-    def key_hashes(self, rows: LongArray, keys: KeyOffsets) -> LongArray:
-        """Return the hashes of these bytes."""
-        hashes = np.empty((len(rows), 2), dtype=np.int64)
-        hash_commit_keys(self.key_data, self.numbers, rows, keys.secret, hashes)
-        return hashes
 
     def group_ids(self, rows: LongArray) -> list[str]:
         """Return the distinct groups of records that were understood."""
@@ -113,19 +122,18 @@ class LastCommits:
 
     def __init__(self, at_ms: int) -> None:
         self._at_ms = at_ms
-        self._keys = commit_keys()
+        self.keys = commit_keys()
 
     def rows(self, commits: Commits) -> LongArray:
-        """Return the numbers of these records, in their order."""
+        """Return the numbers of these records, in their order. They have `hashes` for `keys`."""
         times = integers(commits.records.column("timestampMs"))
         # What has no time of its own counts by the commit's, and replaces nothing for certain.
         has_time = times != NO_VALUE
         rows = np.flatnonzero(commits.is_plain & has_time & (times <= self._at_ms))
-        hashes = commits.key_hashes(rows, self._keys)
-        offsets = commits.offsets[rows]
-        self._keys.put(hashes, offsets)
+        hashes, offsets = commits.hashes[rows], commits.offsets[rows]
+        self.keys.put(hashes, offsets)
         is_last = commits.is_plain & ~has_time
-        is_last[rows] = self._keys.highest(hashes) == offsets
+        is_last[rows] = self.keys.highest(hashes) == offsets
         return np.flatnonzero(is_last)
 
 

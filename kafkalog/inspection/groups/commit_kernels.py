@@ -14,7 +14,6 @@ from kafkalog.columns.jit.compiled import (
     IntArray,
     LongArray,
     copy_bytes,
-    inlined_kernel,
     kernel,
 )
 from kafkalog.columns.jit.integers import signed_16, signed_32, signed_64
@@ -184,9 +183,16 @@ def _marker_kind(data: ByteArray, begin: int, end: int) -> int:
 
 @kernel
 def _kind(
-    keys: ByteStrings, values: ByteStrings, is_control: bool, numbers: LongArray, row: int
+    keys: ByteStrings,
+    values: ByteStrings,
+    row: int,
+    is_control: bool,
+    numbers: LongArray,
+    into: int,
 ) -> int:
-    """Return what a record with a key is."""
+    """Return what a record is, and note the rest in a row of numbers."""
+    if not keys.is_set[row]:
+        return OTHER
     key_begin, key_end = keys.borders[row], keys.borders[row + 1]
     begin, end = values.borders[row], values.borders[row + 1]
     if key_end - key_begin + end - begin > LARGEST_RECORD:
@@ -198,12 +204,12 @@ def _kind(
     record_type = signed_16(keys.data, key_begin)
     if record_type != _LEGACY_TYPE and record_type != _TYPE:
         return OTHER
-    if not _scan_key(keys.data, key_begin, key_end, numbers, row):
+    if not _scan_key(keys.data, key_begin, key_end, numbers, into):
         return UNSURE
     if not values.is_set[row]:
         return TOMBSTONE
     latest = _LATEST_VERSION if record_type == _TYPE else 0
-    if not _scan_value(values.data, begin, end, latest, numbers, row):
+    if not _scan_value(values.data, begin, end, latest, numbers, into):
         return UNSURE
     return COMMIT_RECORD
 
@@ -214,30 +220,30 @@ def scan_commits(
 ) -> None:
     """Fill a row of COMMIT_WIDTH numbers for each record."""
     for row in range(len(numbers)):
-        kind = OTHER
-        if keys.is_set[row]:
-            kind = _kind(keys, values, is_control[row], numbers, row)
-        numbers[row, COMMIT_KIND] = kind
+        numbers[row, COMMIT_KIND] = _kind(keys, values, row, is_control[row], numbers, row)
 
 
 @kernel
-def hash_commit_keys(
-    data: ByteArray, numbers: LongArray, rows: LongArray, secret: LongArray, hashes: LongArray
+def hash_commits(
+    keys: ByteStrings,
+    values: ByteStrings,
+    is_control: BoolArray,
+    secret: LongArray,
+    numbers: LongArray,
+    kinds: LongArray,
+    hashes: LongArray,
 ) -> None:
-    """Put the hash of the key of each of some rows, of group, topic and partition alone, into a row
-    of `hashes`."""
-    for i in range(len(rows)):
-        begin, end = _key_borders(numbers, rows[i])
-        half, other = hash_key(data, begin, end, secret)
-        hashes[i, 0] = half
-        hashes[i, 1] = other
-
-
-@inlined_kernel
-def _key_borders(numbers: LongArray, row: int) -> tuple[int, int]:
-    """Return where a key that was understood begins in its data, without its type, and ends."""
-    topic_end = numbers[row, COMMIT_TOPIC] + numbers[row, TOPIC_SIZE]
-    return numbers[row, GROUP] - _SIZE_BYTES, topic_end + _PARTITION_BYTES
+    """Note what each record is, and of a commit or a tombstone the hash of its key without its
+    type: equal for one group, topic and partition. `numbers` has one row, for what a record
+    says."""
+    for row in range(len(kinds)):
+        kinds[row] = _kind(keys, values, row, is_control[row], numbers, 0)
+        if kinds[row] == COMMIT_RECORD or kinds[row] == TOMBSTONE:
+            begin = numbers[0, GROUP] - _SIZE_BYTES
+            end = numbers[0, COMMIT_TOPIC] + numbers[0, TOPIC_SIZE] + _PARTITION_BYTES
+            half, other = hash_key(keys.data, begin, end, secret)
+            hashes[row, 0] = half
+            hashes[row, 1] = other
 
 
 @kernel

@@ -50,7 +50,7 @@ class LatestCommits:
     def batches(self, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows that these records decide."""
         for batch in records:
-            yield from self._decided(Commits(batch))
+            yield from self._decided(Commits(batch, self._keys))
 
     def last_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield, at the end of the log, the commits whose transactions are open."""
@@ -75,7 +75,8 @@ class LatestCommits:
             self._keys.put(each.hashes, each.offsets)
         last = plain.rows[self._is_last(plain)]
         if len(last):
-            yield self._columns.batch(commits, last)
+            # Of many thousand records a few: the others' values are not looked at again.
+            yield self._columns.batch(commits.only(last), np.arange(len(last)))
         for each, offsets, times in took_effect:
             is_last = self._is_last(each)
             if is_last.any():
@@ -98,8 +99,7 @@ class LatestCommits:
 
     def _understood(self, commits: Commits, chosen: BoolArray) -> _Records:
         rows = np.flatnonzero(chosen)
-        hashes = commits.key_hashes(rows, self._keys)
-        return _Records(commits, (), rows, rows, hashes, commits.offsets[rows])
+        return _Records(commits, (), rows, rows, commits.hashes[rows], commits.offsets[rows])
 
     def _interpreted(self, commits: Commits) -> _Records:
         """Return what the interpreter of messages can read of the records that kernels cannot."""
@@ -139,11 +139,12 @@ class LatestCommits:
     ) -> pa.RecordBatch:
         """Return rows of records with what became of them, NO_VALUE for none."""
         if records.commits is not None:
-            codes = np.full(len(records.rows), [*Effect].index(effect))
-            outcomes = outcome_columns(records.commits, records.rows, codes, offsets, times)
-            return self._columns.batch(records.commits, records.rows, outcomes)
+            commits, rows = records.commits.only(records.rows), np.arange(len(records.rows))
+            codes = np.full(len(rows), [*Effect].index(effect))
+            outcomes = outcome_columns(commits, rows, codes, offsets, times)
+            return self._columns.batch(commits, rows, outcomes)
         decided = zip(records.rows.tolist(), offsets.tolist(), times.tolist(), strict=True)
-        rows = [
+        found = [
             {
                 **records.read[number],
                 "effect": effect.value,
@@ -152,7 +153,7 @@ class LatestCommits:
             }
             for number, offset, time_ms in decided
         ]
-        return table_batch("offset_commits", rows, self._constants, self._names)
+        return table_batch("offset_commits", found, self._constants, self._names)
 
 
 class _Records(NamedTuple):
@@ -183,9 +184,10 @@ class _Records(NamedTuple):
 
     @property
     def are_tombstones(self) -> BoolArray:
-        if self.commits is not None:
-            return self.commits.kinds[self.rows] == kinds.TOMBSTONE
-        return self._flags("is_tombstone")
+        if self.commits is None:
+            return self._flags("is_tombstone")
+        found: BoolArray = self.commits.kinds[self.rows] == kinds.TOMBSTONE
+        return found
 
     @property
     def are_at_once(self) -> BoolArray:

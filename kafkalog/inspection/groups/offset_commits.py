@@ -53,7 +53,7 @@ class _Waiting(NamedTuple):
     key: bytes
     commits: Commits | None
     number: int
-    row: dict[str, Any] | None = None
+    row: TableRow | None = None
 
 
 class _Decided(NamedTuple):
@@ -95,8 +95,9 @@ class CommitRows:
     def batches(self, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows that these records decide."""
         for batch in records:
-            commits = Commits(batch)
-            plain = self._last.rows(commits) if self._last else np.flatnonzero(commits.is_plain)
+            last = self._last
+            commits = Commits(batch, None if last is None else last.keys)
+            plain = np.flatnonzero(commits.is_plain) if last is None else last.rows(commits)
             if len(plain):
                 yield self._columns.batch(commits, plain)
             new = self._take(commits)
@@ -274,7 +275,7 @@ class InterpretedCommit(NamedTuple):
 def interpreted_commit(
     record: Mapping[str, Any], high_watermark: int | None
 ) -> InterpretedCommit | None:
-    """Return what a record with COMMIT_RECORD_COLUMNS says, None where it is no commit."""
+    """Return what a record with COMMIT_RECORD_COLUMNS says, None if it is of another type."""
     message = read_internal_record(CONSUMER_OFFSETS, record["key"], record["value"])
     if message.record_type not in _COMMIT_TYPES:
         return None

@@ -51,7 +51,7 @@ class DecodedBatches:
     def _decoded(
         self, headers: SegmentTable, rows: LongArray
     ) -> dict[tuple[int, int], BatchRecords | None]:
-        batches = [headers.file.read(position, size) for position, size, _ in rows.tolist()]
+        batches = _read(headers, rows)
         sets = sum(map(is_message_set, batches))
         self._work.decompressed_sets += sets
         self._work.decoded_batches += len(batches) - sets
@@ -68,6 +68,18 @@ class DecodedBatches:
             self._records = 0
         self._kept.update(found)
         self._records += records
+
+
+def _read(headers: SegmentTable, rows: LongArray) -> list[memoryview]:
+    """Return the bytes of batches, of neighbours by one read."""
+    positions, sizes = rows[:, 0], rows[:, 1]
+    is_first = np.append(True, positions[1:] != positions[:-1] + sizes[:-1])
+    found: list[memoryview] = []
+    for run in np.split(rows, np.flatnonzero(is_first)[1:]):
+        begin = int(run[0, 0])
+        data = memoryview(headers.file.read(begin, int(run[:, 1].sum())))
+        found += (data[start : start + size] for start, size in (run[:, :2] - [begin, 0]).tolist())
+    return found
 
 
 def _in_groups(rows: LongArray) -> Iterator[LongArray]:

@@ -212,7 +212,8 @@ def _ranks(values: pa.Array) -> LongArray:
     coded = values.dictionary_encode(null_encoding="encode")
     ranks = np.empty(len(coded.dictionary), dtype=np.int64)
     ranks[integers(pc.sort_indices(coded.dictionary))] = np.arange(len(ranks))
-    return ranks[integers(coded.indices)]
+    found: LongArray = ranks[integers(coded.indices)]
+    return found
 
 
 class LagSummary(NamedTuple):

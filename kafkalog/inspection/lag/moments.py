@@ -5,22 +5,25 @@ Rule: docs/format.md F312.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from kafkalog.columns.batches import batch_table as column
-from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.columns.jit.compiled import IntArray, LongArray
 from kafkalog.columns.records.single_batches import BatchRecords
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.lag.decoded_batches import DecodeBatches
 from kafkalog.inspection.logs.log_headers import SegmentTable
 
 # So many batches are decoded together.
-_AT_ONCE = 64
+_AT_ONCE = 128
 _BATCH = [column.POSITION, column.SIZE, column.LAST_OFFSET]
 # Of records that do not count.
 _NEVER = np.iinfo(np.int64).min
+_NO_NUMBERS = np.zeros(0, dtype=np.int64)
+_NO_RECORDS = BatchRecords(_NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS.astype(np.int32))
 
 
 def end_offsets_at(
@@ -44,31 +47,47 @@ def end_offsets_at(
         table = headers.table
         held = (table[:, column.FAULT] == 0) & (table[:, column.RECORDS_COUNT] != 0)
         rows = table[held & (table[:, column.LAST_OFFSET] >= start_offset)]
-        # By their headers these have the answers.
-        newest = np.maximum.accumulate(rows[:, column.MAX_TIMESTAMP])
-        likely = np.unique(np.searchsorted(newest, moments[answered:], side="right"))
-        decoded: dict[int, BatchRecords | None] = {}
         number = 0
         while answered < len(moments):
-            later = np.flatnonzero(rows[number:, column.MAX_TIMESTAMP] > moments[answered])
-            if not len(later):
+            # By their headers these are the first that can have the answers.
+            newest = np.maximum.accumulate(rows[number:, column.MAX_TIMESTAMP])
+            likely = number + np.searchsorted(newest, moments[answered:], side="right")
+            wanted = np.unique(likely[likely < len(rows)])[:_AT_ONCE]
+            if not len(wanted):
                 break
-            number += int(later[0])
-            if number not in decoded:
-                next_ones = likely[np.searchsorted(likely, number, side="right") :][:_AT_ONCE]
-                wanted = [number, *next_ones[next_ones < len(rows)].tolist()]
-                decoded = dict(zip(wanted, decode(headers, rows[wanted][:, _BATCH]), strict=True))
-            records = decoded[number]
-            number += 1
-            if records is None:
-                continue
-            is_valid = (records.offsets >= start_offset) & (records.timestamps_ms <= latest_ms)
-            so_far = np.maximum.accumulate(np.where(is_valid, records.timestamps_ms, _NEVER))
-            count = int(np.searchsorted(moments[answered:], so_far[-1], side="left"))
-            places = np.searchsorted(so_far, moments[answered : answered + count], side="right")
-            ends[answered : answered + count] = records.offsets[places]
-            types[answered : answered + count] = records.timestamp_types[places]
+            found = _joined(decode(headers, rows[wanted][:, _BATCH]), wanted)
+            is_valid = (found.offsets >= start_offset) & (found.timestamps_ms <= latest_ms)
+            so_far = np.maximum.accumulate(np.where(is_valid, found.timestamps_ms, _NEVER))
+            places = np.searchsorted(so_far, moments[answered:], side="right")
+            # After a batch that turns out to have none, others than were decoded can have it.
+            is_there = (likely < len(rows)) & (np.append(found.rows, len(rows))[places] <= likely)
+            count = len(is_there) if is_there.all() else int(np.argmin(is_there))
+            ends[answered : answered + count] = found.offsets[places[:count]]
+            types[answered : answered + count] = found.timestamp_types[places[:count]]
             answered += count
+            if count < len(is_there):
+                number = int(likely[count])
+                number += int(number <= wanted[-1])
         if answered == len(moments):
             break
     return np.minimum(ends, end_offset), types
+
+
+class _Joined(NamedTuple):
+    """The records of some batches, and the row of each one's batch."""
+
+    offsets: LongArray
+    timestamps_ms: LongArray
+    timestamp_types: IntArray
+    rows: LongArray
+
+
+def _joined(decoded: Sequence[BatchRecords | None], rows: LongArray) -> _Joined:
+    """Return the records of the batches in some rows; one that cannot be decoded has none."""
+    known = [_NO_RECORDS if records is None else records for records in decoded]
+    return _Joined(
+        np.concatenate([each.offsets for each in known]),
+        np.concatenate([each.timestamps_ms for each in known]),
+        np.concatenate([each.timestamp_types for each in known]),
+        np.repeat(rows, [len(each.offsets) for each in known]),
+    )

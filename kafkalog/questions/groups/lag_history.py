@@ -15,7 +15,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from kafkalog.columns.arrays import of_values
+from kafkalog.columns.arrays import of_values, python_values
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_generations import GroupGenerations
 from kafkalog.coordination.groups.group_statuses import GroupStatus, group_statuses
@@ -257,7 +257,10 @@ class LagHistory:
     def statuses(self) -> list[GroupStatus]:
         """The status of each group at the end, the worst first."""
         ends = self.rows.summary.ends
-        return [] if ends is None else group_statuses(RowsInMemory(ends))
+        if ends is None:
+            return []
+        rows = zip(*map(python_values, ends.columns), strict=True)
+        return group_statuses(dict(zip(ends.column_names, row, strict=True)) for row in rows)
 
     @cached_property
     def reaches(self) -> list[CommitReach]:

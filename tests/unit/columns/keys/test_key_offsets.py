@@ -85,9 +85,9 @@ def test_nothing_is_left_after_clear_but_the_count_of_records_without_a_key() ->
 
 
 def test_keys_are_taken_by_their_hashes() -> None:
-    pairs = [(key, offset) for key, offset in random_pairs(3000, 50) if key is not None]
+    pairs: Pairs = [pair for pair in random_pairs(3000, 50) if pair[0] is not None]
     found, again = KeyOffsets(SECRET), KeyOffsets(SECRET).like()
-    known: dict[bytes, int] = {}
+    known: dict[bytes | None, int] = {}
     for start in range(0, len(pairs), 700):
         some = pairs[start : start + 700]
         hashes = found.hashes_of(pa.array([key for key, _ in some], pa.binary()))
