@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from functools import reduce as combined
 from typing import Any, cast
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafkalog.spark.tables import arrow_rows
@@ -72,6 +73,19 @@ class KeptRows:
             return KeptRows(self._spark, schema, rows)
         return KeptRows(self._spark, schema, RowsInMemory(self.few).of_table(name).table)
 
+    def and_more(self, batches: Sequence[pa.RecordBatch], others: Sequence[KeptRows]) -> KeptRows:
+        """Return these rows, and more of the same columns."""
+        if not (batches or others):
+            return self
+        arrow = to_arrow_schema(self.schema)
+        more = [pa.Table.from_batches(batches).cast(arrow)] if batches else []
+        if self.few is not None and all(each.few is not None for each in others):
+            few = [each.few.cast(arrow) for each in (self, *others) if each.few is not None]
+            return KeptRows(self._spark, self.schema, pa.concat_tables([*few, *more]))
+        frames = [self.frame, *(each.frame for each in others)]
+        frames += [self._spark.createDataFrame(each, self.schema) for each in more]
+        return KeptRows(self._spark, self.schema, combined(DataFrame.union, frames))
+
 
 def kept_rows(frame: DataFrame) -> KeptRows:
     """Return the rows of a frame, made once. Few are then in the driver, where steps need no job of
@@ -84,16 +98,26 @@ def kept_rows(frame: DataFrame) -> KeptRows:
     return KeptRows(frame.sparkSession, frame.schema, rows)
 
 
-def kept_together(frames: Mapping[str, DataFrame]) -> list[KeptRows]:
-    """Return the rows of several frames: one job of Spark makes them, side by side."""
+def kept_together(
+    frames: Mapping[str, DataFrame], beside: DataFrame | None = None
+) -> dict[str, KeptRows]:
+    """Return the rows of several frames by their names: one job of Spark makes them, side by side.
+    A row of the frame `beside` is one of another frame, in the column with its name."""
+    sides = [(frame, {name: F.struct("*")}) for name, frame in frames.items()]
+    schemas = {name: frame.schema for name, frame in frames.items()}
+    if beside is not None:
+        sides.append((beside, {name: F.col(name) for name in beside.columns}))
+        schemas |= {field.name: cast(StructType, field.dataType) for field in beside.schema}
+    if not sides:
+        return {}
     rows = (
-        frame.select(*(_column(name, other, frames[other].schema) for other in frames))
-        for name, frame in frames.items()
+        frame.select(
+            *(
+                values.get(name, F.lit(None).cast(schema)).alias(name)
+                for name, schema in schemas.items()
+            )
+        )
+        for frame, values in sides
     )
     together = kept_rows(combined(DataFrame.union, rows))
-    return [together.of_table(name) for name in frames]
-
-
-def _column(own: str, name: str, schema: StructType) -> Column:
-    value = F.struct("*") if name == own else F.lit(None).cast(schema)
-    return value.alias(name)
+    return {name: together.of_table(name) for name in schemas}

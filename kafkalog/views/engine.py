@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -31,16 +31,10 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.options.options import view_options
 from kafkalog.views.parallel import in_order, light_in_order
 from kafkalog.views.planning.planning import Read, planned_groups
-from kafkalog.views.planning.shared_reads import divided, shared_plan, sharing_views
+from kafkalog.views.planning.shared_reads import Groups, divided, shared_plan, sharing_views
 from kafkalog.views.reading.partition_reads import PartitionRead
-from kafkalog.views.reading.shared_walk import (
-    SharedRead,
-    SoundPart,
-    WantedView,
-    joined_rows,
-    read_part,
-    read_shared,
-)
+from kafkalog.views.reading.shared_walk import SharedRead, WantedView
+from kafkalog.views.shared_views import Fold, FoldedViews, JoinedParts, Numbered, PartRows, folded
 from kafkalog.views.view_reading import load_readers, read_view
 
 Batches = Iterator[pa.RecordBatch]
@@ -49,22 +43,10 @@ Options = Mapping[str, str | int | None]
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _NO_OPTIONS: Options = MappingProxyType({})
-# Rows of a view with its number.
-_Numbered = tuple[int, pa.RecordBatch]
+# Processes end at about the same time if each has so many parts to take, one after another.
+_PARTS_EACH = 8
 # What a task reads: of the view with a number, or of all that share a walk.
 _Part = tuple[int | None, Sequence[Read] | Sequence[SharedRead]]
-
-
-class Fold(Protocol):
-    """Takes the rows of a task as they come, whoever reads them."""
-
-    def add(self, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
-        """Take some rows, and return what is ready."""
-        ...
-
-    def end(self) -> Iterable[pa.RecordBatch]:
-        """Return what is left when all rows were taken."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +70,8 @@ class AskedView:
         """Yield what is wanted of the rows of a task."""
         if self.fold is None:
             yield from (self.reduce or iter)(batches)
-            return
-        fold = self.fold()
-        for batch in batches:
-            yield from fold.add(batch)
-        yield from fold.end()
+        else:
+            yield from folded(self.fold(), batches)
 
     @property
     def read_columns(self) -> tuple[str, ...]:
@@ -266,51 +245,23 @@ class LocalViews:
         for _, batch in self._batches([asked]):
             yield batch
 
-    def _batches(self, asked: Sequence[AskedView]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def _batches(self, asked: Sequence[AskedView]) -> Iterator[Numbered]:
         """Yield the rows of some views, each batch with the number of its view."""
-        options = [
-            replace(
-                view_options(self.log_dirs, each.name, **{**self.options, **each.options}),
-                has_value_bytes=each.has_value_bytes,
-            )
-            for each in asked
-        ]
-        wanted = [
-            WantedView(options[number], each.read_columns) for number, each in enumerate(asked)
-        ]
-        folding = [each if asked[n].fold else None for n, each in enumerate(wanted)]
-        sharing = sharing_views(folding)
-        planned = [
-            []
-            if is_of_absent_topic(each.options, self.logs)
-            else planned_groups(
-                options[number],
-                list(self.logs if each.logs is None else each.logs),
-                divides=number not in sharing,
-                beside=self.logs,
-            )
-            for number, each in enumerate(asked)
-        ]
-        together, alone = shared_plan(planned, sharing)
-        if self.processes > 1 and not has_connections():
-            together = divided(together, self.processes)
-        parts: list[_Part] = [(None, group) for group in together]
-        parts += [(number, group) for number, groups in enumerate(alone) for group in groups]
+        divides = self.processes > 1 and not has_connections()
+        plan = planned_views(self, asked, self.processes * _PARTS_EACH if divides else 1)
+        parts: list[_Part] = [(None, group) for group in plan.together]
+        parts += [(number, group) for number, groups in enumerate(plan.alone) for group in groups]
 
         if self.processes > 1 and len(parts) > 1:
             load_kernels()
-            load_readers(read for groups in alone for group in groups for read in group)
+            load_readers(read for groups in plan.alone for group in groups for read in group)
 
-        def read(part: _Part) -> Iterator[_Numbered | _PartRows]:
+        def read(part: _Part) -> Iterator[Numbered | PartRows]:
             number, reads = part
             if number is None:
-                shared = cast("Sequence[SharedRead]", reads)
-                if shared[0].part is None:
-                    yield from _folded(asked, wanted, shared)
-                else:
-                    yield _of_part(asked, wanted, shared[0])
+                yield from plan.views.rows(cast("Sequence[SharedRead]", reads))
                 return
-            batches = read_view(cast("Sequence[Read]", reads), *wanted[number])
+            batches = read_view(cast("Sequence[Read]", reads), *plan.views.wanted[number])
             yield from ((number, batch) for batch in asked[number].reduced(batches))
 
         def done(part: _Part) -> None:
@@ -319,22 +270,13 @@ class LocalViews:
         # What reads partitions looks at headers, mostly.
         is_light = all(isinstance(each, PartitionRead) for _, reads in parts for each in reads)
         taken = light_in_order if is_light else in_order
-        of_segment: list[_PartRows] = []
-        again: list[SharedRead] = []
+        joined = JoinedParts(plan.views)
         for found in taken(read, parts, processes=self.processes, on_done=done):
-            if not isinstance(found, _PartRows):
+            if isinstance(found, PartRows):
+                yield from joined.add(found)
+            else:
                 yield found
-                continue
-            of_segment.append(found)
-            if found.is_last:
-                joined = _joined(asked, wanted, of_segment)
-                if joined is None:
-                    again.append(replace(found.read, part=None))
-                else:
-                    yield from joined
-                of_segment = []
-        whole = partial(_folded, asked, wanted)
-        yield from in_order(whole, [[read] for read in again], processes=self.processes)
+        yield from in_order(plan.views.whole_rows, joined.again, processes=self.processes)
 
     def tasks(
         self, run: Callable[[_Item], Iterable[_Result]], items: Sequence[_Item]
@@ -378,64 +320,6 @@ class LocalViews:
         return RowsInMemory(pa.Table.from_batches(self.shuffled(read, items, step), schema))
 
 
-def _folded(
-    asked: Sequence[AskedView], wanted: Sequence[WantedView], reads: Sequence[SharedRead]
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield what the folds of several views make of what a task reads for all of them."""
-    numbers = {number for read in reads for number in read.reads}
-    folds = {n: fold() for n in sorted(numbers) if (fold := asked[n].fold) is not None}
-    for read in reads:
-        for number, batch in read_shared(read, wanted):
-            yield from ((number, made) for made in folds[number].add(batch))
-    for number, ended in folds.items():
-        yield from ((number, made) for made in ended.end())
-
-
-@dataclass(frozen=True, slots=True)
-class _PartRows:
-    """What a task has found in a part of a segment: what the folds made of it, but the first one,
-    of view `byte_ranges`."""
-
-    read: SharedRead
-    sound: SoundPart | None
-    made: Sequence[_Numbered]
-
-    @property
-    def is_last(self) -> bool:
-        return self.read.part is not None and self.read.part.end is None
-
-
-def _of_part(
-    asked: Sequence[AskedView], wanted: Sequence[WantedView], read: SharedRead
-) -> _PartRows:
-    """Return what is found in a part of a segment; nothing if it does not show what it is."""
-    _, *others = read.reads
-    folds = {number: fold() for number in others if (fold := asked[number].fold) is not None}
-    made: list[_Numbered] = []
-
-    def take(number: int, batch: pa.RecordBatch) -> None:
-        made.extend((number, each) for each in folds[number].add(batch))
-
-    sound = read_part(read, wanted, take)
-    if sound is None:
-        return _PartRows(read, None, ())
-    made += [(number, each) for number, fold in folds.items() for each in fold.end()]
-    return _PartRows(read, sound, made)
-
-
-def _joined(
-    asked: Sequence[AskedView], wanted: Sequence[WantedView], parts: Sequence[_PartRows]
-) -> list[_Numbered] | None:
-    """Return what is found in a segment, given all of its parts; None if they do not show it."""
-    read = parts[0].read
-    ranges = joined_rows(read, wanted, [part.sound for part in parts])
-    if ranges is None:
-        return None
-    lead, *_ = read.reads
-    folded = asked[lead].reduced(batch for _, batch in ranges)
-    return [*(each for part in parts for each in part.made), *((lead, each) for each in folded)]
-
-
 def _made(step: Step, waiting: Mapping[int, Sequence[bytes]], place: int) -> Iterable[Any]:
     """Return what a step makes of what waits at a place."""
     return step.make(place, map(pickle.loads, waiting[place]))
@@ -453,7 +337,60 @@ def rows_of_view(
     return views.rows(AskedView(view, columns, reduce, schema, options))[0]
 
 
-def is_of_absent_topic(options: Options, logs: Sequence[PartitionLog]) -> bool:
-    """Return whether option `subscribe` names a topic that no log is of: its view has no rows."""
-    topic = options.get("subscribe", "*")
+class RequestPlan(NamedTuple):
+    """What tasks read for a request: groups of reads for all views that share a walk, a task each;
+    and those of each view for itself."""
+
+    views: FoldedViews
+    together: Sequence[Sequence[SharedRead]]
+    alone: Sequence[Groups]
+
+    @property
+    def sharing(self) -> list[int]:
+        """The numbers of the views that share walks."""
+        return sorted({n for group in self.together for read in group for n in read.reads})
+
+
+def planned_views(
+    views: Views, asked: Sequence[AskedView], parts: int, left_out: Collection[int] = ()
+) -> RequestPlan:
+    """Return the plan of a request, without the views that are `left_out`. Segments that are larger
+    than one of so many equal `parts` of everything are divided."""
+    options = [
+        replace(
+            view_options(views.log_dirs, each.name, **{**views.options, **each.options}),
+            has_value_bytes=each.has_value_bytes,
+        )
+        for each in asked
+    ]
+    wanted = [WantedView(options[number], each.read_columns) for number, each in enumerate(asked)]
+    sharing = sharing_views(
+        [
+            wanted[number] if each.fold is not None and number not in left_out else None
+            for number, each in enumerate(asked)
+        ]
+    )
+    planned = [
+        []
+        if number in left_out or is_of_absent_topic(each, views.logs)
+        else planned_groups(
+            options[number],
+            list(views.logs if each.logs is None else each.logs),
+            divides=number not in sharing,
+            beside=views.logs,
+        )
+        for number, each in enumerate(asked)
+    ]
+    together, alone = shared_plan(planned, sharing)
+    of_tasks = FoldedViews(
+        # What was planned goes to no task once more.
+        [WantedView(each.options.of_tasks(), each.columns) for each in wanted],
+        {number: fold for number in sharing if (fold := asked[number].fold) is not None},
+    )
+    return RequestPlan(of_tasks, divided(together, parts), alone)
+
+
+def is_of_absent_topic(asked: AskedView, logs: Sequence[PartitionLog]) -> bool:
+    """Return whether a view is of a topic that no log is of: it has no rows."""
+    topic = asked.options.get("subscribe", "*")
     return topic not in ("*", None, *(log.topic for log in logs))

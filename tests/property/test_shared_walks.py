@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kafkalog.format.record_batch import BatchFields, with_checksum
 from kafkalog.format.transaction_marker import ABORT, TransactionMarker, write_marker
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.views import engine
+from kafkalog.views import engine, shared_views
 from kafkalog.views.engine import AskedView, LocalViews
 from kafkalog.views.planning import shared_reads
 from kafkalog.views.reading import shared_walk
@@ -158,7 +158,7 @@ def test_they_do_go_along_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
         shared.append(len(read.reads))
         return read_shared(read, wanted)
 
-    monkeypatch.setattr(engine, "read_shared", noted)
+    monkeypatch.setattr(shared_views, "read_shared", noted)
     told(EXAMPLES / "damaged", ASKED)
     logs = find_partitions([str(EXAMPLES / "damaged")])
     assert shared == [3] * sum(len(log.segments) for log in logs)
@@ -173,7 +173,7 @@ def noted_parts(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         found.append(part is not None)
         return part
 
-    monkeypatch.setattr(engine, "read_part", noted)
+    monkeypatch.setattr(shared_views, "read_part", noted)
     divided(path)
     return found
 

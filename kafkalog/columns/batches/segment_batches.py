@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.kept_headers import LargeBatches, keep, kept_at
 from kafkalog.columns.batches.scan import DONE, MORE_BYTES, set_header_rows
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.segment_walk import (
@@ -199,12 +200,26 @@ class SegmentHeaders(_Batches):
 
     def _jump(self) -> None:
         """Frame large whole batches, as many as follow each other, by nothing but their headers."""
+        walk = self._walk
+        room = TABLE_ROWS - walk.rows
+        found = kept_at(self._window, walk.position, room)
+        if found is None:
+            found = self._large_batches(walk.position, room)
+            if found is None:
+                return
+            keep(self._window, found)
+        self._stretch_bytes = _STRETCH_BYTES
+        set_header_rows(found.headers, found.positions, walk.table, walk.rows)
+        walk.rows += len(found.positions)
+        walk.position = found.end
+
+    def _large_batches(self, position: int, most: int) -> LargeBatches | None:
+        """Read the headers of large whole batches from a position on; None where none is."""
         headers: list[bytes] = []
         positions: list[int] = []
         # As little as possible for each batch: a walk has tens of thousands.
         read, size, header_bytes = self._window.read, self._window.size, layout.V2_HEADER_BYTES
-        position = self._walk.position
-        for _ in range(TABLE_ROWS - self._walk.rows):
+        for _ in range(most):
             header = read(position, header_bytes)
             if len(header) < header_bytes:
                 break
@@ -215,9 +230,7 @@ class SegmentHeaders(_Batches):
             headers.append(header)
             positions.append(position)
             position = end
-        if headers:
-            self._stretch_bytes = _STRETCH_BYTES
-            data = np.frombuffer(bytearray().join(headers), dtype=np.uint8)
-            set_header_rows(data, np.array(positions), self._walk.table, self._walk.rows)
-            self._walk.rows += len(headers)
-            self._walk.position = position
+        if not headers:
+            return None
+        data = np.frombuffer(bytearray().join(headers), dtype=np.uint8)
+        return LargeBatches(data, np.array(positions), position)

@@ -15,6 +15,7 @@ from kafkalog.columns.jit.integers import signed_32, varint
 from kafkalog.format import batch_header as layout
 from kafkalog.format.torn_batch import LEAST_RECORD_BYTES
 from kafkalog.format.unreadable import UnreadableRanges
+from kafkalog.storage.files.files import InputFile
 from kafkalog.wire.varints import VARINT_BYTES
 
 SEARCH_BYTES = 1024 * 1024
@@ -45,6 +46,8 @@ class Window(Protocol):
     position: int
     filled: int
     size: int
+    # Of a window over a whole file: `InputFile.identity`.
+    identity: tuple[int, ...] | None
 
     @property
     def unreadable(self) -> UnreadableRanges:
@@ -65,6 +68,7 @@ class FileWindow:
     def __init__(self, source: Source, end: int | None = None) -> None:
         self._source = source
         self.size = source.size if end is None else min(end, source.size)
+        self.identity = source.identity if end is None and isinstance(source, InputFile) else None
         self.data: ByteArray = np.empty(0, dtype=np.uint8)
         self.position = 0
         self.filled = 0
@@ -94,6 +98,8 @@ class FileWindow:
 
 class MemoryWindow:
     """A window onto a whole file that is in memory already."""
+
+    identity: tuple[int, ...] | None = None
 
     def __init__(self, data: ByteArray, unreadable: UnreadableRanges | None = None) -> None:
         self.data = data

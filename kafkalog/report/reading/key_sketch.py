@@ -36,11 +36,9 @@ class KeySketch:
         found, first, places = np.unique(hashes, return_index=True, return_inverse=True)
         counts = np.zeros(len(found), np.int64)
         np.add.at(counts, places, np.concatenate((self.counts, other.counts)))
-        samples = np.concatenate((self.samples, other.samples))[first]
-        if len(found) > TRACKED_KEYS:
-            counts -= np.partition(counts, -TRACKED_KEYS - 1)[-TRACKED_KEYS - 1]
-        kept = counts > 0
-        self.hashes, self.counts, self.samples = found[kept], counts[kept], samples[kept]
+        kept, self.counts = _kept(counts)
+        self.hashes = found[kept]
+        self.samples = np.concatenate((self.samples, other.samples))[first[kept]]
         self.smallest = _distinct(np.concatenate((self.smallest, other.smallest)))[0][:_SMALLEST]
 
     @property
@@ -60,17 +58,23 @@ class KeySketch:
 
 def sketch_of(hashes: Hashes, samples: Sequence[bytes] | None = None) -> KeySketch:
     """Return the sketch of keys, given a hash of each, and the beginning of each."""
-    own: NDArray[np.object_]
     if samples is None:
         found, counts = _distinct(hashes)
-        own = np.full(len(found), b"", object)
     else:
         found, first, counts = np.unique(hashes, return_index=True, return_counts=True)
-        own = np.empty(len(found), object)
-        own[:] = [samples[i] for i in first]
-    sketch = KeySketch()
-    sketch.merge(KeySketch(found, counts, own, found[:_SMALLEST]))
-    return sketch
+    kept, left = _kept(counts)
+    own = np.full(len(kept), b"", object)
+    if samples is not None:
+        own[:] = [samples[i] for i in first[kept]]
+    return KeySketch(found[kept], left, own, found[:_SMALLEST])
+
+
+def _kept(counts: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """Return the places of the keys that a sketch keeps, and what it leaves of their counts."""
+    if len(counts) > TRACKED_KEYS:
+        counts = counts - np.partition(counts, -TRACKED_KEYS - 1)[-TRACKED_KEYS - 1]
+    places = np.flatnonzero(counts > 0)
+    return places, counts[places]
 
 
 def _distinct(hashes: Hashes) -> tuple[Hashes, NDArray[np.int64]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafkalog import __version__
+from kafkalog.columns.batches.kept_headers import headers_kept
 from kafkalog.errors import OptionError
 from kafkalog.questions.checks import Checks, asked_checks, checked, with_sound_files
 from kafkalog.report.contents import Report, ReportMoment, as_rows
@@ -55,6 +56,11 @@ class ReportRequest:
 def read_report(views: Views, request: ReportRequest) -> Report:
     """Return the rows of a report. Raises OptionError for log directories of several clusters, and
     what the views raise."""
+    with headers_kept():
+        return _report(views, request)
+
+
+def _report(views: Views, request: ReportRequest) -> Report:
     at, at_ms = request.at, request.at.at_ms
     # Of a past time nothing later is drawn.
     until = {} if at.is_now else {"until_ms": at_ms}

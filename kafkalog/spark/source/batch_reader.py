@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kafkalog.storage.files.file_access import use_file_access
-from kafkalog.storage.reading.offset_ranges import OffsetRequest
 from kafkalog.views.options.options import ReadOptions
-from kafkalog.views.options.topics import TopicChoice
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafkalog.views.planning.planning import Read
+
+_Row = TypeVar("_Row")
 
 
 class ReadGroup(InputPartition):
@@ -40,9 +39,7 @@ class KafkaLogReader(DataSourceReader):
 
     def __reduce__(self) -> tuple[type[KafkaLogReader], tuple[ReadOptions, tuple[str, ...]]]:
         """As it goes to each task: which partitions and offsets are read is in what a task gets."""
-        offsets = OffsetRequest(fail_on_data_loss=self._options.offsets.fail_on_data_loss)
-        options = replace(self._options, topics=TopicChoice(), offsets=offsets)
-        return KafkaLogReader, (options, self._columns)
+        return KafkaLogReader, (self._options.of_tasks(), self._columns)
 
     def partitions(self) -> list[InputPartition]:
         from kafkalog.views.planning.planning import planned_groups
@@ -51,15 +48,23 @@ class KafkaLogReader(DataSourceReader):
         return [ReadGroup(reads) for reads in planned_groups(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from kafkalog.views.reading.work_log import READ, reported_work
         from kafkalog.views.view_reading import read_view
 
-        _freeze_imports()
-        use_file_access(self._options.file_access)
         # Without any partition Spark asks for one that is nothing.
         reads = getattr(partition, "reads", ())
-        with reported_work(READ, {"reads": str(len(reads))}):
-            yield from read_view(reads, self._options, self._columns)
+        return read_in_task(self._options, reads, read_view(reads, self._options, self._columns))
+
+
+def read_in_task(
+    options: ReadOptions, reads: Sequence[object], rows: Iterator[_Row]
+) -> Iterator[_Row]:
+    """Yield the rows of what a task reads, and log what it took."""
+    from kafkalog.views.reading.work_log import READ, reported_work
+
+    _freeze_imports()
+    use_file_access(options.file_access)
+    with reported_work(READ, {"reads": str(len(reads))}):
+        yield from rows
 
 
 _is_frozen = False

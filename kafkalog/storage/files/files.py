@@ -215,6 +215,12 @@ class InputFile:
         """The requested bytes that could not be read so far."""
         return self._file.unreadable
 
+    @property
+    def identity(self) -> tuple[int, ...] | None:
+        """What tells a local file, as it was when it was opened, from all others and from what it
+        was before; None of other files."""
+        return self._file.identity if isinstance(self._file, local_files.LocalFile) else None
+
     def read(self, position: int, size: int) -> bytes:
         """Return the bytes from `position`, fewer than `size` only at the end of the file.
 

@@ -163,6 +163,16 @@ class LocalFile:
         """The ranges that could not be read so far: zeros replace them."""
         return self._around.unreadable
 
+    @property
+    def identity(self) -> tuple[int, ...] | None:
+        """Device, inode, size and times of the last changes; None where these differ by now."""
+        if self._descriptor < 0:
+            return None
+        found = os.fstat(self._descriptor)
+        if found.st_size != self.size:
+            return None
+        return found.st_dev, found.st_ino, self.size, found.st_mtime_ns, found.st_ctime_ns
+
     def read(self, position: int, size: int) -> bytes:
         """Return the bytes from `position`, fewer than `size` only at the end of the file."""
         # Headers are walked by as many reads as there are batches.

@@ -168,6 +168,11 @@ class ReadOptions:
         """Return the same options, with doubtful times treated by a rule (F930)."""
         return replace(self, offsets=replace(self.offsets, time_rule=rule))
 
+    def of_tasks(self) -> ReadOptions:
+        """Return the options that tasks need: which partitions and offsets they read is planned."""
+        offsets = OffsetRequest(fail_on_data_loss=self.offsets.fail_on_data_loss)
+        return replace(self, topics=TopicChoice(), offsets=offsets)
+
 
 _DEFAULT = ReadOptions(())
 _PATHS_ALLOWED = "a log directory, a partition directory, a .log file, or a glob of these"

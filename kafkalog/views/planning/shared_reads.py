@@ -14,9 +14,6 @@ from kafkalog.views.options.options import ReadOptions, View
 from kafkalog.views.planning.planning import Read
 from kafkalog.views.reading.shared_walk import FilePart, SharedRead, WantedView, is_whole
 
-# Processes end at about the same time if each has so many parts to take, one after another.
-_PARTS_PER_PROCESS = 8
-
 Groups = Sequence[Sequence[Read]]
 
 
@@ -72,16 +69,16 @@ def shared_plan(planned: Sequence[Groups], sharing: Sequence[int]) -> SharedPlan
     return SharedPlan([group for group in together if group], alone)
 
 
-def divided(groups: Sequence[Sequence[SharedRead]], processes: int) -> list[Sequence[SharedRead]]:
-    """Return the groups with large segments in parts, a task each, where few segments would leave
-    processes without work at the end."""
+def divided(groups: Sequence[Sequence[SharedRead]], parts: int) -> list[Sequence[SharedRead]]:
+    """Return the groups with segments in parts, a task each, that are larger than one of so many
+    equal parts of everything."""
     total = sum(read.size for group in groups for read in group)
-    part_bytes = max(total // (processes * _PARTS_PER_PROCESS), LEAST_PART_BYTES)
+    part_bytes = max(total // parts, LEAST_PART_BYTES)
     found: list[Sequence[SharedRead]] = []
     for group in groups:
-        parts = [_parts(read, part_bytes) for read in group]
-        found += [[part] for some in parts if len(some) > 1 for part in some]
-        left = [some[0] for some in parts if len(some) == 1]
+        in_parts = [_parts(read, part_bytes) for read in group]
+        found += [[part] for some in in_parts if len(some) > 1 for part in some]
+        left = [some[0] for some in in_parts if len(some) == 1]
         found += [left] if left else []
     return found
 

@@ -1,6 +1,6 @@
 """Each question, asked by the processes of a machine and by Spark's tasks: the same tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -19,12 +19,15 @@ from kafkalog.questions.recovery import RecoveryRequest, recovery
 from kafkalog.questions.retention import RetentionRequest, retention
 from kafkalog.questions.state import State
 from kafkalog.questions.transactions import TransactionSettings, transactions
+from kafkalog.spark.jobs import spark_views
 from kafkalog.spark.jobs.spark_views import SparkViews
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.engine import LocalViews, Views
 from kafkalog.views.options.state_options import StateRequest
+from kafkalog.views.planning import shared_reads
 from kafkalog.views.planning.state_sources import found_sources
-from tests.support.repository import ROOT, Unpack
+from kafkalog.views.shared_views import JoinedParts, Numbered, PartRows
+from tests.support.repository import EXAMPLES, ROOT, Unpack
 
 AT_MS = 1_795_000_000_000
 # A millisecond before a marker of shop.tx-0.
@@ -165,6 +168,30 @@ def test_both_engines_give_the_same_tables(
     logs = find_partitions(PATHS, strict=False)
     by_tasks = question(SparkViews(spark, PATHS, logs, {"mode": "PERMISSIVE"}))
     assert by_tasks == question(LocalViews(PATHS, logs, 2))
+
+
+@pytest.mark.parametrize(("example", "is_sound"), [("kafka-4.4", True), ("damaged", False)])
+def test_tasks_divide_segments_as_processes_do(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, example: str, *, is_sound: bool
+) -> None:
+    # F1323: rows are those of one process, which divides nothing.
+    found: list[PartRows] = []
+
+    def noted(joined: JoinedParts, part: PartRows) -> Iterator[Numbered]:
+        found.append(part)
+        return add(joined, part)
+
+    add = JoinedParts.add
+    monkeypatch.setattr(JoinedParts, "add", noted)
+    monkeypatch.setattr(shared_reads, "LEAST_PART_BYTES", 1)
+    monkeypatch.setattr(spark_views, "_PARTS_EACH", 50)
+    paths = [str(EXAMPLES / example)]
+    logs = find_partitions(paths, strict=False)
+    undivided = of_checks(LocalViews(paths, logs, 1))
+    assert not found
+    assert of_checks(SparkViews(spark, paths, logs, {"mode": "PERMISSIVE"})) == undivided
+    assert any((part.sound is not None) is is_sound for part in found)
+    assert len({part.place for part in found}) == len(found)
 
 
 @pytest.mark.deep
