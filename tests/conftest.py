@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 # cores have no room for a parallel garbage collector, and the archive saves loading classes.
 _SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{_SMALL_JVM} {archive_options() or NO_ARCHIVE}")
+# nohup has SIGHUP ignored, which processes inherit that tests start, and send it; a handler is not.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 # Tests of these folders share what takes long to start or to build: one worker runs them.
 _SHARED_BY_FOLDER = {"airflow", "broker", "browser", "cluster", "packaging", "remote"}
 _NEED_A_SESSION = ("tests/jobs/", "tests/spark/")
@@ -73,6 +78,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.nodeid.startswith(_NEED_A_SESSION):
             item.add_marker("spark")
     items.sort(key=lambda item: not item.nodeid.startswith(_WITH_THE_SESSION))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from looking at all modules and tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from tests.support.broker.class_paths import class_path
-from tests.support.broker.java_tools import LOGGING, end
+from tests.support.broker.java_tools import end, server_command
 from tests.support.free_ports import free_ports
 
 _START_SECONDS = 90
@@ -49,12 +49,9 @@ def started_node(folder: Path, uid: int | None = None, jars: Sequence[Path] = ()
     text = text.replace(":29492", f":{client}").replace(":29493", f":{controller}")
     settings = folder / "started.properties"
     settings.write_text(text.replace("localhost", "127.0.0.1"))
-    logging = folder / "log4j2.properties"
-    logging.write_text(LOGGING)
     log_file = folder / "server.log"
-    command = ["java", "-Xmx400m", f"-Dlog4j2.configurationFile={logging}"]
     places = ":".join((class_path("broker"), *map(str, jars)))
-    command += ["-cp", places, "kafka.Kafka", str(settings)]
+    command = server_command(places, folder / "log4j2.properties", "kafka.Kafka", settings)
     with log_file.open("wb") as log:
         process = subprocess.Popen(
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, user=uid
