@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _rows(directory: Path, options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
-    with KafkaServer(directory / "broker") as broker:
+    with KafkaServer(directory / "broker", java_options=()) as broker:
         for codec in options.codecs.split(","):
             progress(f"{options.records:,} records, {codec}")
             broker.create_topic(f"perf-{codec}", _PARTITIONS)

@@ -107,7 +107,7 @@ def build(
     from kafkalog.spark.jobs.tables import state_frames as state
     from kafkalog.spark.jobs.tables.source_frames import sources_frame, state_records
 
-    isolation_level = run.positions.settings.isolation_level
+    isolation_level = run.positions.isolation_level
     records = state_records(spark, job, isolation_level, run, sources, STATE_RECORD_COLUMNS)
     if keyless is not None:
         records = state.with_keyless_counted(records, keyless)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -74,6 +75,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.nodeid.startswith(_NEED_A_SESSION):
             item.add_marker("spark")
     items.sort(key=lambda item: not item.nodeid.startswith(_WITH_THE_SESSION))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from looking at all modules and tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,7 @@ def broker_with(
     from tests.support.broker.kafka_server import KafkaServer
     from tests.support.broker.producer_perf import produce
 
-    with KafkaServer(directory / "broker") as server:
+    with KafkaServer(directory / "broker", java_options=()) as server:
         for topic in topics:
             filled = directory / f"{topic.name}.filled"
             if filled.exists():

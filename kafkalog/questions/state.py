@@ -60,7 +60,7 @@ class State:
         paths = self._views.log_dirs
         plan = plan_state(paths, self._mode, self.run, self._sources, processes=self._views.cores)
         secret = secrets.token_bytes(SECRET_BYTES)
-        keeps = self.run.positions.settings.keep_tombstones
+        keeps = self.run.positions.keep_tombstones
         task = StateTask(plan.options, output, keeps, secret)
         done: StateFiles = written_state(self._views, task, plan, report)
         self.keyless = done.keyless

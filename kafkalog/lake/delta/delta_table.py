@@ -30,13 +30,7 @@ from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import written_rows
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.schemas import table_json
-from kafkalog.views.planning.ingest_positions import (
-    WRITER,
-    IngestPositions,
-    IngestRun,
-    Replaces,
-    ingest_positions_from_json,
-)
+from kafkalog.views.planning.ingest_positions import WRITER, IngestPositions, IngestRun, Replaces
 
 
 class DeltaTarget:
@@ -58,7 +52,7 @@ class DeltaTarget:
     def recorded(self) -> IngestPositions | None:
         if not self._log.is_there:
             return None
-        found = read_positions(self.directory, ingest_positions_from_json)
+        found = read_positions(self.directory, IngestPositions.from_json)
         # Numbers of runs are never used again, not even after a RESTORE: the guard goes by them.
         recorded = replace(found, run=max(found.run, self._log.last_version(WRITER)))
         if all(each.rows is not None for each in recorded.ranges):

@@ -16,8 +16,8 @@ from kafkalog.lake.formats.targets import ICEBERG, TablePlace, iceberg_table
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.parquet.parquet_manifest import read_manifest
 from kafkalog.storage.log_dir.table_formats import DELTA_LOG, MANIFEST
-from kafkalog.views.planning.ingest_positions import IngestPositions, ingest_positions_from_json
-from kafkalog.views.planning.state_positions import state_positions_from_json
+from kafkalog.views.planning.ingest_positions import IngestPositions
+from kafkalog.views.planning.state_positions import StatePositions
 
 _TABLE = "TABLE"
 _MOST_NAMED = 3
@@ -57,14 +57,14 @@ def _of_iceberg(place: TablePlace) -> IngestPositions:
 
 
 def _parsed(text: str | None) -> IngestPositions | None:
-    ingested = ingest_positions_from_json(text)
+    ingested = IngestPositions.from_json(text)
     if ingested is not None:
         return ingested
-    state = state_positions_from_json(text)
+    state = StatePositions.from_json(text)
     if state is None:
         return None
     return IngestPositions(
-        isolation_level=state.settings.isolation_level,
+        isolation_level=state.isolation_level,
         cluster_id=state.cluster_id,
         next_offsets=state.next_offsets,
         leader_epochs=state.leader_epochs,

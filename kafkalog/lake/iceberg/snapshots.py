@@ -28,7 +28,7 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.storage.files.uris import absolute_path
-from kafkalog.views.planning.ingest_positions import IngestPositions, ingest_positions_from_json
+from kafkalog.views.planning.ingest_positions import IngestPositions
 
 # In the summary of a snapshot: the positions after the run.
 POSITIONS = "kafkalog.positions"
@@ -50,7 +50,7 @@ def newest_run(table: Table) -> Snapshot | None:
 def positions_of(table: Table, snapshot: Snapshot) -> IngestPositions | None:
     """Return the positions of a run's snapshot, with the number of the last run of all."""
     text = None if snapshot.summary is None else snapshot.summary.get(POSITIONS)
-    positions = ingest_positions_from_json(text)
+    positions = IngestPositions.from_json(text)
     if positions is None:
         return None
     return replace(positions, run=max(positions.run, last_run(table)))

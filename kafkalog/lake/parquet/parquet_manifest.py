@@ -18,7 +18,7 @@ from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.storage.log_dir.table_formats import MANIFEST
 from kafkalog.views.options.offset_options import by_partition, by_topic
-from kafkalog.views.planning.ingest_positions import IngestPositions, ingest_positions_from_json
+from kafkalog.views.planning.ingest_positions import IngestPositions
 
 FORMAT_VERSION = 1
 
@@ -94,7 +94,7 @@ def read_manifest(directory: OutputDirectory) -> TableManifest | None:
 
 
 def _manifest(found: Mapping[str, Any]) -> TableManifest:
-    positions = ingest_positions_from_json(json.dumps(found["positions"]))
+    positions = IngestPositions.from_json(json.dumps(found["positions"]))
     if positions is None:
         raise ValueError("positions are of another program")
     layout = found["layout"]

@@ -109,7 +109,7 @@ def plan_state(
         offsets=OffsetRequest(SpecificOffsets({**run.starts}), SpecificOffsets(ends)),
         mode=damage,
         fails_on_deleted=damage is Mode.FAILFAST,
-        isolation=Isolation(run.positions.settings.isolation_level),
+        isolation=Isolation(run.positions.isolation_level),
     )
     of_partition: defaultdict[TopicPartition, list[SegmentRead | LogReads]] = defaultdict(list)
     walked = {source.key: source.committed for source in sources}

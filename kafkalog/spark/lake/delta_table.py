@@ -41,13 +41,7 @@ from kafkalog.spark.delta_commit import (
 from kafkalog.spark.lake.delta_history import History, any_of, last_written, newest_positions
 from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.tables import quoted, spark_schema
-from kafkalog.views.planning.ingest_positions import (
-    WRITER,
-    IngestPositions,
-    IngestRun,
-    Replaces,
-    ingest_positions_from_json,
-)
+from kafkalog.views.planning.ingest_positions import WRITER, IngestPositions, IngestRun, Replaces
 
 if TYPE_CHECKING:
     from delta.tables import DeltaTable
@@ -99,11 +93,11 @@ class DeltaTarget:
         """
         if not self._exists():
             return None
-        positions, history = newest_positions(self._table(), ingest_positions_from_json)
+        positions, history = newest_positions(self._table(), IngestPositions.from_json)
         if positions is None:
             return self._in_manifest(history)
         # Numbers of runs are never used again, not even after a RESTORE: the guard goes by them.
-        last = last_written(history, ingest_positions_from_json) or positions
+        last = last_written(history, IngestPositions.from_json) or positions
         recorded = replace(positions, run=max(positions.run, last.run))
         if recorded.ranges and not self._manifest.has(recorded, self._name):
             self._manifest.write(self._counted(recorded), self._name)
@@ -235,7 +229,7 @@ class DeltaTarget:
         """Return whether the positions are in a commit: Delta skips what it takes for a
         repetition."""
         commits = newest_commits(self._table(), _LATEST)
-        found = (ingest_positions_from_json(commit.userMetadata) for commit in commits)
+        found = (IngestPositions.from_json(commit.userMetadata) for commit in commits)
         return any(each is not None and each.token == positions.token for each in found)
 
     def _create(self, positions: IngestPositions) -> None:

@@ -7,25 +7,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any, ClassVar
 
-from kafkalog.errors import RefusedOptionError, StatePositionError
+from kafkalog.errors import RefusedOptionError
 from kafkalog.format.offsets import OffsetSpan
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.partition_log import segment_sizes
 from kafkalog.storage.reading.offset_ranges import DoubtfulRecord
 from kafkalog.storage.reading.read_plan import segments_within
 from kafkalog.views.options.offset_options import by_topic
-from kafkalog.views.planning.table_positions import (
-    StateSource,
-    TablePositions,
-    shared_fields,
-    written_by,
-)
+from kafkalog.views.planning.table_positions import ELSEWHERE, StateSource, TablePositions
 
 WRITER = "kafkalog ingest_topics"
-_ELSEWHERE = "another --output-dir keeps both"
 _ANEW = "--full-refresh replaces what the table has of the partition"
 
 
@@ -80,40 +75,22 @@ class IngestRange:
         return self.finding is not None and FindingKind(self.finding) not in _READ_ON
 
 
+def _read_ranges(found: Iterable[Mapping[str, Any]]) -> tuple[IngestRange, ...]:
+    return tuple(IngestRange(**each) for each in found)
+
+
 @dataclass(frozen=True, slots=True)
 class IngestPositions(TablePositions):
     """What a version of a table of records holds, as far back as its first run reached. `ranges`
     are those that the run with the number `run` wrote, `token` distinguishes it from others with
     that number."""
 
-    isolation_level: str
+    job: ClassVar[str] = WRITER
+    rows: ClassVar[str] = "records"
+
     run: int = 0
     token: str = ""
-    ranges: tuple[IngestRange, ...] = ()
-
-    def to_json(self) -> str:
-        """Return the text that goes into the table's commit."""
-        return self.text(
-            WRITER,
-            isolation_level=self.isolation_level,
-            run=self.run,
-            token=self.token,
-            ranges=[asdict(each) for each in self.ranges],
-        )
-
-
-def ingest_positions_from_json(text: str | None) -> IngestPositions | None:
-    """Return the positions in a commit's text; None where it is not this job's."""
-    found = written_by(WRITER, text)
-    if found is None:
-        return None
-    return IngestPositions(
-        isolation_level=found["isolation_level"],
-        run=found["run"],
-        token=found["token"],
-        ranges=tuple(IngestRange(**each) for each in found["ranges"]),
-        **shared_fields(found),
-    )
+    ranges: tuple[IngestRange, ...] = field(default=(), metadata={"read": _read_ranges})
 
 
 class Replaces(Enum):
@@ -206,7 +183,7 @@ def ingest_run(
     table holds, which would leave a hole.
     """
     for source in sources:
-        _refuse_other_cluster(recorded, source)
+        recorded.refuse_other_cluster(source)
     replaced = recorded.replaced_by(sources) if full_refresh else frozenset()
     recorded = recorded.without_partitions(replaced)
     ranges = tuple(_range(recorded, source, is_bounded=is_bounded) for source in sources)
@@ -306,33 +283,16 @@ def _why_stop(
     """Return why a partition cannot go on in the table, None if it can."""
     if position is None:
         return None
-    if recorded.is_recreated(source):
-        topic_id = recorded.topic_ids[source.topic]
-        return FindingKind.RECREATED, (
-            f"the table has the topic with the id {topic_id}, {source.input_path} has it with the "
-            f"id {source.topic_id}: it was deleted and recreated; {_ELSEWHERE}, {_ANEW}"
-        )
+    recreated = recorded.recreated_words(source)
+    if recreated is not None:
+        return FindingKind.RECREATED, f"{recreated}; {ELSEWHERE}, {_ANEW}"
     if source.log_end_offset < position:
         return FindingKind.TRUNCATED, (
             f"the log ends at offset {source.log_end_offset}, the table at {position}: this is an "
             f"older copy, or the log was truncated; give the current one, or {_ANEW}"
         )
-    epochs = recorded.differing_epochs(source, position)
-    if epochs is not None:
-        epoch, found = epochs
-        return FindingKind.REWRITTEN, (
-            f"offset {position - 1} is of leader epoch {found}, when it was read it was of "
-            f"{epoch}: the log was truncated and written again; {_ANEW}"
-        )
-    return None
-
-
-def _refuse_other_cluster(recorded: IngestPositions, source: StateSource) -> None:
-    if recorded.is_of_other_cluster(source):
-        raise StatePositionError(
-            f"the table holds records of cluster {recorded.cluster_id}, {source.input_path} is of "
-            f"cluster {source.cluster_id}: {_ELSEWHERE}"
-        )
+    rewritten = recorded.rewritten_words(source, position)
+    return None if rewritten is None else (FindingKind.REWRITTEN, f"{rewritten}; {_ANEW}")
 
 
 def _after(

@@ -7,25 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar, NamedTuple
 
 from kafkalog.errors import StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.views.options.offset_options import by_partition, by_topic
 from kafkalog.views.planning.table_positions import (
     ASKED,
+    BY_PARTITION,
+    ELSEWHERE,
     StateSource,
     TablePositions,
-    shared_fields,
-    written_by,
 )
 
-_WRITER = "kafkalog reconstruct_state"
 _ANEW = "--full-refresh rebuilds the state from the logs that are there"
-_ELSEWHERE = "another --output-dir keeps both"
 
 
-@dataclass(frozen=True, slots=True)
-class StateSettings:
+class StateSettings(NamedTuple):
     """What all runs on one table must agree in."""
 
     isolation_level: str
@@ -36,17 +33,18 @@ class StateSettings:
 class StatePositions(TablePositions):
     """What a version of a table of state holds."""
 
-    settings: StateSettings
-    log_start_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    job: ClassVar[str] = "kafkalog reconstruct_state"
+    rows: ClassVar[str] = "state"
 
-    def to_json(self) -> str:
-        """Return the text that goes into the table's commit."""
-        return self.text(
-            _WRITER,
-            isolation_level=self.settings.isolation_level,
-            keep_tombstones=self.settings.keep_tombstones,
-            log_start_offsets=by_topic(self.log_start_offsets),
-        )
+    keep_tombstones: bool
+    log_start_offsets: Mapping[TopicPartition, int] = field(
+        default_factory=dict, metadata=BY_PARTITION
+    )
+
+    @property
+    def settings(self) -> StateSettings:
+        """What all runs on the table have in common."""
+        return StateSettings(self.isolation_level, self.keep_tombstones)
 
     def with_sources(self, sources: Iterable[StateSource]) -> StatePositions:
         """Return the positions after the sources have been read to their ends."""
@@ -80,18 +78,6 @@ class StatePositions(TablePositions):
             self.without_partitions(keys),
             log_start_offsets={key: offset for key, offset in starts if key not in keys},
         )
-
-
-def state_positions_from_json(text: str | None) -> StatePositions | None:
-    """Return the positions in a commit's text; None where it is not this job's."""
-    found = written_by(_WRITER, text)
-    if found is None:
-        return None
-    return StatePositions(
-        StateSettings(found["isolation_level"], found["keep_tombstones"]),
-        by_partition(found["log_start_offsets"]),
-        **shared_fields(found),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +117,7 @@ def full_run(
 
     Raises StatePositionError where the table also holds what would not go with it.
     """
-    known = StatePositions(settings) if recorded is None else recorded
+    known = StatePositions(*settings) if recorded is None else recorded
     replaced = known.replaced_by(sources)
     kept = known.without(replaced)
     if kept.next_offsets:
@@ -144,7 +130,7 @@ def full_run(
         starts=_not_empty(starts, sources),
         replaced=replaced,
         raised_log_starts={},
-        positions=replace(kept, settings=settings).with_sources(sources),
+        positions=replace(kept, **settings._asdict()).with_sources(sources),
     )
 
 
@@ -208,31 +194,25 @@ def _start_offset(positions: StatePositions, source: StateSource) -> int:
             f"{position}: what was between them was deleted before it was read, and keys in it may "
             f"have changed; {_ANEW}"
         )
-    _refuse_rewritten(positions, source, position)
+    rewritten = positions.rewritten_words(source, position)
+    if rewritten is not None:
+        raise StatePositionError(f"{source.name}: {rewritten}; {_ANEW}")
     return position
 
 
 def _refuse_strangers(positions: StatePositions, source: StateSource) -> None:
     """Raise StatePositionError for a partition of another cluster, or of a recreated topic."""
-    if positions.is_of_other_cluster(source):
-        raise StatePositionError(
-            f"the table holds state of cluster {positions.cluster_id}, {source.input_path} is of "
-            f"cluster {source.cluster_id}: {_ELSEWHERE}"
-        )
-    if positions.is_recreated(source):
-        topic_id = positions.topic_ids[source.topic]
-        raise StatePositionError(
-            f"the table holds topic {source.topic} with the id {topic_id}, in {source.input_path} "
-            f"it has the id {source.topic_id}: it was deleted and recreated; {_ANEW}, "
-            f"{_ELSEWHERE}"
-        )
+    positions.refuse_other_cluster(source)
+    recreated = positions.recreated_words(source)
+    if recreated is not None:
+        raise StatePositionError(f"{recreated}; {_ANEW}, {ELSEWHERE}")
 
 
 def _why_behind(source: StateSource, position: int) -> str:
     if source.end_from == ASKED:
         return (
             f"{source.name}: the state at offset {source.end_offset} was requested, the table is "
-            f"at {position} already: {_ELSEWHERE}, --full-refresh takes this one back"
+            f"at {position} already: {ELSEWHERE}, --full-refresh takes this one back"
         )
     ends = f"ends at offset {source.end_offset} ({source.end_from})"
     if source.log_end_offset >= position:
@@ -244,14 +224,3 @@ def _why_behind(source: StateSource, position: int) -> str:
         f"{source.name} {ends}, the table is at {position} already: this is an older copy of the "
         f"log, or the log was truncated; give the current one, or {_ANEW}"
     )
-
-
-def _refuse_rewritten(positions: StatePositions, source: StateSource, position: int) -> None:
-    """Raise StatePositionError where the offset before the position is another record by now."""
-    epochs = positions.differing_epochs(source, position)
-    if epochs is not None:
-        recorded, found = epochs
-        raise StatePositionError(
-            f"{source.name}: offset {position - 1} is of leader epoch {found}, when the table read "
-            f"it it was of {recorded}: the log was truncated and written again; {_ANEW}"
-        )

@@ -7,10 +7,12 @@ Rules: docs/format.md F273 to F280, docs/ingest.md F530 to F534.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
 
+from kafkalog.errors import StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
@@ -21,6 +23,9 @@ from kafkalog.words import counted
 
 # Where a read ends whose end was requested.
 ASKED = "asked"
+ELSEWHERE = "another --output-dir keeps both"
+# How a field with a value for each partition stands in JSON.
+BY_PARTITION = MappingProxyType({"write": by_topic, "read": by_partition})
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,27 +136,49 @@ class StateSource:
         return epochs[-1] if epochs else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TablePositions:
     """What a version of a table holds: of each partition all below its next offset. The leader
-    epochs are those of the records before these offsets, where the files said it."""
+    epochs are those of the records before these offsets, where the files said it.
 
-    cluster_id: str | None = None
-    next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
-    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
-    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    `job` writes the table, which has `rows`.
+    """
 
-    def text(self, job: str, **own: object) -> str:
-        """Return the text that a job writes into the table's commit; `own` is what this kind of
-        table has beside."""
-        return json.dumps(
-            {
-                "job": job,
-                "cluster_id": self.cluster_id,
-                "next_offsets": by_topic(self.next_offsets),
-                "leader_epochs": by_topic(self.leader_epochs),
-                "topic_ids": dict(sorted(self.topic_ids.items())),
-                **own,
+    job: ClassVar[str]
+    rows: ClassVar[str]
+
+    isolation_level: str
+    cluster_id: str | None = field(default=None, kw_only=True)
+    next_offsets: Mapping[TopicPartition, int] = field(
+        default_factory=dict, kw_only=True, metadata=BY_PARTITION
+    )
+    leader_epochs: Mapping[TopicPartition, int] = field(
+        default_factory=dict, kw_only=True, metadata=BY_PARTITION
+    )
+    topic_ids: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+
+    def to_json(self) -> str:
+        """Return the text that goes into the table's commit: the job, and each field by its
+        name."""
+        own = {
+            each.name: _converted(each.metadata.get("write"), getattr(self, each.name))
+            for each in fields(self)
+        }
+        return json.dumps({"job": self.job, **own}, default=asdict)
+
+    @classmethod
+    def from_json(cls, text: str | None) -> Self | None:
+        """Return the positions in a commit's text; None where it is not this job's."""
+        try:
+            found = json.loads(text or "")
+        except ValueError:
+            return None
+        if not isinstance(found, dict) or found.get("job") != cls.job:
+            return None
+        return cls(
+            **{
+                each.name: _converted(each.metadata.get("read"), found[each.name])
+                for each in fields(cls)
             }
         )
 
@@ -178,6 +205,14 @@ class TablePositions:
                 replaced |= {key for key in self.next_offsets if key[0] == source.topic}
         return frozenset(replaced)
 
+    def refuse_other_cluster(self, source: StateSource) -> None:
+        """Raise StatePositionError where the table holds another cluster's partitions."""
+        if self.is_of_other_cluster(source):
+            raise StatePositionError(
+                f"the table holds {self.rows} of cluster {self.cluster_id}, {source.input_path} is "
+                f"of cluster {source.cluster_id}: {ELSEWHERE}"
+            )
+
     def is_of_other_cluster(self, source: StateSource) -> bool:
         """Return whether the table holds another cluster's partitions."""
         return _is_other(self.cluster_id, source.cluster_id)
@@ -186,32 +221,29 @@ class TablePositions:
         """Return whether the table holds the topic with another id."""
         return _is_other(self.topic_ids.get(source.topic), source.topic_id)
 
-    def differing_epochs(self, source: StateSource, position: int) -> tuple[int, int] | None:
-        """Return the leader epochs of the record before a position, as the table has it and as the
-        source has it, where they are known and differ: it is another record by now."""
+    def recreated_words(self, source: StateSource) -> str | None:
+        """Say that the table holds the topic with another id, None where it does not."""
+        if not self.is_recreated(source):
+            return None
+        return (
+            f"the table holds topic {source.topic} with the id {self.topic_ids[source.topic]}, in "
+            f"{source.input_path} it has the id {source.topic_id}: it was deleted and recreated"
+        )
+
+    def rewritten_words(self, source: StateSource, position: int) -> str | None:
+        """Say that the record before a position is another one by now, None where it is not known
+        to be: its leader epoch differs."""
         recorded, found = self.leader_epochs.get(source.key), source.leader_epoch_before(position)
         if recorded is None or found is None or recorded == found:
             return None
-        return recorded, found
+        return (
+            f"offset {position - 1} is of leader epoch {found}, when the table read it it was of "
+            f"{recorded}: the log was truncated and written again"
+        )
 
 
-def shared_fields(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of TablePositions from what `written_by` has found."""
-    return {
-        "cluster_id": found["cluster_id"],
-        "next_offsets": by_partition(found["next_offsets"]),
-        "leader_epochs": by_partition(found["leader_epochs"]),
-        "topic_ids": found["topic_ids"],
-    }
-
-
-def written_by(job: str, text: str | None) -> dict[str, Any] | None:
-    """Return what a job has written into a commit's text; None where it is not this job's."""
-    try:
-        found = json.loads(text or "")
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) and found.get("job") == job else None
+def _converted(convert: Callable[[Any], Any] | None, value: Any) -> Any:
+    return value if convert is None else convert(value)
 
 
 def _is_other(recorded: str | None, found: str | None) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.exit_codes import ExitCode
+from tests.support.forks import killed_at
 from tests.support.golden.restored_copies import AS_OF, restore
 
 # Where a restore is killed: before its first file, between partitions, before the metadata, before
@@ -20,13 +21,6 @@ POINTS = (
     "kafkalog.questions.restore.runs.refuse_unsound",
     "os.rename",
 )
-KILLED = """
-import os, pkgutil, signal, sys
-place, name = sys.argv.pop(1).rsplit(".", 1)
-setattr(pkgutil.resolve_name(place), name, lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL))
-from kafkalog.command_line.main import kafkalog
-kafkalog()
-"""
 
 
 def digests(paths: list[Path]) -> dict[str, str]:
@@ -74,14 +68,13 @@ def test_a_killed_restore_leaves_no_cluster_and_the_next_run_removes_the_rest(
     point: str, inputs: list[Path], tmp_path: Path
 ) -> None:
     target = tmp_path / "cluster"
-    given = ["restore", *map(str, inputs), "--as-of", AS_OF, "--to", str(target)]
+    given = ["--as-of", AS_OF, "--to", str(target)]
     for _ in range(2):
-        killed = subprocess.run([sys.executable, "-c", KILLED, point, *given], capture_output=True)
-        assert killed.returncode == -9, killed.stderr
+        killed_at(point, lambda: restore(inputs, *given))
         # It has a hidden name, which no reader takes for a cluster.
         (left,) = tmp_path.iterdir()
         assert left.name.startswith(".")
-    again = restore(inputs, *given[1 + len(inputs) :])
+    again = restore(inputs, *given)
     assert again.exit_code == ExitCode.FINDINGS, again.output
     assert [path.name for path in tmp_path.iterdir()] == ["cluster"]
     verified = restore([], "--verify", str(target))

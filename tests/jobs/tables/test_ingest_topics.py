@@ -19,7 +19,7 @@ from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.lake.delta_table import DeltaTarget
 from kafkalog.spark.lake.task_files import written_by_tasks
 from kafkalog.testing import LogDirectory, ProducerRecord
-from kafkalog.views.planning.ingest_positions import ingest_positions_from_json
+from kafkalog.views.planning.ingest_positions import IngestPositions
 from tests.support.golden.answered_offsets import printed_offsets
 from tests.support.jobs.ingest_runs import (
     by_topic,
@@ -244,14 +244,14 @@ def test_days_over_a_record_of_the_future_read_each_record_once(
     days = [f"--until-time {begin_ms + day * day_ms} --fail-on-findings" for day in (1, 2)]
     assert run_ingest(logs, output=output, arguments=days[0]) == ExitCode.DONE
     table = OutputDirectory(str(output / "ingested_records"))
-    found = read_positions(table, ingest_positions_from_json)
+    found = read_positions(table, IngestPositions.from_json)
     assert found.next_offsets == {("orders", 0): 24}
     assert run_ingest(logs, output=output, arguments=days[1]) == ExitCode.FINDINGS
     assert "FUTURE_TIME: orders-0: offset 29: 2099-01-01" in capsys.readouterr().out
     assert [row["offset"] for row in ingested(spark, output)] == [*range(49)]
     assert [row["finding"] for row in manifest(spark, output)] == [None, "future_time"]
     spark.sql(f"RESTORE delta.`{table.path}` TO VERSION AS OF 1")
-    assert read_positions(table, ingest_positions_from_json).next_offsets == {("orders", 0): 24}
+    assert read_positions(table, IngestPositions.from_json).next_offsets == {("orders", 0): 24}
 
 
 @pytest.mark.deep

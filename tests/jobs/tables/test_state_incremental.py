@@ -204,7 +204,7 @@ def test_a_range_that_was_read_before_changes_nothing(
     )
     sources = found_sources(request.options(job.paths, job.mode, now_ms=1_795_000_000_000))
     settings = StateSettings(request.isolation_level, request.keep_tombstones)
-    planned = incremental_run(StatePositions(settings), settings, sources)
+    planned = incremental_run(StatePositions(*settings), settings, sources)
     write_rows(build(spark, job, planned, sources), job, [str(again)], planned)
     assert len(history(spark, output)) == 2
     assert state_in(spark, output, "delta") == expected

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyiceberg.table import StaticTable
 
 from tests.support.broker.class_paths import class_path
-from tests.support.broker.java_tools import LOGGING, end
+from tests.support.broker.java_tools import end, server_command
 from tests.support.free_ports import free_ports
 
 CONTROL_TOPIC = "control-iceberg"
@@ -48,13 +48,14 @@ class IcebergSink:
         for name, values in (("worker", worker), ("sink", sink)):
             lines = "".join(f"{key}={value}\n" for key, value in values.items())
             (home / f"{name}.properties").write_text(lines)
-        (home / "log4j2.properties").write_text(LOGGING)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "IcebergSink":
-        command = ["java", "-Xmx400m", "-Dlog4j2.configurationFile=log4j2.properties"]
-        command += ["-cp", class_path("connect"), "org.apache.kafka.connect.cli.ConnectStandalone"]
-        command += ["worker.properties", "sink.properties"]
+        main = "org.apache.kafka.connect.cli.ConnectStandalone"
+        command = server_command(
+            *(class_path("connect"), self._home / "log4j2.properties", main),
+            *("worker.properties", "sink.properties"),
+        )
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, cwd=self._home, stdin=subprocess.DEVNULL, stdout=log, stderr=log

@@ -10,7 +10,7 @@ from tests.support.broker.class_paths import class_path
 TOOL_TIMEOUT_SECONDS = 60
 _STOP_TIMEOUT_SECONDS = 30
 # What servers and tools of Kafka 4 log, to standard output.
-LOGGING = """\
+_LOGGING = """\
 status = error
 appender.console.type = Console
 appender.console.name = console
@@ -19,8 +19,10 @@ appender.console.layout.pattern = %p %m (%c)%n%throwable
 rootLogger.level = info
 rootLogger.appenderRef.console.ref = console
 """
-# The tools live for a second or two: a heap and a compiler that start quickly suit them.
-QUICK_START = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+# Servers live for seconds, tools for one or two: a collector and a compiler that start quickly suit
+# them.
+SHORT_LIFE = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+QUICK_START = ("-Xmx256m", *SHORT_LIFE)
 _SHOWN_CHARACTERS = 2000
 
 
@@ -79,6 +81,19 @@ def run_tool(
         said = _said(done.stdout, done.stderr)
         raise ToolError(f"{main_class} ended with status {done.returncode}:\n{said}")
     return ToolOutput(done.stdout, done.stderr)
+
+
+def server_command(
+    jars: str,
+    logging: Path,
+    *main: str | Path,
+    java_options: Sequence[str] = ("-Xmx400m", *SHORT_LIFE),
+) -> list[str]:
+    """The command that starts a server: the class `main[0]` of the class path `jars`, with
+    arguments. The file `logging` gets the settings of what it logs."""
+    logging.write_text(_LOGGING, encoding="utf-8")
+    command = ["java", *java_options, f"-Dlog4j2.configurationFile={logging}"]
+    return [*command, "-cp", jars, *map(str, main)]
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

@@ -9,9 +9,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
 from tests.support.broker.class_paths import class_path
 from tests.support.broker.consumed_rows import FORMATTER_PROPERTIES, ConsumedRow, parse_rows
-from tests.support.broker.java_tools import LOGGING, QUICK_START, ToolOutput, end, run_tool
+from tests.support.broker.java_tools import (
+    QUICK_START,
+    SHORT_LIFE,
+    ToolOutput,
+    end,
+    run_tool,
+    server_command,
+)
 from tests.support.free_ports import free_ports
 
 CLUSTER_ID = "a2Fma2Fsb2ctdGVzdHMtMQ"
@@ -59,7 +69,8 @@ class KafkaServer:
     go, by default a directory in `work_dir`; one that exists must belong to the cluster
     `cluster_id` and to node 1. Partitions of which the metadata knows nothing are useless there:
     the broker renames their directories to `-stray`. `settings` are further ones, or others.
-    `kafka_version` is another release than 4.4.0.
+    `kafka_version` is another release than 4.4.0, `java_options` are those of a server that lives
+    for seconds.
     Without a `port` for clients each start takes a free one.
     """
 
@@ -73,7 +84,9 @@ class KafkaServer:
         settings: Mapping[str, object] = MappingProxyType({}),
         kafka_version: str | None = None,
         port: int | None = None,
+        java_options: Sequence[str] = SHORT_LIFE,
     ) -> None:
+        self._java_options = java_options
         self._kafka_version = kafka_version
         self.work_dir = work_dir.resolve()
         self.log_dir = log_dir.resolve() if log_dir else self.work_dir / "log"
@@ -111,11 +124,12 @@ class KafkaServer:
             raise
 
     def _launch(self) -> subprocess.Popen[bytes]:
-        logging_file = self.work_dir / "log4j2.properties"
-        logging_file.write_text(LOGGING, encoding="utf-8")
-        command = ["java", "-Xmx512m", f"-Dlog4j2.configurationFile={logging_file}"]
-        jars = class_path("broker", self._kafka_version)
-        command += ["-cp", jars, "kafka.Kafka", str(self._settings_file)]
+        logging, jars = (
+            self.work_dir / "log4j2.properties",
+            class_path("broker", self._kafka_version),
+        )
+        main, options = ("kafka.Kafka", self._settings_file), ("-Xmx512m", *self._java_options)
+        command = server_command(jars, logging, *main, java_options=options)
         with self.log_file.open("ab") as log:
             return subprocess.Popen(
                 command,
@@ -148,12 +162,10 @@ class KafkaServer:
     def create_topic(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
-        """Create a topic. Raises ToolError, also where it exists."""
-        arguments = ["--create", "--topic", name, "--partitions", str(partitions)]
-        arguments += ["--replication-factor", "1"]
-        for key, value in (configs or {}).items():
-            arguments += ["--config", f"{key}={value}"]
-        self.run_client("TopicCommand", arguments)
+        """Create a topic. Raises KafkaException, also where it exists."""
+        topic = NewTopic(name, partitions, 1, config=dict(configs or {}))
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        admin.create_topics([topic])[name].result(_START_TIMEOUT_SECONDS)
 
     def consume(
         self, topic: str, count: int, isolation: str = "read_uncommitted"

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tests.support.broker.class_paths import class_path
-from tests.support.broker.java_tools import LOGGING, end
+from tests.support.broker.java_tools import end, server_command
 
 SOURCE = "copy"
 _SETTINGS = {
@@ -50,13 +50,11 @@ def mirror_maker(
         f"{SOURCE}->live.topics": ",".join(topics),
     }
     folder.mkdir()
-    properties, logging = folder / "mirror.properties", folder / "log4j2.properties"
+    properties = folder / "mirror.properties"
     properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    logging.write_text(LOGGING)
     log = folder / "mirror.log"
-    command = ["java", "-Xmx400m", f"-Dlog4j2.configurationFile={logging}"]
-    command += ["-cp", class_path("mirror")]
-    command += ["org.apache.kafka.connect.mirror.MirrorMaker", str(properties)]
+    main = "org.apache.kafka.connect.mirror.MirrorMaker", properties
+    command = server_command(class_path("mirror"), folder / "log4j2.properties", *main)
     with log.open("wb") as said:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT

@@ -47,7 +47,7 @@ def test_a_process_that_is_connected_with_a_store_does_it_all(
 
 def slow_squares(number: int) -> Iterator[tuple[int, int]]:
     """Two results of a number, the later the smaller it is."""
-    time.sleep(0.01 * (5 - number % 5))
+    time.sleep(0.002 * (5 - number % 5))
     yield number, number**2
     yield number, number**3
 
@@ -130,7 +130,7 @@ def test_a_process_that_is_killed_is_an_error() -> None:
 def lines_of(number: int) -> Iterator[tuple[bytes, int]]:
     """Two texts of a number, the later the smaller it is."""
     for place in range(2):
-        time.sleep(0.01 * (5 - number % 5))
+        time.sleep(0.002 * (5 - number % 5))
         yield b"%d %d\n" % (number, place) * 1000, number
 
 

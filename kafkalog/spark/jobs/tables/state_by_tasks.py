@@ -177,5 +177,5 @@ def _files_of(found: Sequence[FoundRows]) -> list[WrittenFile]:
 
 
 def _task(plan: StatePlan, run: StateRun, path: str) -> StateTask:
-    secret, keeps = secrets.token_bytes(SECRET_BYTES), run.positions.settings.keep_tombstones
+    secret, keeps = secrets.token_bytes(SECRET_BYTES), run.positions.keep_tombstones
     return StateTask(plan.options, TableOutput(path, ingest_run=0), keeps, secret)

@@ -30,7 +30,6 @@ from kafkalog.views.planning.state_positions import (
     StateSettings,
     full_run,
     incremental_run,
-    state_positions_from_json,
 )
 from kafkalog.views.planning.table_positions import StateSource
 
@@ -60,7 +59,7 @@ def recorded_state_positions(
     if not delta_tables().isDeltaTable(spark, path):
         return None
     table = delta_tables().forPath(spark, path)
-    positions, history = newest_positions(table, state_positions_from_json)
+    positions, history = newest_positions(table, StatePositions.from_json)
     return positions or _in_tables(spark, output, settings, history)
 
 
@@ -89,13 +88,13 @@ def _in_tables(
                 topic_ids[row.topic] = row.topic_id
     cluster_id = next(filter(None, (row[3] for row in rows)), None)
     return StatePositions(
-        settings, cluster_id=cluster_id, next_offsets=reached, topic_ids=topic_ids
+        *settings, cluster_id=cluster_id, next_offsets=reached, topic_ids=topic_ids
     )
 
 
 def write_rows(rows: DataFrame, job: JobSettings, inputs: Sequence[str], run: StateRun) -> None:
     """Write the rows, deletes included."""
-    kept = rows if run.positions.settings.keep_tombstones else rows.where("NOT is_deleted")
+    kept = rows if run.positions.keep_tombstones else rows.where("NOT is_deleted")
     path = os.path.join(job.output_dir, STATE)
     if not job.is_delta:
         replace_rows(job, STATE, inputs, kept)
@@ -113,7 +112,7 @@ def table_totals(
     """Return how many rows the table is, after a run of which tasks have written the files, if
     given. Spark counts them where neither the files nor the table's log say so."""
     path = os.path.join(job.output_dir, STATE)
-    has_deletes = run.positions.settings.keep_tombstones
+    has_deletes = run.positions.keep_tombstones
     if files is not None and run.is_whole:
         return written_totals(path, files, has_deletes=has_deletes)
     is_in_log = job.is_delta and not has_deletes and not is_remote()
@@ -138,7 +137,7 @@ def _merge(rows: DataFrame, path: str, run: StateRun) -> None:
     same_key = "old.topic = new.topic AND old.partition = new.partition AND old.key = new.key"
     table = delta_tables().forPath(rows.sparkSession, path).alias("old")
     merge = table.merge(rows.alias("new"), same_key)
-    if run.positions.settings.keep_tombstones:
+    if run.positions.keep_tombstones:
         merge = merge.whenMatchedUpdateAll(is_newer).whenNotMatchedInsertAll()
     else:
         merge = merge.whenMatchedDelete(f"{is_newer} AND new.is_deleted")

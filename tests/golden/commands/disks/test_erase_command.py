@@ -5,9 +5,7 @@ Rules: docs/erasure.md.
 
 import hashlib
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +17,7 @@ from click.testing import CliRunner
 from kafkalog.command_line.main import kafkalog
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
+from tests.support.forks import killed_at
 from tests.support.repository import EXAMPLES, Unpack
 
 SHOP = EXAMPLES.parent / "shop-week"
@@ -441,22 +440,6 @@ _POINTS = [
     ("kafkalog.storage.files.whole_directory.flush_directory", 1),
     ("kafkalog.questions.disks.erasure_proof.proof_bytes", 1),
 ]
-_KILLED = """
-import os, signal, sys
-from unittest import mock
-from kafkalog.command_line.main import kafkalog as command
-name, left = sys.argv[1], [int(sys.argv[2])]
-module, _, attribute = name.rpartition(".")
-import pkgutil
-real = pkgutil.resolve_name(name)
-def killed(*arguments, **named):
-    left[0] -= 1
-    if not left[0]:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return real(*arguments, **named)
-with mock.patch(name, killed):
-    command(sys.argv[3:])
-"""
 
 
 @pytest.mark.parametrize(("name", "call"), _POINTS)
@@ -468,9 +451,7 @@ def test_a_run_that_is_killed_leaves_nothing_half_done(
     folder.mkdir()
     target, proof = folder / "new", folder / "proof.json"
     given = [str(SHOP), "--identifiers", str(person), "--to", str(target), "--proof", str(proof)]
-    program = [sys.executable, "-c", _KILLED, name, str(call), "erase", *given, "--processes", "1"]
-    ended = subprocess.run(program, check=False, capture_output=True, env={**os.environ})
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    killed_at(name, lambda: run("erase", *given, "--processes", "1"), call)
     assert not proof.exists()
     if name.endswith("proof_bytes"):
         # The directory is whole; a proof of it comes with the next run, or none.

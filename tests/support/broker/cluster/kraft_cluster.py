@@ -15,7 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.broker.class_paths import class_path
-from tests.support.broker.java_tools import LOGGING, QUICK_START, ToolOutput, end, run_tool
+from tests.support.broker.java_tools import (
+    QUICK_START,
+    SHORT_LIFE,
+    ToolOutput,
+    end,
+    run_tool,
+    server_command,
+)
 from tests.support.free_ports import free_ports
 
 CLUSTER_ID = "a2Fma2Fsb2ctdGVzdHMtMg"
@@ -182,13 +189,13 @@ class KraftCluster:
         """Start nodes, all if none are named, and return them at once."""
         nodes = [self.nodes[each] for each in node_ids or self.nodes]
         for node in nodes:
-            logging = node.home / "log4j2.properties"
-            logging.write_text(LOGGING)
-            command = ["java", "-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-            command += [f"-Dlog4j2.configurationFile={logging}", "-cp", class_path("broker")]
+            logging, main = node.home / "log4j2.properties", ("kafka.Kafka", self._write(node))
+            command = server_command(
+                class_path("broker"), logging, *main, java_options=("-Xmx192m", *SHORT_LIFE)
+            )
             with (node.home / "server.log").open("wb") as log:
                 node.process = subprocess.Popen(
-                    ["nice", "-n", "10", *command, "kafka.Kafka", str(self._write(node))],
+                    ["nice", "-n", "10", *command],
                     cwd=node.home,
                     stdin=subprocess.DEVNULL,
                     stdout=log,

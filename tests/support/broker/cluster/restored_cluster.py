@@ -91,7 +91,7 @@ def consumed(node: RestoredNode, isolation: str, *topics: str) -> dict[tuple[str
     deadline = time.monotonic() + WAIT_SECONDS
     while left:
         assert time.monotonic() < deadline, left
-        for record in consumer.consume(1000, 1.0):
+        for record in consumer.consume(10_000, 0.2):
             key: Any = record.topic(), record.partition()
             error = record.error()
             if error is None:

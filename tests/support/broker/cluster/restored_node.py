@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tests.support.broker.class_paths import class_path
-from tests.support.broker.java_tools import LOGGING, end
+from tests.support.broker.java_tools import end, server_command
 from tests.support.free_ports import free_ports
 
 _STARTED = "Kafka Server started"
@@ -78,15 +78,8 @@ class RestoredNode:
         return [found[0] for found in _OF_LOGS.finditer(self.said)]
 
     def __enter__(self) -> RestoredNode:
-        logging = self.home / "log4j2.properties"
-        logging.write_text(LOGGING, encoding="utf-8")
-        command = ["java", "-Xmx400m", f"-Dlog4j2.configurationFile={logging}"]
-        command += [
-            "-cp",
-            class_path("broker", self._kafka_version),
-            "kafka.Kafka",
-            "server.properties",
-        ]
+        logging, jars = self.home / "log4j2.properties", class_path("broker", self._kafka_version)
+        command = server_command(jars, logging, "kafka.Kafka", "server.properties")
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, cwd=self.home, stdin=subprocess.DEVNULL, stdout=log, stderr=log

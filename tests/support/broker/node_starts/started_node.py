@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.support.broker.class_paths import class_path
-from tests.support.broker.java_tools import LOGGING, end
+from tests.support.broker.java_tools import SHORT_LIFE, end, server_command
 from tests.support.broker.old_broker import OLD_LOGGING, OPEN
 from tests.support.free_ports import free_ports
 
@@ -61,14 +61,13 @@ def started_node(
     text = text.replace(":29493", f":{zookeeper_port or controller}")
     settings = folder / "started.properties"
     settings.write_text(text.replace("localhost", "127.0.0.1"))
-    logging, old_logging = folder / "log4j2.properties", folder / "log4j.properties"
-    logging.write_text(LOGGING)
+    old_logging = folder / "log4j.properties"
     old_logging.write_text(OLD_LOGGING)
     log_file = folder / "server.log"
-    command = ["java", "-Xmx400m", *OPEN, f"-Dlog4j2.configurationFile={logging}"]
-    command.append(f"-Dlog4j.configuration=file:{old_logging}")
     places = ":".join((kafka or class_path("broker"), *map(str, jars)))
-    command += ["-cp", places, "kafka.Kafka", str(settings)]
+    options = ("-Xmx400m", *SHORT_LIFE, *OPEN, f"-Dlog4j.configuration=file:{old_logging}")
+    logging = folder / "log4j2.properties"
+    command = server_command(places, logging, "kafka.Kafka", settings, java_options=options)
     with log_file.open("wb") as log:
         process = subprocess.Popen(
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, user=uid

@@ -17,7 +17,7 @@ from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.parquet.parquet_table import ParquetTable
 from kafkalog.testing import LogDirectory, ProducerRecord
 from kafkalog.testing.topics import Topic
-from kafkalog.views.planning.ingest_positions import ingest_positions_from_json
+from kafkalog.views.planning.ingest_positions import IngestPositions
 
 YEAR_2099_MS = 4_070_908_800_000
 
@@ -303,7 +303,7 @@ def test_a_delta_log_without_positions_is_an_error(place: Place, tmp_path: Path,
 
 def test_positions_are_read_of_what_a_run_of_kafkalog_commits(place: Place) -> None:
     delta_commit(place.output, 0, operation="WRITE", userMetadata=positions_text(place, 9))
-    found = read_positions(OutputDirectory(str(place.output)), ingest_positions_from_json)
+    found = read_positions(OutputDirectory(str(place.output)), IngestPositions.from_json)
     assert found.next_offsets == {("orders", 0): 9}
 
 

@@ -3,9 +3,6 @@
 import errno
 import json
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from kafkalog.errors import StatePositionError
 from kafkalog.lake.iceberg import iceberg_table, snapshots
 from kafkalog.lake.iceberg.iceberg_maintenance import leftover_files
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
+from tests.support.forks import killed_at
 from tests.support.lake.exports import exported, planned_run, sorted_rows, view_rows, written_files
 from tests.support.lake.iceberg_tables import (
     committed_at_once,
@@ -25,7 +23,7 @@ from tests.support.lake.iceberg_tables import (
     rewritten_by_another_engine,
     scanned,
 )
-from tests.support.repository import ROOT, SHOP
+from tests.support.repository import SHOP
 
 FIRST_OFFSETS: dict[str, Any] = {
     "subscribe": "orders",
@@ -150,22 +148,6 @@ def test_a_full_disk_while_tasks_write_leaves_the_table_as_it_was(
 
 
 DEEP = pytest.mark.deep
-# Runs an export whose process is killed when a function is called, or has returned.
-_KILLED = """
-import importlib, os, signal, sys
-from pathlib import Path
-from kafkalog.lake.iceberg.iceberg_table import IcebergTable
-from tests.support.lake.exports import exported
-module, owner, name, when, output_dir, logs = sys.argv[1:]
-place = getattr(importlib.import_module(module), owner)
-function = getattr(place, name)
-def killed(*given, **named):
-    if when == "after":
-        function(*given, **named)
-    os.kill(os.getpid(), signal.SIGKILL)
-setattr(place, name, killed)
-exported(IcebergTable(output_dir=output_dir), [Path(logs)])
-"""
 
 
 @pytest.mark.parametrize(
@@ -196,9 +178,12 @@ exported(IcebergTable(output_dir=output_dir), [Path(logs)])
 def test_after_a_run_that_was_killed_the_next_one_makes_the_table_of_an_undisturbed_run(
     place: str, has_rows: bool, has_leftovers: bool, opened: Opened, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-c", _KILLED, *place.split(), str(tmp_path), str(SHOP)]
-    done = subprocess.run(command, cwd=ROOT, timeout=200, check=False, capture_output=True)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    name, _, when = place.rpartition(" ")
+
+    def run() -> None:
+        exported(IcebergTable(output_dir=str(tmp_path)), [SHOP])
+
+    killed_at(name.replace(" ", "."), run, is_after=when == "after")
     table = opened()
     assert (scanned(table).num_rows > 0) == has_rows
     exported(table, [SHOP])

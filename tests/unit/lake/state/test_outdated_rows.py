@@ -71,7 +71,7 @@ class Table:
     def __init__(self, path: Path, level: str, *, keep: bool) -> None:
         self.path, self.level, self.settings = path, level, StateSettings(level, keep)
         self.files: list[WrittenFile] = []
-        self.positions = StatePositions(self.settings)
+        self.positions = StatePositions(*self.settings)
 
     def grow(self, logs: Path) -> FilesWithout:
         """What a run does that adds what is new."""
@@ -179,7 +179,7 @@ def test_what_was_read_before_changes_nothing(keep: bool, tmp_path: Path) -> Non
         write_logs(tmp_path / "logs", [log])
         table.grow(tmp_path / "logs")
     files = table.files
-    table.positions = StatePositions(table.settings)
+    table.positions = StatePositions(*table.settings)
     done = table.grow(tmp_path / "logs")
     assert done.overtaken
     assert table.files == files

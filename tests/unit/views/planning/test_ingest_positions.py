@@ -12,7 +12,6 @@ from kafkalog.views.planning.ingest_positions import (
     IngestPositions,
     IngestRun,
     Replaces,
-    ingest_positions_from_json,
     ingest_run,
     ingest_starting_offsets,
 )
@@ -53,7 +52,7 @@ def test_a_first_run_reads_all() -> None:
 
 def test_the_commit_has_the_number_of_rows_of_each_range() -> None:
     run = added(NOTHING, SOURCE).with_rows({KEY: 12})
-    read = ingest_positions_from_json(run.positions.to_json())
+    read = IngestPositions.from_json(run.positions.to_json())
     assert read == run.positions
     assert [each.rows for each in run.ranges] == [12]
     assert [each.rows for each in added(NOTHING, SOURCE, OTHER).with_rows({}).ranges] == [0, 0]
@@ -72,9 +71,9 @@ def test_a_mark_that_goes_back_takes_nothing_back() -> None:
 
 
 def test_positions_are_read_from_the_commit_as_they_were_written() -> None:
-    assert ingest_positions_from_json(READ.to_json()) == READ
+    assert IngestPositions.from_json(READ.to_json()) == READ
     for text in (None, "", "[]", '{"job":"another"}'):
-        assert ingest_positions_from_json(text) is None
+        assert IngestPositions.from_json(text) is None
 
 
 def test_what_was_deleted_before_it_was_read_is_a_gap_and_the_run_goes_on() -> None:

@@ -12,13 +12,12 @@ from kafkalog.views.planning.state_positions import (
     StateSettings,
     full_run,
     incremental_run,
-    state_positions_from_json,
 )
 from tests.support.jobs.state_source import SOURCE
 
 SETTINGS = StateSettings("read_committed", keep_tombstones=False)
 OTHER = replace(SOURCE, partition=1, log_start_offset=0, end_offset=7, leader_epochs=())
-READ = StatePositions(SETTINGS).with_sources([SOURCE, OTHER])
+READ = StatePositions(*SETTINGS).with_sources([SOURCE, OTHER])
 
 
 def test_a_first_run_reads_all() -> None:
@@ -109,12 +108,12 @@ def test_a_refresh_does_not_mix_clusters() -> None:
 def test_positions_are_read_as_they_were_written() -> None:
     text = READ.to_json()
     assert json.loads(text)["next_offsets"] == {"orders": {"0": 90, "1": 7}}
-    assert state_positions_from_json(text) == READ
+    assert StatePositions.from_json(text) == READ
 
 
 @pytest.mark.parametrize("text", [None, "", "nightly", "[1]", '{"job": "another"}'])
 def test_what_others_write_into_commits_are_not_positions(text: str | None) -> None:
-    assert state_positions_from_json(text) is None
+    assert StatePositions.from_json(text) is None
 
 
 @pytest.mark.parametrize(
