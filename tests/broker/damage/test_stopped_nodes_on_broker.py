@@ -28,7 +28,7 @@ from tests.support.broker.zookeeper_server import zookeeper_server
 pytestmark = pytest.mark.deep
 RECORDS = 40
 _SESSION_MS = 3000
-# Segments of some records, also where a broker of 4.1 or later refuses the name of before.
+# Segments of some records, where a broker of 4.1 or later refuses the size under its usual name.
 _SMALL_SEGMENTS = {"log.segment.bytes": 1 << 20, "internal.segment.bytes": 500}
 _OLD_SEGMENTS = {"log.segment.bytes": 500}
 _FIRST_WITH_TRANSACTIONS = (0, 11)
@@ -124,7 +124,7 @@ def test_a_node_without_zookeeper_starts_as_foretold(
     version: str, is_killed: bool, tmp_path: Path
 ) -> None:
     other = None if version == "4.4.0" else version
-    is_old = tuple(map(int, version.split(".")[:2])) < (4, 1)
+    is_old = int(version.partition(".")[0]) < 4
     segments = _OLD_SEGMENTS if is_old else _SMALL_SEGMENTS
     server = KafkaServer(tmp_path / "home", kafka_version=other, settings=segments)
     with server:
