@@ -31,6 +31,8 @@ _SESSION_MS = 3000
 # Segments of some records, where a broker of 4.1 or later refuses the size under its usual name.
 _SMALL_SEGMENTS = {"log.segment.bytes": 1 << 20, "internal.segment.bytes": 500}
 _OLD_SEGMENTS = {"log.segment.bytes": 500}
+# Kafka 3.0 does not take it for granted.
+_PROTOCOLS = {"listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"}
 _FIRST_WITH_TRANSACTIONS = (0, 11)
 _OF_ONE = (
     *("offsets.topic.num.partitions", "offsets.topic.replication.factor"),
@@ -125,8 +127,8 @@ def test_a_node_without_zookeeper_starts_as_foretold(
 ) -> None:
     other = None if version == "4.4.0" else version
     is_old = int(version.partition(".")[0]) < 4
-    segments = _OLD_SEGMENTS if is_old else _SMALL_SEGMENTS
-    server = KafkaServer(tmp_path / "home", kafka_version=other, settings=segments)
+    settings = {**(_OLD_SEGMENTS if is_old else _SMALL_SEGMENTS), **_PROTOCOLS}
+    server = KafkaServer(tmp_path / "home", kafka_version=other, settings=settings)
     with server:
         fill(server.bootstrap, version)
         if is_killed:
