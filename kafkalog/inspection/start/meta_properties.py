@@ -27,9 +27,7 @@ def meta_reasons(node: NodeFiles, image: MetadataImage | None) -> Iterator[Reaso
     yield from _doubled_ids(node, image)
     for each in node.directories:
         if each.meta_error is not None:
-            # Without the directory of the metadata a broker ends before it uses any.
-            ends = each is node.metadata_directory
-            yield _reason(node, each, image, f"it cannot be read: {each.meta_error}", ends)
+            yield _unreadable(node, each, image)
             continue
         if each.meta is None:
             yield _reason(node, each, image, _missing_words(each))
@@ -39,6 +37,12 @@ def meta_reasons(node: NodeFiles, image: MetadataImage | None) -> Iterator[Reaso
             detail = f"its directory.id {each.directory_id} is one that Kafka keeps for itself"
             yield _reason(node, each, image, detail)
     yield from _places_of_metadata(node)
+
+
+def _unreadable(node: NodeFiles, each: NodeDirectory, image: MetadataImage | None) -> Reason:
+    # Without the directory of the metadata a broker ends before it uses any.
+    ends = node.is_of_kraft and each is node.metadata_directory
+    return _reason(node, each, image, f"it cannot be read: {each.meta_error}", ends)
 
 
 def _doubled_ids(node: NodeFiles, image: MetadataImage | None) -> Iterator[Reason]:
@@ -100,6 +104,9 @@ def _zookeeper_reasons(node: NodeFiles) -> Iterator[Reason]:
     """Yield what a broker with ZooKeeper refuses: other ids than those of its other files."""
     yield from _doubled_ids(node, None)
     for each in node.directories:
+        if each.meta_error is not None:
+            yield _unreadable(node, each, None)
+            continue
         if each.meta and each.node_id is not None and each.node_id != node.node_id:
             detail = f"it is of broker {each.node_id}, not {node.node_id}"
             yield Reason(each.meta_path, detail, written_meta(node, each, None), each.path)

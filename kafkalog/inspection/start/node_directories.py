@@ -211,9 +211,9 @@ class NodeFiles:
 
     @property
     def is_of_kraft(self) -> bool:
-        """Whether the node runs without ZooKeeper, by any of its files."""
-        if self.server is not None and self.server.roles:
-            return True
+        """Whether the node runs without ZooKeeper, by server.properties or any of its files."""
+        if self.server is not None and (self.server.roles or self.server.has_zookeeper):
+            return bool(self.server.roles)
         return any(each.is_of_kraft or each.has_metadata for each in self.directories)
 
     @property

@@ -40,7 +40,12 @@ class ServerProperties:
     @property
     def names_a_node(self) -> bool:
         """Whether the file is a node's, not only some settings of topics."""
-        return bool(self.roles) or self.node_id is not None or "zookeeper.connect" in self.values
+        return bool(self.roles) or self.node_id is not None or self.has_zookeeper
+
+    @property
+    def has_zookeeper(self) -> bool:
+        """Whether the file says where ZooKeeper is."""
+        return "zookeeper.connect" in self.values
 
     @property
     def roles(self) -> frozenset[str]:

@@ -28,9 +28,11 @@ from tests.support.broker.zookeeper_server import zookeeper_server
 pytestmark = pytest.mark.deep
 RECORDS = 40
 _SESSION_MS = 3000
-# Segments of some records, also where a broker of 4.1 or later refuses the name of before.
+# Segments of some records, where a broker of 4.1 or later refuses the size under its usual name.
 _SMALL_SEGMENTS = {"log.segment.bytes": 1 << 20, "internal.segment.bytes": 500}
 _OLD_SEGMENTS = {"log.segment.bytes": 500}
+# Kafka 3.0 does not take it for granted.
+_PROTOCOLS = {"listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"}
 _FIRST_WITH_TRANSACTIONS = (0, 11)
 _OF_ONE = (
     *("offsets.topic.num.partitions", "offsets.topic.replication.factor"),
@@ -124,9 +126,9 @@ def test_a_node_without_zookeeper_starts_as_foretold(
     version: str, is_killed: bool, tmp_path: Path
 ) -> None:
     other = None if version == "4.4.0" else version
-    is_old = tuple(map(int, version.split(".")[:2])) < (4, 1)
-    segments = _OLD_SEGMENTS if is_old else _SMALL_SEGMENTS
-    server = KafkaServer(tmp_path / "home", kafka_version=other, settings=segments)
+    is_old = int(version.partition(".")[0]) < 4
+    settings = {**(_OLD_SEGMENTS if is_old else _SMALL_SEGMENTS), **_PROTOCOLS}
+    server = KafkaServer(tmp_path / "home", kafka_version=other, settings=settings)
     with server:
         fill(server.bootstrap, version)
         if is_killed:
