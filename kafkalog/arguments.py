@@ -1,4 +1,4 @@
-"""Keyword arguments of public functions: one that a function does not have is an error that names
+"""Keyword arguments of what is public: one that a function does not have is an error that names
 those that are like it. Rule: docs/python.md F1420."""
 
 from __future__ import annotations
@@ -11,18 +11,14 @@ from typing import Any, TypeVar, cast
 from kafkalog.errors import refuse_unknown_arguments
 
 _Public = TypeVar("_Public")
+_Class = TypeVar("_Class", bound=type)
 
 
 def with_known_arguments(public: _Public, module: str) -> _Public:
     """Return a function, as a name of `module`, that raises UnknownArgumentError for a keyword
-    argument that it does not have. Give a class such methods. All else is returned as it is: also
-    functions without options, which are called for each record, and those that take any keyword,
-    which check it themselves."""
-    if isinstance(public, type):
-        for name, method in list(vars(public).items()):
-            if isinstance(method, FunctionType) and (name == "__init__" or name[0] != "_"):
-                setattr(public, name, with_known_arguments(method, method.__module__))
-        return public
+    argument that it does not have. All else is returned as it is: also functions without options,
+    which are called for each record, and those that take any keyword, which check it
+    themselves."""
     if not isinstance(public, FunctionType):
         return public
     parameters = signature(public).parameters.values()
@@ -34,12 +30,20 @@ def with_known_arguments(public: _Public, module: str) -> _Public:
     @wraps(public)
     def called(*args: Any, **given: Any) -> Any:
         if not given.keys() <= known:
-            refuse_unknown_arguments(given, known)
+            refuse_unknown_arguments(given, known - {"self"})
         return public(*args, **given)
 
     # pickle looks there for what it names.
     called.__module__ = module
     return cast(_Public, called)
+
+
+def known_arguments(made: _Class) -> _Class:
+    """Have the constructor and the methods of a class refuse arguments in the same way."""
+    for name, method in list(vars(made).items()):
+        if name == "__init__" or not name.startswith("_"):
+            setattr(made, name, with_known_arguments(method, made.__module__))
+    return made
 
 
 def _is_option(parameter: Parameter) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from kafkalog.arguments import known_arguments
 from kafkalog.errors import CorruptDataError
 
 NO_ERROR = 0
@@ -18,6 +19,7 @@ _LENGTH_BYTES = 4
 _ERROR_CODE_BYTES = 2
 
 
+@known_arguments
 @dataclass(frozen=True, slots=True)
 class MessageSetSend:
     """What was fetched of one partition: `messages` are whole entries one after another, but for
@@ -27,6 +29,7 @@ class MessageSetSend:
     error_code: int = NO_ERROR
 
 
+@known_arguments
 @dataclass(frozen=True, slots=True)
 class MultiMessageSetSend:
     """What was fetched of several partitions, in the order of the request."""

@@ -48,7 +48,7 @@ def storage_section(storage: StorageSection, batches: BatchesSection, at: Report
     plots = [place(key, "Bytes of log files by topic", figure) for key, figure in figures.items()]
     parts: list[Markup] = []
     if batches.grid is not None:
-        grown = _growth(batches.by_time, batches.grid)
+        grown = _growth(batches.by_time, batches.grid, at)
         figures["storage-time"] = grown
         plots.append(place("storage-time", "What is on disk now, by when it was written", grown))
         if left_out := _outside(batches.by_time, batches.grid):
@@ -116,11 +116,13 @@ def _ends(grid: TimeGrid) -> list[int]:
     return [grid.begin_ms + grid.every_ms * (number + 1) for number in range(grid.stretches)]
 
 
-def _growth(rows: Rows, grid: TimeGrid) -> Figure:
+def _growth(rows: Rows, grid: TimeGrid, at: ReportMoment) -> Figure:
     found = series_over_stretches(rows, grid.stretches, lambda row: int(row.bytes), _COLOURED)
     grown = [(topic, list(accumulate(values))) for topic, values in found]
     unit, size = byte_unit(sum(values[-1] for _, values in grown))
-    times = [grid.begin_ms, *_ends(grid)]
+    # The last stretch of a report about the past ends with its moment.
+    ends = (end if at.as_of_ms is None else min(end, at.as_of_ms) for end in _ends(grid))
+    times = [grid.begin_ms, *ends]
     texts = [time_label(time) for time in times]
     series = [
         bytes_series(topic_label(topic), [0, *values], size, texts) for topic, values in grown

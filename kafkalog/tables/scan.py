@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkalog.arguments import known_arguments
 from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.extras import missing_extras_named
 from kafkalog.tables.dataset import TableDataset
@@ -97,6 +98,7 @@ class BothSources:
         return chain(self.logs.batches(columns, given), self.zookeeper.batches(columns, given))
 
 
+@known_arguments
 class Scan:
     """A table that is read when its rows are requested, again each time: by all cores, and in
     bounded memory, for a batch is read when the one before is taken, some ahead."""

@@ -6,13 +6,9 @@ broker leaves them after a clean stop.
 
 from __future__ import annotations
 
-from kafkalog.arguments import with_known_arguments
 from kafkalog.testing.log_directory import LogDirectory
 from kafkalog.testing.made_records import Header, ProducerRecord
 from kafkalog.testing.producers import TransactionalProducer
 from kafkalog.testing.topics import Topic
 
 __all__ = ["Header", "LogDirectory", "ProducerRecord", "Topic", "TransactionalProducer"]
-
-for _public in (LogDirectory, Topic, TransactionalProducer):
-    with_known_arguments(_public, __name__)

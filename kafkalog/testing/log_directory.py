@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from kafkalog.arguments import known_arguments
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.format.record_batch import BatchFields
 from kafkalog.format.side_files.checkpoints import TopicPartition, write_offset_checkpoint
@@ -29,6 +30,7 @@ from kafkalog.testing.topics import Topic
 _FIRST_PRODUCER_ID = 1000
 
 
+@known_arguments
 class LogDirectory:
     """The contents of a broker's log directory, kept in memory until `write`.
 

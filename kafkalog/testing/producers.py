@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafkalog.arguments import known_arguments
 from kafkalog.format.record_batch import BatchFields
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.checkpoints import TopicPartition
@@ -15,6 +16,7 @@ from kafkalog.testing.topics import Sent, Topic
 from kafkalog.wire.compression import CompressionType
 
 
+@known_arguments
 class TransactionalProducer:
     """A producer, made by `LogDirectory.transactional_producer`.
 

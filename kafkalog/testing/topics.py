@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
+from kafkalog.arguments import known_arguments
 from kafkalog.errors import OptionError
 from kafkalog.format.record_batch import BatchFields
 from kafkalog.format.records import Record
@@ -31,6 +32,7 @@ Sent = Iterable[ProducerRecord | tuple[Field, Field]]
 Append = Callable[[MadeLog, Sequence[Record]], None]
 
 
+@known_arguments
 class Topic:
     """A topic to write to, made by `LogDirectory.topic`. Times come from its clock."""
 

@@ -3,8 +3,11 @@
 
 import inspect
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,6 +83,24 @@ def test_so_is_one_of_a_function_that_takes_any(name: str) -> None:
     wrong = meant[:-1] + 2 * meant[-1]
     with pytest.raises(UnknownArgumentError, match=f"argument: did you mean .*{meant}"):
         getattr(kafkalog, name)(*given, **{wrong: "1"})
+
+
+def test_so_is_one_of_a_method_of_what_a_function_returns(tmp_path: Path) -> None:
+    program = """
+import sys
+import kafkalog
+
+try:
+    kafkalog.scan(sys.argv[1]).to_reader(colums=[])
+except TypeError as error:
+    print(error)
+"""
+    directory = kafkalog.testing.LogDirectory(tmp_path / "logs")
+    directory.topic("orders").records([("a", "1")])
+    arguments = [sys.executable, "-c", program, directory.write()]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    said = "colums: there is no such argument: did you mean columns? There are columns, filter\n"
+    assert (done.stdout, done.stderr) == (said, "")
 
 
 def test_some_of_those_that_people_call_are_among_them() -> None:

@@ -10,6 +10,7 @@ from io import StringIO
 from types import TracebackType
 from typing import Protocol
 
+from kafkalog.arguments import known_arguments
 from kafkalog.errors import CorruptDataError, OutOfMemoryError, UnsupportedFormatError
 from kafkalog.format.faults import Fault
 from kafkalog.format.side_files.tiered_manifest import read_tiered_manifest
@@ -196,6 +197,7 @@ def has_connections() -> bool:
     return systems is not None and systems.is_connected()
 
 
+@known_arguments
 class InputFile:
     """A file of a size fixed when it was opened, and a place in it for every read.
 

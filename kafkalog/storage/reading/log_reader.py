@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kafkalog.arguments import known_arguments
 from kafkalog.errors import CorruptDataError, LogDirError, OffsetOutOfRangeError
 from kafkalog.format.batch_header import computed_crc, read_header
 from kafkalog.format.offsets import LARGEST_OFFSET, offset_bounds
@@ -67,6 +68,7 @@ class _Segment:
     size: int
 
 
+@known_arguments
 class LogReader:
     """Reads a log that was listed; what a broker renames meanwhile is read where it is then, and
     what it deletes counts as damage (F950).

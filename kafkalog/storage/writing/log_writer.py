@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from kafkalog.arguments import known_arguments
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.batch_header import BatchHeader, computed_crc
 from kafkalog.format.faults import Fault
@@ -25,6 +26,7 @@ from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.segment_appender import SegmentAppender
 
 
+@known_arguments
 class LogWriter:
     """Appends batches to a new partition directory; a context manager that closes it.
 

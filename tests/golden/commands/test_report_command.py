@@ -141,9 +141,11 @@ def test_a_past_moment_is_judged_as_groups_judges_it(tmp_path: Path) -> None:
     assert told in done.stdout
     assert "billing" not in done.stdout  # it read all that was there
     page = (output / "report.html").read_text()
-    # The end of the last stretch of a plot, and the room beside it, are later; no record is.
+    # The last bar of a plot, and the room beside it, can be later; no time that is named is.
     shown = re.findall(r">(2026-11-1\d \d\d:\d\d:\d\d)<", page)
     assert max(shown) <= "2026-11-14 00:00:00"
+    pointed_at = re.findall(r'"(2026-11-\d\d \d\d:\d\d:\d\d)\\u003cbr', page)
+    assert max(pointed_at) == "2026-11-14 00:00:00"
     assert ">later<" in page
     batches, records, size = later_than(Path(week), 1_794_614_400_000)
     words = (
