@@ -5,24 +5,33 @@ Rules: docs/format.md F311, F312.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.columns.records.single_batches import BatchRecords
 from kafkalog.columns.transactions.transaction_walk import TransactionWalk, stable_offset
-from kafkalog.format.batch_header import LOG_APPEND_TIME
+from kafkalog.format.batch_header import LOG_APPEND_TIME, NO_VALUE
 from kafkalog.format.offsets import LARGEST_OFFSET
+from kafkalog.inspection.lag.decoded_batches import DecodeBatches
 from kafkalog.inspection.lag.lag_walk import LagWalk
-from kafkalog.inspection.lag.moments import end_offsets_at
+from kafkalog.inspection.logs.log_headers import SegmentTable
 from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.log_snapshots import snapshot_entries
 
 _BEFORE_ALL = np.iinfo(np.int64).min
+# So many batches are decoded together.
+_AT_ONCE = 64
+_BATCH = [column.POSITION, column.SIZE, column.LAST_OFFSET]
+# Of records that do not count.
+_NEVER = np.iinfo(np.int64).min
 
 
 class EndFrom(IntEnum):
@@ -153,3 +162,54 @@ def _stable_offsets(log: PartitionLog, ends: LongArray) -> LongArray:
     lowest = np.append(lowest, LARGEST_OFFSET)
     stable: LongArray = np.minimum(ends, lowest[np.searchsorted(markers, ends)])
     return stable
+
+
+def end_offsets_at(
+    tables: Iterator[SegmentTable],
+    moments: LongArray,
+    start_offset: int,
+    end_offset: int,
+    decode: DecodeBatches,
+    latest_ms: int,
+) -> tuple[LongArray, LongArray]:
+    """Return for each time, in milliseconds and ascending, the first offset from `start_offset` on
+    whose record has a later timestamp, and the type of that timestamp; `end_offset` and -1 where no
+    record below it has one.
+
+    `tables` are all batches from `start_offset` on. Timestamps after `latest_ms` are ignored.
+    """
+    ends = np.full(len(moments), end_offset, dtype=np.int64)
+    types = np.full(len(moments), NO_VALUE, dtype=np.int64)
+    answered = 0
+    for headers in tables:
+        table = headers.table
+        held = (table[:, column.FAULT] == 0) & (table[:, column.RECORDS_COUNT] != 0)
+        rows = table[held & (table[:, column.LAST_OFFSET] >= start_offset)]
+        # By their headers these have the answers.
+        newest = np.maximum.accumulate(rows[:, column.MAX_TIMESTAMP])
+        likely = np.unique(np.searchsorted(newest, moments[answered:], side="right"))
+        decoded: dict[int, BatchRecords | None] = {}
+        number = 0
+        while answered < len(moments):
+            later = np.flatnonzero(rows[number:, column.MAX_TIMESTAMP] > moments[answered])
+            if not len(later):
+                break
+            number += int(later[0])
+            if number not in decoded:
+                next_ones = likely[np.searchsorted(likely, number, side="right") :][:_AT_ONCE]
+                wanted = [number, *next_ones[next_ones < len(rows)].tolist()]
+                decoded = dict(zip(wanted, decode(headers, rows[wanted][:, _BATCH]), strict=True))
+            records = decoded[number]
+            number += 1
+            if records is None:
+                continue
+            is_valid = (records.offsets >= start_offset) & (records.timestamps_ms <= latest_ms)
+            so_far = np.maximum.accumulate(np.where(is_valid, records.timestamps_ms, _NEVER))
+            count = int(np.searchsorted(moments[answered:], so_far[-1], side="left"))
+            places = np.searchsorted(so_far, moments[answered : answered + count], side="right")
+            ends[answered : answered + count] = records.offsets[places]
+            types[answered : answered + count] = records.timestamp_types[places]
+            answered += count
+        if answered == len(moments):
+            break
+    return np.minimum(ends, end_offset), types

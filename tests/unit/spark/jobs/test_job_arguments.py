@@ -11,8 +11,8 @@ from jobs.consumer_lag import main as consumer_lag
 from jobs.lag_history import main as lag_history
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED
-from kafkalog.spark.jobs.inputs import announced_logs, is_small
 from kafkalog.spark.jobs.job import ExitCode, JobCommand, JobSettings, job_command, run_job
+from kafkalog.spark.jobs.tables.runs import announced_logs, is_small
 from kafkalog.words import counted
 from tests.support.logs.log_dirs import UNIQUE, add_partition, log_name
 from tests.support.repository import ROOT
