@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.measuring.report import table
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.inspection.lag.lag_account import lag_accounts
+from kafkalog.inspection.lag.lag_columns import lag_accounts
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter

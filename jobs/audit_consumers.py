@@ -31,18 +31,16 @@ def main(job: JobSettings, log_dirs: tuple[str, ...]) -> ExitCode:
     ids and cluster ids. The job changes and deletes nothing."""
     from kafkalog.inspection.zookeeper.consumer_audit_rows import CONSUMER_FINDINGS
     from kafkalog.questions.zookeeper.audit import AuditSettings, audit, compared_log_dirs
-    from kafkalog.spark.jobs.inputs import announced_data_dirs
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_data_dirs, job_run
 
     data_dirs = announced_data_dirs(job)
     compared = compared_log_dirs(log_dirs, job.output_dir)
     inputs = [data_dir.path for data_dir in data_dirs]
     now_ms = time.time_ns() // 1_000_000
     found = audit(AuditSettings(data_dirs, compared, now_ms, Mode(job.mode)))
-    with job_session("kafkalog audit-consumers", with_delta=job.is_delta) as spark:
-        paths = saved(spark, job, inputs, found.tables, {CONSUMER_FINDINGS: _SHOWN})
-    return ended(job, found.words(), paths, has_findings=found.has_findings)
+    with job_run(job, inputs, compiles_less=False) as run:
+        run.save(found.tables, {CONSUMER_FINDINGS: _SHOWN})
+    return run.ended(found.words(), has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -34,20 +34,14 @@ def main(job: JobSettings) -> ExitCode:
     programs keep in topics. Findings are connectors and tasks that failed."""
     from kafkalog.questions.topics import connectors as connect
     from kafkalog.questions.topics import ksql_statements, mirrors, streams_positions
-    from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run
 
     inputs, logs = announced_logs(job)
-    with job_session(
-        "kafkalog client-topics", with_delta=job.is_delta, compiles_less=True
-    ) as spark:
-        views = SparkViews(spark, inputs, logs, {"mode": job.mode})
-        found = connect.connectors(views, connect.ConnectorsRequest())
-        positions = streams_positions.streams_positions(views)
-        mirrored = mirrors.mirrors(views)
-        statements = ksql_statements.ksql_statements(views)
+    with job_run(job, inputs, logs) as run:
+        found = connect.connectors(run.views, connect.ConnectorsRequest())
+        positions = streams_positions.streams_positions(run.views)
+        mirrored = mirrors.mirrors(run.views)
+        statements = ksql_statements.ksql_statements(run.views)
         rows = {
             connect.TABLE: found.connectors,
             connect.TASKS: found.tasks,
@@ -56,9 +50,9 @@ def main(job: JobSettings) -> ExitCode:
             **{mirrors.TABLES[kind]: each for kind, each in mirrored.rows.items()},
             ksql_statements.TABLE: statements.rows,
         }
-        paths = saved(spark, job, inputs, rows, _SHOWN)
+        run.save(rows, _SHOWN)
     words = [*found.words(), *positions.words(), *mirrored.words(), *statements.words()]
-    return ended(job, words, paths, has_findings=found.has_findings)
+    return run.ended(words, has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -34,18 +34,15 @@ def main(
     came to it, where they went back, and two consumers that commit by turns. Without --group that
     is all groups. Findings are such moves."""
     from kafkalog.questions.positions.commit_history import TABLE, commit_history
-    from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run
 
     inputs, logs = announced_logs(job)
     chosen = ChosenNames(frozenset(groups))
     question = LagQuestion(time.time_ns() // 1_000_000, as_of, read_committed, chosen=chosen)
-    with job_session("kafkalog commit-history", with_delta=job.is_delta) as spark:
-        history = commit_history(SparkViews(spark, inputs, logs, {"mode": job.mode}), question)
-        paths = saved(spark, job, inputs, {TABLE: history.rows}, {TABLE: _SHOWN})
-    return ended(job, history.words(), paths, has_findings=history.has_findings)
+    with job_run(job, inputs, logs, compiles_less=False) as run:
+        history = commit_history(run.views, question)
+        run.save({TABLE: history.rows}, {TABLE: _SHOWN})
+    return run.ended(history.words(), has_findings=history.has_findings)
 
 
 if __name__ == "__main__":

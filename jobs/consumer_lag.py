@@ -40,31 +40,26 @@ def main(
     from kafkalog.questions.groups.group_parts import cluster_of_groups
     from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
-    from kafkalog.spark.jobs.inputs import announced_logs, with_internal
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run, with_internal
     from kafkalog.spark.tables import local_rows
 
     old = readable_zookeeper(zookeeper, job.mode, chroot, output_dir=job.output_dir)
-    paths, logs = announced_logs(job, chosen=with_internal(question.chosen.is_topic))
-    inputs = [*paths, *(old.inputs if old else ())]
+    inputs, logs = announced_logs(job, chosen=with_internal(question.chosen.is_topic))
+    about = [*inputs, *(old.inputs if old else ())]
     cluster = cluster_of_groups(old, job.paths, logs)
-    with job_session("kafkalog consumer-lag", with_delta=job.is_delta, compiles_less=True) as spark:
-        views = SparkViews(spark, paths, logs, {"mode": job.mode})
-        lag = ConsumerLag(views, question, cluster, show=job.show)
-        written = [replace_rows(job, TABLE, inputs, lag.rows)]
+    with job_run(job, inputs, logs, about=about) as run:
+        lag = ConsumerLag(run.views, question, cluster, show=job.show)
+        run.save({TABLE: lag.rows})
         lines = lag.words()
         if job.show and lag.totals.partitions:
             shown = [tuple(row.values()) for row in lag.most_behind]
-            local_rows(spark, shown, _SHOWN).show(job.show, truncate=False)
+            local_rows(run.spark, shown, _SHOWN).show(job.show, truncate=False)
         if why:
             from kafkalog.questions.why import TABLE as REASONS
             from kafkalog.questions.why import group_reasons
 
-            written.append(replace_rows(job, REASONS, inputs, group_reasons(views, question)))
-    return ended(job, [*lines, lag.verdict], written, has_findings=bool(lag.findings))
+            run.save({REASONS: group_reasons(run.views, question)})
+    return run.ended([*lines, lag.verdict], has_findings=bool(lag.findings))
 
 
 if __name__ == "__main__":

@@ -28,22 +28,14 @@ def main(job: JobSettings, before: str) -> ExitCode:
     from kafkalog.inspection.metadata.current_topics import find_logs
     from kafkalog.questions.disks.diff import DiffRequest, diff
     from kafkalog.questions.disks.log_changes import TABLE
-    from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run
 
     inputs, logs = announced_logs(job)
     earlier = find_logs([before], strict=job.mode == "FAILFAST")
-    options = {"mode": job.mode}
-    with job_session("kafkalog diff", with_delta=job.is_delta, compiles_less=True) as spark:
-        changes = diff(
-            SparkViews(spark, [before], earlier, options),
-            SparkViews(spark, inputs, logs, options),
-            DiffRequest(),
-        )
-        paths = saved(spark, job, inputs, {TABLE: changes.logs}, {TABLE: _SHOWN})
-    return ended(job, changes.words(), paths, has_findings=changes.has_findings)
+    with job_run(job, inputs, logs) as run:
+        changes = diff(run.views.over([before], earlier), run.views, DiffRequest())
+        run.save({TABLE: changes.logs}, {TABLE: _SHOWN})
+    return run.ended(changes.words(), has_findings=changes.has_findings)
 
 
 if __name__ == "__main__":

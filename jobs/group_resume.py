@@ -34,21 +34,17 @@ def main(
     from kafkalog.questions.groups.group_parts import refuse_without_commits
     from kafkalog.questions.groups.lag import ConsumerLag
     from kafkalog.questions.positions.group_resume import TABLE, ResumeRequest, group_resume
-    from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run
 
     inputs, logs = announced_logs(job)
     refuse_without_commits(job.paths, logs)
     now_ms, chosen = time.time_ns() // 1_000_000, ChosenNames(frozenset(groups))
     question = LagQuestion(now_ms, read_committed=read_committed, chosen=chosen)
-    with job_session("kafkalog group-resume", with_delta=job.is_delta, compiles_less=True) as spark:
-        views = SparkViews(spark, inputs, logs, {"mode": job.mode})
-        commits = ConsumerLag(views, question).rows.commits_alone()
-        found = group_resume(views, commits, ResumeRequest(reset, now_ms, read_committed))
-        paths = saved(spark, job, inputs, {TABLE: found.rows}, {TABLE: _SHOWN})
-    return ended(job, found.words(), paths, has_findings=found.has_findings)
+    with job_run(job, inputs, logs) as run:
+        commits = ConsumerLag(run.views, question).rows.commits_alone()
+        found = group_resume(run.views, commits, ResumeRequest(reset, now_ms, read_committed))
+        run.save({TABLE: found.rows}, {TABLE: _SHOWN})
+    return run.ended(found.words(), has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

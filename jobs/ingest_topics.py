@@ -61,7 +61,7 @@ def main(
     from kafkalog.lake.formats.dead_letters import refuse_dead_letters
     from kafkalog.lake.formats.local_export import ExportSettings
     from kafkalog.lake.formats.targets import requested_place
-    from kafkalog.spark.jobs.inputs import announced_logs, is_small
+    from kafkalog.spark.jobs.tables.runs import announced_logs, is_small
     from kafkalog.spark.lake.spark_export import export_tables
     from kafkalog.spark.session import job_session
     from kafkalog.storage.files.output_files import given_file

@@ -20,18 +20,14 @@ def main(job: JobSettings) -> ExitCode:
     """Show how many keys topics have, which of them have most bytes, how many records are
     tombstones, and which repeat a record shortly before."""
     from kafkalog.questions.topics.key_usage import HEAVY, TABLE, KeyUsageRequest, key_usage
-    from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run
 
     inputs, logs = announced_logs(job)
-    with job_session("kafkalog key-usage", with_delta=job.is_delta, compiles_less=True) as spark:
-        views = SparkViews(spark, inputs, logs, {"mode": job.mode})
-        usage = key_usage(views, KeyUsageRequest())
+    with job_run(job, inputs, logs) as run:
+        usage = key_usage(run.views, KeyUsageRequest())
         tables = {TABLE: usage.partitions, HEAVY: usage.heavy}
-        paths = saved(spark, job, inputs, tables, {TABLE: _SHOWN})
-    return ended(job, usage.words(), paths, has_findings=False)
+        run.save(tables, {TABLE: _SHOWN})
+    return run.ended(usage.words(), has_findings=False)
 
 
 if __name__ == "__main__":

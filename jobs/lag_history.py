@@ -39,30 +39,24 @@ def main(
     from kafkalog.questions.groups.history_summary import GENERATIONS
     from kafkalog.questions.groups.lag_history import LagHistory
     from kafkalog.questions.zookeeper.zookeeper_cluster import readable_zookeeper
-    from kafkalog.spark.jobs.inputs import announced_logs, with_internal
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended
-    from kafkalog.spark.jobs.tables.written_tables import replace_rows
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run, with_internal
     from kafkalog.spark.readable import readable
-    from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import local_rows
 
     old = readable_zookeeper(zookeeper, job.mode, chroot, output_dir=job.output_dir)
-    paths, logs = announced_logs(job, chosen=with_internal(question.chosen.is_topic))
-    inputs = [*paths, *(old.inputs if old else ())]
+    inputs, logs = announced_logs(job, chosen=with_internal(question.chosen.is_topic))
+    about = [*inputs, *(old.inputs if old else ())]
     cluster = cluster_of_groups(old, job.paths, logs)
-    with job_session("kafkalog lag-history", with_delta=job.is_delta, compiles_less=True) as spark:
-        views = SparkViews(spark, paths, logs, {"mode": job.mode})
-        history = LagHistory(views, question, cluster)
-        written = [
-            replace_rows(job, TABLE, inputs, history.rows),
-            replace_rows(job, GENERATIONS, inputs, history.rows.generations()),
-        ]
+    with job_run(job, inputs, logs, about=about) as run:
+        history = LagHistory(run.views, question, cluster)
+        run.save({TABLE: history.rows})
+        # They are known when the rows are written.
+        run.save({GENERATIONS: history.rows.generations()})
         lines = history.words()
         if job.show and history.statuses:
-            first = local_rows(spark, history.statuses[: job.show + 1], _STATUSES)
+            first = local_rows(run.spark, history.statuses[: job.show + 1], _STATUSES)
             readable(first.select(*_SHOWN)).show(job.show, truncate=False)
-    return ended(job, lines, written, has_findings=history.has_findings)
+    return run.ended(lines, has_findings=history.has_findings)
 
 
 if __name__ == "__main__":

@@ -27,10 +27,7 @@ def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
     from kafkalog.questions.zookeeper.migration import PHASES, MigrationSettings, migration
     from kafkalog.questions.zookeeper.moved_offsets import MoveOutput, write_moves
     from kafkalog.questions.zookeeper.zookeeper_cluster import ZookeeperCluster, zookeeper_input
-    from kafkalog.spark.jobs.inputs import announced_logs, with_internal
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run, with_internal
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
 
@@ -44,14 +41,13 @@ def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
     output.refuse_places(directories)
     ids = {log.log_dir.cluster_id for log in logs}
     zookeeper = ZookeeperCluster(given, ids, allow_unknown=request.allow_unknown_cluster)
-    with job_session("kafkalog migrate-offsets", with_delta=job.is_delta) as spark:
-        views = SparkViews(spark, inputs, logs, {"mode": job.mode})
-        found = migration(views, zookeeper, MigrationSettings.of(request, now_ms))
-        paths = saved(spark, job, given.inputs, found.tables, {PHASES: _SHOWN})
+    with job_run(job, inputs, logs, about=given.inputs, compiles_less=False) as run:
+        found = migration(run.views, zookeeper, MigrationSettings.of(request, now_ms))
+        run.save(found.tables, {PHASES: _SHOWN})
     findings = found.findings()
     moves = write_moves(output, found, logs, zookeeper, now_ms)
     words = [*found.words(), *moves, f"findings: {', '.join(findings) or 'none'}"]
-    return ended(job, words, paths, has_findings=bool(findings))
+    return run.ended(words, has_findings=bool(findings))
 
 
 if __name__ == "__main__":

@@ -29,26 +29,20 @@ def main(job: JobSettings, given: RecoveryOptions) -> ExitCode:
     from kafkalog.questions.node_request import recovery_request
     from kafkalog.questions.node_start import DIRECTORIES, NODES
     from kafkalog.questions.recovery import PLAN, SEQUENCES, recovery
-    from kafkalog.spark.jobs.inputs import announced_logs, print_absent
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run, print_absent
     from kafkalog.spark.tables import show_rows
 
     settings = recovery_request(given)
     inputs, logs = announced_logs(job, Doubles.UNSAID)
-    with job_session(
-        "kafkalog plan-recovery", with_delta=job.is_delta, compiles_less=True
-    ) as spark:
-        views = SparkViews(spark, inputs, logs, {"mode": job.mode})
-        found, sequences = recovery(views, settings)
+    with job_run(job, inputs, logs) as run:
+        found, sequences = recovery(run.views, settings)
         tables = {table: found.table(table) for table in (PLAN, NODES, DIRECTORIES)}
-        paths = saved(spark, job, inputs, {**tables, SEQUENCES: sequences})
+        run.save({**tables, SEQUENCES: sequences})
         if found.totals.findings:
-            show_rows(spark, PLAN, found.findings, _SHOWN, job.show)
+            show_rows(run.spark, PLAN, found.findings, _SHOWN, job.show)
     print_absent(inputs, logs)
     words = (*found.nodes.lines(), found.words())
-    return ended(job, words, paths, has_findings=found.has_findings)
+    return run.ended(words, has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -35,25 +35,20 @@ def main(
     blocked by a timestamp in the future, and segments that a broker takes to be of 1970 because
     their time index ends with zeros."""
     from kafkalog.questions.retention import TABLE, RetentionRequest, retention
-    from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run
     from kafkalog.spark.tables import local_rows
 
     configs.given()
     inputs, logs = announced_logs(job)
     config = configs.with_settings(settings, logs).options()
     request = RetentionRequest(time.time_ns() // 1_000_000 if as_of is None else as_of, config)
-    with job_session(
-        "kafkalog plan-retention", with_delta=job.is_delta, compiles_less=True
-    ) as spark:
-        plan = retention(SparkViews(spark, inputs, logs, {"mode": job.mode}), request)
-        paths = saved(spark, job, inputs, {TABLE: plan.rows})
+    with job_run(job, inputs, logs) as run:
+        plan = retention(run.views, request)
+        run.save({TABLE: plan.rows})
         if job.show:
             shown = ((*astuple(each)[:-1], each.missing) for each in plan.most_first())
-            local_rows(spark, shown, _TOTALS).show(job.show, truncate=False)
-    return ended(job, plan.words(), paths, has_findings=plan.has_findings)
+            local_rows(run.spark, shown, _TOTALS).show(job.show, truncate=False)
+    return run.ended(plan.words(), has_findings=plan.has_findings)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import click
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import connect_topic_option
 
 _SHOWN = (
     *("keeper", "kept_in", "name", "topic", "partition", "next_offset", "log_start_offset"),
@@ -35,7 +34,7 @@ places are the checkpoint of a query of Spark's, and a Delta, Iceberg or Parquet
 )
 @shared.catalog_option("An Iceberg catalog, with a table beside those in PATH.")
 @click.option("--table", metavar="NAME", help="A table of the catalog.")
-@connect_topic_option
+@shared.connect_topic_option
 def main(
     job: JobSettings, catalog: str | None, table: str | None, connect_topics: Sequence[str]
 ) -> ExitCode:
@@ -50,10 +49,7 @@ def main(
         positions,
         refuse_without_positions,
     )
-    from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run
 
     keepers, log_dirs = divided_paths(job.paths)
     with keepers_suggested(log_dirs):
@@ -61,11 +57,11 @@ def main(
     of_catalog = shared.catalog_table(catalog, table)
     now_ms = time.time_ns() // 1_000_000
     request = PositionsRequest(keepers, now_ms, connect_topics, of_catalog)
-    with job_session("kafkalog positions", with_delta=job.is_delta, compiles_less=True) as spark:
-        found = positions(SparkViews(spark, inputs, logs, {"mode": job.mode}), request)
+    with job_run(job, inputs, logs, about=[*inputs, *keepers]) as run:
+        found = positions(run.views, request)
         refuse_without_positions(found, [*keepers, *inputs])
-        paths = saved(spark, job, [*inputs, *keepers], {TABLE: found.rows}, {TABLE: _SHOWN})
-    return ended(job, found.words(), paths, has_findings=found.has_findings)
+        run.save({TABLE: found.rows}, {TABLE: _SHOWN})
+    return run.ended(found.words(), has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -46,25 +46,21 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     from kafkalog.questions.state import state_doubts, state_words
     from kafkalog.spark.decoding import decoded_frames as decoded
     from kafkalog.spark.decoding.format_choices import format_choices
-    from kafkalog.spark.jobs.inputs import announced_logs, is_small
     from kafkalog.spark.jobs.tables import state_by_tasks, state_table
-    from kafkalog.spark.jobs.tables import state_frames as state
-    from kafkalog.spark.jobs.tables.answers import ended
+    from kafkalog.spark.jobs.tables.runs import announced_logs, is_small, job_run
     from kafkalog.spark.jobs.tables.source_frames import sources_frame
-    from kafkalog.spark.jobs.tables.state_partitions_table import write_partitions
-    from kafkalog.spark.session import job_session
     from kafkalog.views.planning.state_sources import state_sources
 
     inputs, logs = announced_logs(job, chosen=request.choice.chosen)
     requests = decoding_requests(decoding, job.paths, job.mode)
     options = request.options(inputs, job.mode, now_ms=time.time_ns() // 1_000_000)
     sources = state_sources(options)
-    with job_session(
-        "kafkalog reconstruct-state",
-        with_delta=job.is_delta,
+    with job_run(
+        *(job, inputs, logs),
         with_avro=need_avro(requests),
         compiles_less=not requests or is_small(request.choice.chosen(logs)),
-    ) as spark:
+    ) as run:
+        spark, paths = run.spark, run.paths
         choices = format_choices(spark, requests)
         version = state_by_tasks.version_of(spark, job)
         planned = state_table.planned_state_run(spark, job, request, sources)
@@ -76,22 +72,22 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
             rows = build(spark, job, planned, sources, keyless)
             state_table.write_rows(rows, job, inputs, planned)
             # An observation without an action would wait for ever.
-            keyless_records = keyless.get[state.KEYLESS] if planned.starts else 0
+            keyless_records = keyless.get[state_table.KEYLESS] if planned.starts else 0
             files = None
-        paths = [os.path.join(job.output_dir, "state")]
-        paths.append(write_partitions(spark, job, inputs, planned, sources))
+        paths.append(os.path.join(job.output_dir, "state"))
+        paths.append(state_table.write_partitions(spark, job, inputs, planned, sources))
         totals = state_table.table_totals(spark, job, planned, files)
         if choices or job.show:
             table = state_table.read_state(spark, job)
             if choices:
-                own = state.in_partitions(table, sources_frame(spark, sources))
+                own = state_table.in_partitions(table, sources_frame(spark, sources))
                 table = decoded.with_decoded_columns(own, choices)
                 paths.append(state_table.write_decoded(table, job))
             if job.show:
-                state.newest(table).show(job.show, truncate=60)
+                state_table.newest(table).show(job.show, truncate=60)
     doubts = state_doubts(sources)
     words = state_words(totals, planned, keyless_records, sources)
-    return ended(job, words, paths, has_findings=bool(doubts))
+    return run.ended(words, has_findings=bool(doubts))
 
 
 def build(
@@ -104,14 +100,14 @@ def build(
     """Return the latest record of each key in the offsets to read, deletes included; `keyless`
     counts the records without a key."""
     from kafkalog.lake.state.state_rows import STATE_RECORD_COLUMNS
-    from kafkalog.spark.jobs.tables import state_frames as state
+    from kafkalog.spark.jobs.tables import state_table
     from kafkalog.spark.jobs.tables.source_frames import sources_frame, state_records
 
     isolation_level = run.positions.isolation_level
     records = state_records(spark, job, isolation_level, run, sources, STATE_RECORD_COLUMNS)
     if keyless is not None:
-        records = state.with_keyless_counted(records, keyless)
-    return state.state(state.latest_by_key(records), sources_frame(spark, sources))
+        records = state_table.with_keyless_counted(records, keyless)
+    return state_table.state(state_table.latest_by_key(records), sources_frame(spark, sources))
 
 
 if __name__ == "__main__":

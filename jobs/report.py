@@ -32,8 +32,8 @@ def main(job: JobSettings, configs: ConfigSources, as_of: int | None, show_keys:
     from kafkalog.report.findings import spoken
     from kafkalog.report.page import write_report
     from kafkalog.report.reading.report_reading import ReportRequest, read_report
-    from kafkalog.spark.jobs.inputs import announced_logs
     from kafkalog.spark.jobs.spark_views import SparkViews
+    from kafkalog.spark.jobs.tables.runs import announced_logs
     from kafkalog.spark.session import job_session
     from kafkalog.storage.files.output_files import refuse_unwritable
     from kafkalog.storage.log_dir.other_entries import absent_lines

@@ -31,26 +31,21 @@ def main(job: JobSettings, max_timeout_ms: int, as_of: int | None) -> ExitCode:
         TransactionSettings,
         transactions,
     )
-    from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run
     from kafkalog.spark.tables import show_rows
 
     inputs, logs = announced_logs(job)
     settings = TransactionSettings(time.time_ns() // 1_000_000, as_of, max_timeout_ms)
-    with job_session(
-        "kafkalog report-transactions", with_delta=job.is_delta, compiles_less=True
-    ) as spark:
-        found = transactions(SparkViews(spark, inputs, logs, {"mode": job.mode}), settings)
+    with job_run(job, inputs, logs) as run:
+        found = transactions(run.views, settings)
         tables = {REPORT: found.report, STABLE_OFFSETS: found.stable_offsets}
-        paths = saved(spark, job, inputs, tables)
+        run.save(tables)
         if job.show and (still_open := found.open()):
             print("transactions that have not ended:")
-            show_rows(spark, REPORT, still_open, _SHOWN, job.show)
+            show_rows(run.spark, REPORT, still_open, _SHOWN, job.show)
     for note in found.notes:
         print(note, file=sys.stderr)
-    return ended(job, found.words(), paths, has_findings=found.has_findings)
+    return run.ended(found.words(), has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -25,11 +25,9 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     """Write a new log directory with all that is intact in a damaged one. Findings are what is
     lost, what is doubtful, and what would keep a broker from starting."""
     from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals, lost_rows
-    from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.jobs.salvage import salvage_in_tasks
-    from kafkalog.spark.jobs.tables.answers import ended, saved
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run, print_absent
     from kafkalog.spark.kept_rows import KeptRows
-    from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import refuse_other_inputs, spark_schema
     from kafkalog.storage.files.output_files import refuse_existing_directory
     from kafkalog.storage.log_dir.read_directories import refuse_inside
@@ -41,17 +39,17 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     refuse_existing_directory("--to", target)
     logs = salvageable(found)
     settings = request.settings(logs, found, time.time_ns() // 1_000_000)
-    with job_session("kafkalog salvage", with_delta=job.is_delta, compiles_less=True) as spark:
+    with job_run(job, inputs, logs) as run:
         for table in ("salvage", "lost_ranges"):
-            refuse_other_inputs(spark, job.output_dir, table, job.table_format, inputs)
-        salvaged = salvage_in_tasks(spark, logs, target, settings)
+            refuse_other_inputs(run.spark, job.output_dir, table, job.table_format, inputs)
+        salvaged = salvage_in_tasks(run.spark, logs, target, settings)
         totals = SalvageTotals.of(salvaged)
-        lost = KeptRows.of(spark, lost_rows(salvaged), spark_schema("lost_ranges"))
+        lost = KeptRows.of(run.spark, lost_rows(salvaged), spark_schema("lost_ranges"))
         tables = {"salvage": salvaged, "lost_ranges": lost}
-        paths = saved(spark, job, inputs, tables, {"lost_ranges": _SHOWN})
+        run.save(tables, {"lost_ranges": _SHOWN})
     print_absent(inputs, found)
     words = [*left_out_lines(found), totals.words(target)]
-    return ended(job, words, paths, has_findings=totals.has_findings)
+    return run.ended(words, has_findings=totals.has_findings)
 
 
 if __name__ == "__main__":

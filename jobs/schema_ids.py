@@ -17,17 +17,13 @@ def main(job: JobSettings) -> ExitCode:
     """Show which schema ids the records of each topic name, and which schemas of the topic _schemas
     they are. Findings are ids that it does not have."""
     from kafkalog.questions.topics.schema_ids import TABLE, SchemaIdsRequest, schema_ids
-    from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run
 
     inputs, logs = announced_logs(job)
-    with job_session("kafkalog schema-ids", with_delta=job.is_delta, compiles_less=True) as spark:
-        views = SparkViews(spark, inputs, logs, {"mode": job.mode})
-        found = schema_ids(views, SchemaIdsRequest())
-        paths = saved(spark, job, inputs, {TABLE: found.rows}, {TABLE: _SHOWN})
-    return ended(job, found.words(), paths, has_findings=found.has_findings)
+    with job_run(job, inputs, logs) as run:
+        found = schema_ids(run.views, SchemaIdsRequest())
+        run.save({TABLE: found.rows}, {TABLE: _SHOWN})
+    return run.ended(found.words(), has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -20,28 +20,22 @@ def main(job: JobSettings) -> ExitCode:
     from kafkalog.errors import KafkaLogError
     from kafkalog.inspection.metadata.current_topics import Doubles
     from kafkalog.questions.checks import FAULTS, REPORT, checks, refuse_without_segments
-    from kafkalog.spark.jobs.inputs import announced_logs, print_absent
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run, print_absent
     from kafkalog.views.options.options import Mode
 
     inputs, logs = announced_logs(job, Doubles.ALL)
     print_absent(inputs, logs)
     refuse_without_segments(inputs, logs)
-    with job_session(
-        "kafkalog validate-checksums", with_delta=job.is_delta, compiles_less=True
-    ) as spark:
-        views = SparkViews(spark, inputs, logs, {"mode": job.mode})
-        checked = checks(views, with_indexes=False)
+    with job_run(job, inputs, logs) as run:
+        checked = checks(run.views, with_indexes=False)
         totals = checked.totals
         if job.mode == Mode.FAILFAST.value and totals.faults:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
         tables = {REPORT: checked.report, FAULTS: checked.faults}
-        paths = saved(spark, job, inputs, tables, {FAULTS: _SHOWN})
+        run.save(tables, {FAULTS: _SHOWN})
     has_findings = bool(totals.faults or checked.missing or checked.others)
     lines = [*checked.time_lines(time.time_ns() // 1_000_000), checked.words()]
-    return ended(job, lines, paths, has_findings=has_findings)
+    return run.ended(lines, has_findings=has_findings)
 
 
 if __name__ == "__main__":

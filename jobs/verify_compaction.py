@@ -35,10 +35,7 @@ def main(
     Findings are keys and deletes for which it has not kept them."""
     from kafkalog.inspection.metadata.current_topics import find_logs
     from kafkalog.questions.compaction import FINDINGS, REPORT, CompactionRequest, compaction
-    from kafkalog.spark.jobs.inputs import announced_logs
-    from kafkalog.spark.jobs.spark_views import SparkViews
-    from kafkalog.spark.jobs.tables.answers import ended, saved
-    from kafkalog.spark.session import job_session
+    from kafkalog.spark.jobs.tables.runs import announced_logs, job_run
 
     config = configs.options()
     inputs, logs = announced_logs(job)
@@ -46,13 +43,11 @@ def main(
     if before is not None:
         find_logs([before], strict=job.mode == "FAILFAST")
     settings = CompactionRequest(as_of, config, before)
-    with job_session(
-        "kafkalog verify-compaction", with_delta=job.is_delta, compiles_less=True
-    ) as spark:
-        found = compaction(SparkViews(spark, inputs, logs, {"mode": job.mode}), settings)
+    with job_run(job, inputs, logs) as run:
+        found = compaction(run.views, settings)
         tables = {REPORT: found.report, FINDINGS: found.findings}
-        paths = saved(spark, job, inputs, tables, {FINDINGS: _SHOWN, REPORT: _DUE})
-    return ended(job, [found.words()], paths, has_findings=found.has_findings)
+        run.save(tables, {FINDINGS: _SHOWN, REPORT: _DUE})
+    return run.ended([found.words()], has_findings=found.has_findings)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import os
 import secrets
 from importlib.resources import files
 
-from kafkalog.report.cluster_section import cluster_section
+from kafkalog.report.cluster_section import cluster_section, start_section
 from kafkalog.report.contents import Report
 from kafkalog.report.damage_section import damage_section
 from kafkalog.report.figures import Figure
@@ -17,7 +17,6 @@ from kafkalog.report.key_section import key_section
 from kafkalog.report.markup import Markup, element, joined, name, paragraph, section
 from kafkalog.report.plot import time_label
 from kafkalog.report.retention_section import retention_section
-from kafkalog.report.start_section import start_section
 from kafkalog.report.storage_sections import compression_section, rate_section, storage_section
 from kafkalog.storage.files.output_files import write_file
 

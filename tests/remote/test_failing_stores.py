@@ -8,7 +8,7 @@ import pytest
 from kafkalog.errors import CorruptDataError, RemoteFileError
 from kafkalog.storage.files.file_access import FileAccess, use_file_access
 from kafkalog.storage.files.files import InputFile, list_directory, read_text
-from kafkalog.storage.files.part_reads import MOST_FAILURES, PART_BYTES
+from kafkalog.storage.files.read_ahead import MOST_FAILURES, PART_BYTES
 from tests.remote.faulty_proxy import Fault
 from tests.remote.gateway import SECRET_KEY
 from tests.remote.stores import Store, needs_store

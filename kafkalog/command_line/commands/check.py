@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
+    answer_output_options,
     exit_code,
+    save_tables,
     shown_rows_option,
     write_findings,
     write_verdict,
@@ -19,7 +21,6 @@ from kafkalog.command_line.terminal import print_note, printed_columns
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import counted
 
 # The size of a task, after which progress is shown.
@@ -28,7 +29,7 @@ _SEVERITIES = ("error", "warning", "information")
 _FINDING_COLUMNS = ("file", "position", "length", "severity", "kind", "detail")
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 The command checks checksums, framing, offsets from batch to batch and from segment to segment, and
 every record; then the indexes, producer snapshots, leader epochs and ids beside the logs.
 docs/format.md explains the kinds of findings. Times that cannot be right are named and are not

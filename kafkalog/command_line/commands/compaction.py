@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
     answer_options,
     exit_code,
+    save_tables,
     write_answer,
     write_verdict,
 )
@@ -20,7 +21,6 @@ from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import print_note
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.config_files import ConfigSources
 from kafkalog.views.options.parameter_types import GivenPath
 
@@ -37,7 +37,7 @@ _TEXT_COLUMNS = {
 _TABLES = {"finding": _FINDINGS, "partition": _PARTITIONS}
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 The command changes nothing. A log that was cleaned has one record of each key at most, and no
 record of an aborted transaction. Findings are keys, deletes and markers for which that is not so,
 and, with --before, keys whose last record is lost since an earlier copy. Partitions of topics

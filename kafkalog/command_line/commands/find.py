@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.findings_table import table_cells
+from kafkalog.command_line.answer_output import table_cells
 from kafkalog.command_line.terminal import (
     has_chosen_columns,
     printed_columns,
@@ -17,7 +17,6 @@ from kafkalog.command_line.terminal import (
 from kafkalog.errors import RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.words import time_text
 
@@ -36,7 +35,7 @@ _DAMAGED = ("topic", "partition", "file", "position", "size", "fault", "first_of
 _TEXTS: dict[str, Callable[[Any], str]] = {"timestamp_ms": time_text}
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 \b
 The last records come first: in a partition by offset, so the first row of a key
 that is in one partition has its value. VISIBILITY says whether consumers see a

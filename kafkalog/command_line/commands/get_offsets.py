@@ -20,7 +20,6 @@ from kafkalog.command_line.terminal import (
 from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError, refuse_unknown
 from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import TIMES_ALLOWED, first_names, given_time_ms, name_suggestions
 
@@ -46,7 +45,7 @@ _Row = tuple[str | None, int | None, int]
 _Answer = tuple[_Row | None, list[str]]
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 Give the log directories of all brokers to see all partitions; of several replicas the best one
 counts. A partition without an offset for the time has no line, as with kafka-get-offsets.
 

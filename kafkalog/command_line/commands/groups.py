@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, name_tables
-from kafkalog.command_line.findings_table import exit_code
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
+    answer_output_options,
+    exit_code,
+    name_tables,
+)
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import print_note, printed_columns
 from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.errors import ConflictingOptionsError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.lag_options import lag_options
 from kafkalog.views.options.offset_reset import OffsetReset, auto_offset_reset_option
 
@@ -55,7 +58,7 @@ _ONLY_WITH = {
 }
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 Give the log directories of all brokers: some have the commits, others the topics. LAG is the lag
 of kafka-consumer-groups, which includes markers and gaps; TO-READ is the number of records left to
 read. A group lags in a partition since the time of the first record, by offset, that it has not yet

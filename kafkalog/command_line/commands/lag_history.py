@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, name_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
     answer_options,
     exit_code,
+    name_tables,
     write_answer,
     write_words,
 )
@@ -20,7 +21,6 @@ from kafkalog.command_line.terminal import printed_columns
 from kafkalog.coordination.groups.lag_question import LagHistoryQuestion
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.lag_options import history_options
 from kafkalog.words import time_text
 
@@ -45,7 +45,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = dict.fromkeys(
 )
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 Give the log directories of all brokers: some have the commits, others the topics. The history goes
 as far back as __consumer_offsets. Findings are groups that have a partition with an error at the
 end, and damage that hides commits. For an earlier copy give its time as --until-time: a group that

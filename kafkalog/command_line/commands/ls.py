@@ -20,7 +20,6 @@ from kafkalog.command_line.terminal import (
 from kafkalog.errors import ConflictingOptionsError, LogDirError
 from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.parameter_types import Size
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.views.progress import progress_bar
@@ -37,7 +36,7 @@ _SORT_KEYS = ("name", "size", "records", "time")
 _MOST_PLACES = 3
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 The command reads batch headers only: no payload, and no checksum. RECORDS counts the records in the
 files, including those below the log start offset; CONTROL-RECORDS, such as transaction markers, are
 counted separately. RATIO, with --deep, is the uncompressed size of the batches divided by their

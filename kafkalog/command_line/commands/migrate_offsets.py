@@ -9,18 +9,18 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
     answer_options,
     exit_code,
+    save_tables,
     write_answer,
     write_words,
 )
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.zookeeper.migration_options import MigrationRequest, migration_options
 
 _OFFSETS, _PHASES = "offset_migration", "migration_phases"
@@ -38,7 +38,7 @@ _TEXT_COLUMNS = {
 
 _TEXTS: dict[str, Callable[[Any], str]] = {"objections": lambda found: "; ".join(found) or "-"}
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 Offsets are written only where --write-segments or --write-zookeeper-commands says, never to the
 input. Findings are offsets that an option would have to allow to be moved, and offsets that no log
 has. See docs/migration.md.

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
+    answer_output_options,
     exit_code,
+    save_tables,
     shown_rows_option,
     write_answer,
     write_verdict,
@@ -19,7 +21,6 @@ from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import print_note, print_text
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.recovery_options import RecoveryOptions, recovery_options
 from kafkalog.words import counted
 
@@ -62,7 +63,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 The command changes nothing. It says whether each node starts, with every reason why not and the
 line that mends it; which log directories the broker uses; where it truncates each log, which
 partitions it sets aside, and what `kafkalog salvage` could save. Give all directories of a node and

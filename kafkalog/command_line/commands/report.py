@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 import click
 
-from kafkalog.command_line.findings_table import exit_code
+from kafkalog.command_line.answer_output import exit_code
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import print_text
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.config_files import ConfigSources
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 Give the log directories of all brokers of one cluster. The page needs no network. It shows names of
 topics, groups and paths, hashes of keys, and no values. On a cluster of Spark, job report writes
 the same page.

@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
     answer_options,
     exit_code,
+    save_tables,
     write_answer,
     write_words,
 )
@@ -21,7 +22,6 @@ from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import print_note, printed_columns
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.config_files import ConfigSources
 from kafkalog.words import size_text, time_text
 
@@ -47,7 +47,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 The command changes and deletes nothing. The settings of topics come from __cluster_metadata in the
 input, or with --zookeeper from ZooKeeper; --server-properties has those that topics do not set.
 Settings that nothing gives are named; --set tries others. Findings are topics whose retention a

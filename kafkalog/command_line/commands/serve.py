@@ -18,7 +18,6 @@ from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import StoppedError
 from kafkalog.server.network.settings import DEFAULT_LISTEN, Limits, parse_address
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 
 if TYPE_CHECKING:
     from kafkalog.server.network.serving import ServeRequest
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 _LIMITS = Limits()
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 Clients connect as to a broker: give the address as bootstrap server. Whatever would write is
 refused. Consumer groups begin where they had committed on disk; what they commit now is kept in
 memory, and forgotten at the end. Damaged batches are left out, and clients go on after them; stderr

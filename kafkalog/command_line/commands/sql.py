@@ -15,13 +15,12 @@ from kafkalog.lake.decoding.decoding_requests import (
     schemas_topic_option,
 )
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import LOG_DIRS_VARIABLE, PATHS_MEANING
 from kafkalog.views.options.options import Isolation, Mode
 from kafkalog.views.options.parameter_types import GivenPath
 
 _FORMATS = ("text", "json", "csv", "parquet")
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 Tables have the names of views and of questions' tables: records, batches, segments, consumer_lag,
 transaction_report, cluster_topics and the like; `show tables` lists them, `describe records` shows
 the columns of one. offset is a word of SQL: write "offset" in quotes, or records.offset. Only the
@@ -85,8 +84,7 @@ def sql(
     processes: int | None,
 ) -> ExitCode:
     """Answer queries in SQL over records, lag, transactions, segments and the rest."""
-    from kafkalog.command_line.sql.answers import Answers, output_format
-    from kafkalog.command_line.sql.prompt import run_prompt
+    from kafkalog.command_line.sql.answers import Answers, output_format, run_prompt
     from kafkalog.tables.database import opened_database
     from kafkalog.tables.decoded_source import ValueOptions
 
@@ -120,7 +118,7 @@ def _divided(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     if query is None and last:
         paths.append(last)
     if not paths:
-        paths = GivenPath().split_envvar_value(os.environ.get(LOG_DIRS_VARIABLE, ""))
+        paths = GivenPath().split_envvar_value(os.environ.get(shared.LOG_DIRS_VARIABLE, ""))
     if not paths:
         raise click.UsageError("Missing argument 'PATH...'", click.get_current_context())
     return paths, query

@@ -9,10 +9,12 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, name_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
+    answer_output_options,
     exit_code,
+    name_tables,
     shown_rows_option,
     write_answer,
     write_words,
@@ -26,7 +28,6 @@ from kafkalog.lake.decoding.decoding_requests import (
 )
 from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.options import Mode
 from kafkalog.views.options.state_options import StateRequest, state_options
 from kafkalog.words import time_text
@@ -36,7 +37,7 @@ _TEXT_COLUMNS = ("topic", "partition", "key", "value", "offset", "timestamp_ms")
 _TEXTS: dict[str, Callable[[Any], str]] = {"timestamp_ms": time_text}
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 A row is a key with its latest committed value; keys whose latest record is a delete are left out,
 unless --keep-tombstones is given. Findings are partitions whose cleaner may have removed values of
 the requested time, and records with a time in the future. With --key-format or --value-format keys

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
-from kafkalog.command_line.findings_table import exit_code, write_words
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
+    answer_output_options,
+    exit_code,
+    save_tables,
+    write_words,
+)
 from kafkalog.command_line.inputs import logs_of_topics
 from kafkalog.command_line.terminal import print_note, printed_columns, write_table
 from kafkalog.errors import ConflictingOptionsError, LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.parallel import processes_for
 from kafkalog.words import duration_text, time_text
 
@@ -69,7 +73,7 @@ _TABLES = {
 _NO_ID = "no transactional id is known: __transaction_state has no record of one here"
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 Consumers with read_committed wait at the last stable offset, the first offset of an open
 transaction. A transaction is hanging if no coordinator will end it, which the command knows if
 the log directories contain __transaction_state. Findings are hanging transactions.

@@ -6,8 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from kafkalog.command_line.answer_output import AnswerOutput, save_tables
-from kafkalog.command_line.findings_table import answer_columns, write_answer, write_words
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
+    answer_columns,
+    save_tables,
+    write_answer,
+    write_words,
+)
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.coordination.groups.lag_question import LagQuestion
 from kafkalog.questions.positions.commit_history import COMMIT, END, TABLE, commit_history

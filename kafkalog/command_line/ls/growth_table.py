@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kafkalog.command_line.findings_table import table_rows, write_words
+from kafkalog.command_line.answer_output import table_rows, write_words
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import printed_columns, write_table
 from kafkalog.questions.topics.growth import GrowthRequest, growth

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from kafkalog.command_line.findings_table import table_rows, write_words
+from kafkalog.command_line.answer_output import table_rows, write_words
 from kafkalog.command_line.terminal import (
     has_chosen_columns,
     print_note,

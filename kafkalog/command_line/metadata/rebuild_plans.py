@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafkalog.command_line.findings_table import table_rows
+from kafkalog.command_line.answer_output import table_rows
 from kafkalog.command_line.terminal import write_table
 from kafkalog.coordination.metadata.image import KRAFT_VERSION
 from kafkalog.coordination.metadata.releases import ELR_VERSION

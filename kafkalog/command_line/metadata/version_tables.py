@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from kafkalog.command_line.findings_table import table_rows
+from kafkalog.command_line.answer_output import table_rows
 from kafkalog.command_line.metadata.cluster_tables import Request
 from kafkalog.command_line.terminal import print_note, print_text, printed_columns, write_table
 from kafkalog.coordination.metadata.image import Moment

@@ -1,19 +1,21 @@
-"""The rows of a query, as text, JSON lines, CSV or a Parquet file."""
+"""The rows of a query, as text, JSON lines, CSV or a Parquet file, and a prompt for queries."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafkalog.command_line.findings_table import table_cells
-from kafkalog.command_line.terminal import print_note, write_table
-from kafkalog.errors import RefusedOptionError
+from kafkalog.command_line.answer_output import table_cells
+from kafkalog.command_line.terminal import print_error, print_note, print_text, write_table
+from kafkalog.errors import KafkaLogError, RefusedOptionError
+from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.files.files import matching_paths
 from kafkalog.storage.files.output_files import given_file
 from kafkalog.storage.log_dir.read_directories import refuse_inside
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
     from kafkalog.tables.database import Database
 
 _ROWS = 65_536
+_FIRST, _NEXT = "kafkalog> ", "     ...> "
+_ENDS = ("exit", "quit", ".exit", ".quit", "\\q")
+_GREETING = """\
+Queries end with a semicolon; `show tables;` lists the tables, `describe records;` the columns of
+one, and `exit` or Ctrl-D ends."""
 
 
 def output_format(given: str | None, output: str | None) -> str:
@@ -86,3 +93,33 @@ def _write_parquet(reader: pa.RecordBatchReader, file: Any) -> int:
             writer.write_batch(batch)
             count += len(batch)
     return count
+
+
+def run_prompt(database: Database, answers: Answers, ask: Callable[[str], str] = input) -> None:
+    """Answer queries until the input ends. An error is a line, and the prompt goes on."""
+    with suppress(ImportError):
+        import_module("readline")  # gives `input` a history and arrow keys
+    print_text(_GREETING)
+    lines: list[str] = []
+    while True:
+        try:
+            line = ask(_NEXT if lines else _FIRST)
+        except EOFError:
+            return
+        except KeyboardInterrupt:
+            lines.clear()
+            continue
+        if not lines and line.strip().rstrip(";").lower() in _ENDS:
+            return
+        if line.strip() or lines:
+            lines.append(line)
+        if not line.rstrip().endswith(";"):
+            continue
+        query = "\n".join(lines)
+        lines.clear()
+        try:
+            answers.write(database, query)
+        except (KafkaLogError, OSError) as error:
+            print_error(str(error), ExitCode.WRONG_ARGUMENTS)
+        except KeyboardInterrupt:
+            database.connection.interrupt()

@@ -6,12 +6,16 @@ Rules: docs/format.md F925, F1170.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
+from itertools import combinations
+from typing import NamedTuple
 
-from kafkalog.errors import LogDirError
-from kafkalog.inspection.metadata.assigned_partitions import cluster_images
-from kafkalog.inspection.metadata.doubled_partitions import DoubledPartition, doubled_partitions
+from kafkalog.errors import CorruptDataError, LogDirError
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.inspection.metadata.assigned_partitions import assigned_directory, cluster_images
+from kafkalog.inspection.metadata.copies import directory_id_of
 from kafkalog.storage.files.unreadable_input import note_missing
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.same_partitions import refuse_doubles
@@ -80,3 +84,79 @@ def without_former(logs: Iterable[PartitionLog], topics: Sequence[str] = ()) -> 
     """Return the logs without those of former topics, whose names other topics have now, unless
     the topics or the paths name them."""
     return [log for log in logs if not log.is_former or log.is_named or log.topic in topics]
+
+
+class DoubledPartition(NamedTuple):
+    """The logs of a partition in directories of one broker, and that one of them which the
+    cluster's metadata assigns to the broker; None where nothing says which."""
+
+    logs: tuple[PartitionLog, ...]
+    taken: PartitionLog | None
+
+    def words(self, *, reads_all: bool) -> str:
+        """Return a sentence about it for a run that goes on."""
+        read = ", and only that one is read" if self.taken else ", and neither is read"
+        advice = "the broker does not start: kafkalog recover says what to do"
+        return f"{self._said}{'' if reads_all else read}; {advice}"
+
+    def refusal(self) -> str:
+        """Return a sentence about it for a run that stops at damage."""
+        read = "reads only that one" if self.taken else "continues without the partition"
+        return f"{self._said} (mode PERMISSIVE {read})"
+
+    @property
+    def _said(self) -> str:
+        first = self.logs[0]
+        places = " and ".join(log.path for log in self.logs)
+        said = f"{first.name} is in two directories of broker {first.log_dir.broker_id}, {places}"
+        if self.taken is None:
+            return f"{said}: nothing says which of them counts"
+        return f"{said}: the cluster's metadata assigns it to {self.taken.log_dir.path}"
+
+
+def doubled_partitions(found: Sequence[PartitionLog]) -> Iterator[DoubledPartition]:
+    """Yield the partitions that are in several directories of one broker, without those of
+    directories that are copies of each other as a whole."""
+    by_broker: dict[tuple[TopicPartition, str | None, int], list[PartitionLog]] = defaultdict(list)
+    partitions: dict[str, set[TopicPartition]] = defaultdict(set)
+    for log in found:
+        if log.topic_partition is None or not log.is_live:
+            continue
+        partitions[log.log_dir.path].add(log.topic_partition)
+        if log.log_dir.broker_id is not None:
+            place = log.topic_partition, log.log_dir.cluster_id, log.log_dir.broker_id
+            by_broker[place].append(log)
+    several = [logs for logs in by_broker.values() if len(logs) > 1]
+    images = cluster_images(found) if several else {}
+    for logs in several:
+        if any(_are_copies(*pair, partitions) for pair in combinations(logs, 2)):
+            continue
+        first = logs[0]
+        image = images.get(first.log_dir.cluster_id)
+        assigned = None
+        if image is not None and first.log_dir.broker_id is not None:
+            topic_id = image.id_of_topic(first.topic or "")
+            of_topic = topic_id, first.partition or 0
+            assigned = assigned_directory(image, of_topic, first.log_dir.broker_id)
+        ids = [_directory_id(log) for log in logs]
+        taken = [log for log, own in zip(logs, ids, strict=True) if own and own == assigned]
+        yield DoubledPartition(tuple(logs), taken[0] if len(taken) == 1 else None)
+
+
+def _are_copies(
+    one: PartitionLog, other: PartitionLog, partitions: dict[str, set[TopicPartition]]
+) -> bool:
+    """Return whether a directory is a copy of another one, by its id, or because it has no other
+    partitions."""
+    ids = _directory_id(one), _directory_id(other)
+    if None not in ids:
+        return ids[0] == ids[1]
+    own, others = partitions[one.log_dir.path], partitions[other.log_dir.path]
+    return own <= others or others <= own
+
+
+def _directory_id(log: PartitionLog) -> str | None:
+    try:
+        return directory_id_of(log.log_dir.path)
+    except CorruptDataError:
+        return None

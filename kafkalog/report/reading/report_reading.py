@@ -17,12 +17,11 @@ from kafkalog.report.reading.batch_reading import (
     asked_times,
     batches_section,
 )
-from kafkalog.report.reading.cluster_reading import read_cluster
+from kafkalog.report.reading.cluster_reading import read_cluster, read_start
 from kafkalog.report.reading.damage_reading import damage_section
 from kafkalog.report.reading.group_reading import read_groups
 from kafkalog.report.reading.key_reading import asked_keys, keys_section
 from kafkalog.report.reading.retention_reading import read_retention
-from kafkalog.report.reading.start_reading import read_start
 from kafkalog.report.reading.storage_reading import asked_segments, longest_copies, storage_section
 from kafkalog.report.reading.transaction_reading import read_transactions
 from kafkalog.storage.partition_log import PartitionLog

@@ -22,7 +22,6 @@ from kafkalog.extras import missing_extras_named
 from kafkalog.storage.files.unreadable_input import noted_unreadable_by_all
 from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING, Decorator
 from kafkalog.views.options.contradictions import refuse_contradictions
 from kafkalog.views.options.option_names import (
     first_named_as_given,
@@ -75,7 +74,7 @@ def job_command(
     example: str,
     *,
     mode: Mode | None = Mode.PERMISSIVE,
-    meaning: str = PATHS_MEANING,
+    meaning: str = shared.PATHS_MEANING,
     formats: Sequence[str] = SAVED_FORMATS,
     page: str | None = None,
     needs_output_dir: bool = True,
@@ -88,7 +87,7 @@ def job_command(
     option that says where its tables are; one that writes no tables has none of these options.
     Without a `mode` a job does the same with damage in all of them.
     """
-    options: list[Decorator] = [shared.paths_argument]
+    options: list[shared.Decorator] = [shared.paths_argument]
     if writes_tables:
         options.append(_output_option(page, is_required=needs_output_dir))
     if writes_tables and page is None:
@@ -175,14 +174,14 @@ class _LocalPath(GivenPath):
         return absolute_path(path)
 
 
-def _output_option(page: str | None, *, is_required: bool) -> Decorator:
+def _output_option(page: str | None, *, is_required: bool) -> shared.Decorator:
     if page is None:
         meaning = "Directory of the result tables."
         return shared.output_dir_option(meaning, path=_OutputPath(), required=is_required)
     return shared.output_dir_option(f"Directory of {page}.", path=_LocalPath())
 
 
-def _table_format_option(formats: Sequence[str]) -> Decorator:
+def _table_format_option(formats: Sequence[str]) -> shared.Decorator:
     meaning = "Format of the tables"
     if "json" in formats:
         meaning += (

@@ -41,7 +41,7 @@ class DeltaManifest:
         if not positions.ranges:
             return
         rows = manifest_rows(positions, time.time_ns() // 1_000_000)
-        if is_remote() or not self._added(rows, positions.run, table):
+        if not self._added(rows, positions.run, table):
             self._replace(pa.Table.from_batches([rows]), positions, table)
 
     def has(self, positions: IngestPositions, table: str) -> bool:
@@ -49,7 +49,7 @@ class DeltaManifest:
         this name."""
         if not self._exists():
             return False
-        if not is_remote() and self._last_run(table) == positions.run:
+        if self._last_run(table) == positions.run:
             return True
         return not self._frame().where(_is_of(positions)).isEmpty()
 
@@ -73,12 +73,14 @@ class DeltaManifest:
 
     def _added(self, rows: pa.RecordBatch, run: int, table: str) -> bool:
         """Add the rows of a run by a transaction, and return whether that was possible: not if
-        there may be rows of the run already."""
+        there may be rows of the run already, and not with Spark Connect."""
+        if is_remote():
+            return False
         file = TableWriter(TableOutput(self.path, run))
         try:
             new_schema = None if self._exists() else spark_schema(MANIFEST).json()
             if new_schema is None:
-                is_known = self._is_new or self._last_run(table) > 0
+                is_known = self._is_new or (self._last_run(table) or 0) > 0
                 own = table_detail(delta_tables().forPath(self._spark, self.path))
                 if not is_known or why_not_by_tasks(own.properties):
                     return False
@@ -105,13 +107,15 @@ class DeltaManifest:
         frame = self._spark.createDataFrame(rows, spark_schema(MANIFEST))
         writer = with_table_schema(frame, MANIFEST).write.format("delta").mode("overwrite")
         # Delta would pass over a number that is not higher.
-        if not is_remote() and self._last_run(table) < positions.run:
+        last = self._last_run(table)
+        if last is not None and last < positions.run:
             writer = writer.option("txnAppId", _writer(table)).option("txnVersion", positions.run)
         writer.option("replaceWhere", _is_of(positions)).save(self.path)
 
-    def _last_run(self, table: str) -> int:
-        """Return the last run of a table that the log has, -1 without any."""
-        return last_version(self._spark, self.path, _writer(table))
+    def _last_run(self, table: str) -> int | None:
+        """Return the last run of a table that the log has, -1 without any; None with Spark Connect,
+        which does not say."""
+        return None if is_remote() else last_version(self._spark, self.path, _writer(table))
 
     def _exists(self) -> bool:
         return delta_tables().isDeltaTable(self._spark, self.path)

@@ -17,8 +17,7 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.file_access import file_access, rate_limit
-from kafkalog.storage.files.part_reads import PartError, PartReads
-from kafkalog.storage.files.read_ahead import ReadAhead
+from kafkalog.storage.files.read_ahead import PartError, PartReads, ReadAhead
 from kafkalog.storage.files.regular_files import check_size
 from kafkalog.storage.files.remote_systems import file_system
 from kafkalog.storage.files.storage_settings import without_secrets

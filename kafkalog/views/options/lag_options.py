@@ -14,7 +14,6 @@ from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.coordination.groups.lag_question import ChosenNames, LagHistoryQuestion, LagQuestion
 from kafkalog.coordination.groups.lag_status import HistoryMoments, LagSettings
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import Decorator
 from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.options import Isolation
 from kafkalog.views.options.parameter_types import Duration
@@ -42,7 +41,7 @@ def _chosen_names(
     return ChosenNames(frozenset(groups), group_pattern, frozenset(topics), topic_pattern)
 
 
-def read_committed_option(meaning: str) -> Decorator:
+def read_committed_option(meaning: str) -> shared.Decorator:
     """Add the --isolation-level of consumers, received as `read_committed`, a bool."""
     return click.option(
         "--isolation-level",
@@ -105,7 +104,7 @@ def _history_question(
     )
 
 
-def _group_options() -> tuple[Decorator, ...]:
+def _group_options() -> tuple[shared.Decorator, ...]:
     return (
         chosen_name_options,
         shared.zookeeper_options(
@@ -182,7 +181,7 @@ def _refuse_nan(_context: click.Context, _option: click.Parameter, share: float)
     return share
 
 
-def _burrow_options() -> list[Decorator]:
+def _burrow_options() -> list[shared.Decorator]:
     numbers = [
         click.option(
             f"--burrow-{name}",

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from kafkalog.inspection.lag.lag_account import lag_accounts
+from kafkalog.inspection.lag.lag_columns import lag_accounts
 from tests.support.golden.answered_offsets import partitions, printed_offsets, time_in_question
 from tests.support.golden.fixture_sets import CONSUMERS, consumed, topics
 from tests.support.lag.lag_identity import assert_parts_add_up

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kafkalog.lake.state.state_rows import STATE_RECORD_COLUMNS
 from kafkalog.spark.jobs.job import ExitCode
-from kafkalog.spark.jobs.tables.state_frames import latest_by_key
+from kafkalog.spark.jobs.tables.state_table import latest_by_key
 from tests.support.golden.fixture_sets import CONSUMERS, topics
 from tests.support.jobs.state_runs import consumed_state, run_state, state_in
 from tests.support.repository import Unpack

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kafkalog.format.batch_header import read_header
-from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
+from kafkalog.inspection.lag.lag_columns import LagAccounts, lag_accounts
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from tests.support.lag.lag_logs import drawn_events, write_log_dir

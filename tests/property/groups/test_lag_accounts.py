@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kafkalog.columns.transactions.transaction_walk import stable_offset
-from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
+from kafkalog.inspection.lag.lag_columns import LagAccounts, lag_accounts
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_reader import LogReader

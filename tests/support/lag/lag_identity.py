@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from kafkalog.inspection.lag.lag_account import LagAccounts
-from kafkalog.inspection.lag.lag_columns import LAG_PARTS
+from kafkalog.inspection.lag.lag_columns import LAG_PARTS, LagAccounts
 
 
 def assert_parts_add_up(accounts: LagAccounts) -> None:

@@ -18,7 +18,7 @@ from benchmarks.inputs.lag_inputs import (
     offsets_partition,
     write_lag_inputs,
 )
-from kafkalog.inspection.lag.lag_account import lag_accounts
+from kafkalog.inspection.lag.lag_columns import lag_accounts
 from kafkalog.messages.consumer_protocol import read_assignment
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.schemas import table_fields

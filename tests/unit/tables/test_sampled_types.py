@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafkalog.columns.arrow_types import arrow_type
 from kafkalog.lake.decoding.payload_arrays import PayloadDecoder
 from kafkalog.messages.payload_formats import JsonFormat, TextFormat
-from kafkalog.tables.sampled_types import sampled_type
+from kafkalog.tables.decoded_source import sampled_type
 
 SAMPLE = [b'{"a":1,"b":{"c":"x"},"d":[1.5],"m":1}', b'{"z":true,"m":"text"}', b"not json"]
 NOT_OF_IT = "JSON, but not of the fields that a sample shows"

@@ -13,7 +13,6 @@ from kafkalog.coordination.metadata.image import Moment
 from kafkalog.errors import ConflictingOptionsError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import AS_OF_OFFSET
 from kafkalog.views.options.parameter_types import PartitionOffset
 
 _KINDS = (
@@ -116,7 +115,7 @@ def metadata(
     if commands and (by is not None or table_format != "text"):
         raise ConflictingOptionsError("--commands", "--format" if by is None else "--by")
     if diff and (commands or as_of is not None or as_of_offsets):
-        other = "--as-of" if as_of is not None else AS_OF_OFFSET
+        other = "--as-of" if as_of is not None else shared.AS_OF_OFFSET
         raise ConflictingOptionsError("--diff", "--commands" if commands else other)
     if kafka is not None:
         _refuse_beside_kafka(by, has_diff=diff is not None, has_commands=commands)
@@ -127,7 +126,7 @@ def metadata(
         cluster_columns(by, table_format, is_diff=diff is not None)
     if is_of_zookeeper(paths):
         if as_of_offsets or kafka is not None:
-            option = AS_OF_OFFSET if as_of_offsets else "--kafka"
+            option = shared.AS_OF_OFFSET if as_of_offsets else "--kafka"
             raise RefusedOptionError(option, "needs __cluster_metadata, not files of ZooKeeper")
         older = ZooKeeperRequest(
             tuple(paths), chroot, by, tuple(topics), as_of, show_secrets, table_format

@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
+    answer_output_options,
     exit_code,
+    save_tables,
     shown_rows_option,
     write_answer,
     write_words,
@@ -19,7 +21,6 @@ from kafkalog.command_line.findings_table import (
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import connect_topic_option
 from kafkalog.words import time_text
 
 _TABLE = "kept_positions"
@@ -55,7 +56,7 @@ Examples:
 @shared.paths_argument
 @shared.catalog_option("An Iceberg catalog, with a table beside those in PATH.")
 @click.option("--table", metavar="NAME", help="A table of the catalog.")
-@connect_topic_option
+@shared.connect_topic_option
 @shown_rows_option("rows")
 @shared.fail_on_findings_option(default=True)
 @answer_output_options

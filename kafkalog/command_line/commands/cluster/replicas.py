@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.findings_table import shown_rows_option, table_rows, write_findings
+from kafkalog.command_line.answer_output import shown_rows_option, table_rows, write_findings
 from kafkalog.command_line.inputs import with_topics
 from kafkalog.command_line.terminal import (
     print_note,
@@ -23,7 +23,6 @@ from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.words import counted, first_names, time_text
@@ -55,7 +54,7 @@ _NO_METADATA = (
 )
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 Give the log directories of all brokers that have replicas. The brokers are stopped, or these are
 copies. A row is a replica, and what no replica has any more if its broker becomes the leader of the
 partition and the other brokers follow it: followers truncate what their leader does not have. Of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
     answer_options,
     exit_code,
     write_findings,

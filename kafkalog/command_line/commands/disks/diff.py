@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
     answer_options,
     exit_code,
+    save_tables,
     write_answer,
     write_words,
 )

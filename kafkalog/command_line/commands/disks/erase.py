@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkalog import __version__
-from kafkalog.command_line.findings_table import exit_code, write_answer, write_verdict
+from kafkalog.command_line.answer_output import exit_code, write_answer, write_verdict
 from kafkalog.command_line.terminal import print_note, printed_columns, table_format_option
 from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
 from kafkalog.exit_codes import ExitCode

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.findings_table import write_answer, write_words
+from kafkalog.command_line.answer_output import write_answer, write_words
 from kafkalog.command_line.inputs import views_with_progress
 from kafkalog.command_line.terminal import print_text, printed_columns, table_format_option
 from kafkalog.errors import LogDirError

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
     answer_options,
     exit_code,
+    save_tables,
     write_answer,
     write_verdict,
 )
@@ -23,7 +24,6 @@ from kafkalog.command_line.terminal import print_note
 from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.partition_log import bytes_in
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.recovery_options import SalvageRequest, salvage_options
 from kafkalog.views.parallel import in_order, processes_for
 from kafkalog.views.progress import progress_bar
@@ -54,7 +54,7 @@ _TEXT_COLUMNS = {
 _Row = Mapping[str, Any]
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 Give one log directory, or partitions of one. The new directory has every intact batch under its old
 offset, and the files that a broker needs beside the logs. It appears when it is complete: an
 interrupted run leaves nothing. Findings are ranges of a log that are not in the new directory. See

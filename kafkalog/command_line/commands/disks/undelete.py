@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.findings_table import exit_code, table_rows, write_verdict
+from kafkalog.command_line.answer_output import exit_code, table_rows, write_verdict
 from kafkalog.command_line.terminal import printed_columns, table_format_option, write_table
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.exit_codes import ExitCode

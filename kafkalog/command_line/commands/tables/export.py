@@ -6,7 +6,7 @@ import time
 
 import click
 
-from kafkalog.command_line.findings_table import exit_code
+from kafkalog.command_line.answer_output import exit_code
 from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.lake.decoding.decoding_requests import TableDecodingOptions, table_decoding_options
@@ -14,13 +14,12 @@ from kafkalog.lake.formats.targets import FORMATS, PARQUET, refuse_places, reque
 from kafkalog.lake.table_options import TableRequest, table_options
 from kafkalog.storage.files.uris import absolute_path
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.ingest_request import IngestRequest, ingest_options
 from kafkalog.views.options.options import Mode
 from kafkalog.views.options.topics_file import TopicRun, topic_runs, topics_file_option, worst_code
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 Each run adds what is new since the last one to table ingested_records, every record once, and what
 it read to table ingest_manifest. A run that fails, or that is stopped, leaves the tables as they
 were. Findings are records that were deleted before they were read, logs other than those that were

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import click
 
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
     exit_code,
     shown_rows_option,
     write_findings,
@@ -19,7 +19,6 @@ from kafkalog.command_line.terminal import print_note, printed_columns, table_fo
 from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.reading.log_bounds import EndRule
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import LOG_DIRS_VARIABLE, PATHS_MEANING
 from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import counted, time_text
 
@@ -27,7 +26,7 @@ _EPILOG = f"""\
 TABLE is the directory of a table that `kafkalog export` or job ingest-topics has written, of any
 format, or of the Delta table of job reconstruct-state. Nothing is written.
 
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 NEXT-OFFSET is where the table ends, WAITING-OFFSETS is how many offsets the log has from there on,
 NEXT-RUN-OFFSETS how many of them a run would read now. A partition can have several reasons: STATUS
 is the first of these, DETAIL has all.
@@ -141,7 +140,7 @@ def _places(
     if catalog is None and table is None:
         directory, paths = (places[0], places[1:]) if places else (None, ())
     if not paths:
-        paths = tuple(filter(None, os.environ.get(LOG_DIRS_VARIABLE, "").split(",")))
+        paths = tuple(filter(None, os.environ.get(shared.LOG_DIRS_VARIABLE, "").split(",")))
     if not paths:
         raise click.UsageError("give TABLE, or --catalog and --table, and then a PATH of the logs")
     return directory, paths

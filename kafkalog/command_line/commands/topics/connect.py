@@ -7,18 +7,18 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
     answer_options,
     exit_code,
+    save_tables,
     write_answer,
     write_words,
 )
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import time_text
 
 _TABLES = {"connector": "connectors", "task": "connector_tasks", "offset": "connector_offsets"}
@@ -36,7 +36,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 The command reads the topics of the workers, of any number of Connect clusters: those with names
 such as connect-configs, connect-status and connect-offsets, or mm2-configs.b.internal. Secrets in
 configs are ***. A state is the last that a worker wrote: a worker that was killed leaves RUNNING

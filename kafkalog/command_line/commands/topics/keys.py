@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
+    answer_output_options,
+    save_tables,
     shown_rows_option,
     write_answer,
     write_words,
@@ -18,7 +20,6 @@ from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import printed_columns
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import size_text
 
 _TABLE, _HEAVY = "key_usage", "heavy_keys"
@@ -42,7 +43,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 The command reads all keys and values, of topics of brokers only if --topic names them. BYTES are
 those of keys and values, uncompressed. REPEATED-RECORDS have the key and value of a record shortly
 before; RESENT-RECORDS also have its time, and no idempotent producer wrote them: retries.

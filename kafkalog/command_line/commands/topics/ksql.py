@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
+    answer_output_options,
+    save_tables,
     shown_rows_option,
     write_answer,
     write_words,
@@ -17,7 +19,6 @@ from kafkalog.command_line.findings_table import (
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import time_text
 
 _COLUMNS = ("kind", "name", "action", "state", "query_id", "written_ms", "statement")
@@ -28,7 +29,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 The command reads the command topics, such as _confluent-ksql-default__command_topic, and shows the
 statements that the servers carry out when they start: those that no later one has replaced, dropped
 or terminated. --all shows the others too. Secrets in statements and properties are ***.

@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
+    answer_output_options,
+    save_tables,
     shown_rows_option,
     write_answer,
     write_words,
@@ -17,7 +19,6 @@ from kafkalog.command_line.findings_table import (
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import time_text
 
 _COLUMNS = {
@@ -31,7 +32,7 @@ _COLUMNS = {
 _TEXTS: dict[str, Callable[[Any], str]] = dict.fromkeys(("written_ms", "heartbeat_ms"), time_text)
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 The command reads MirrorMaker's own topics, the last record of each key: offset syncs, each a record
 in the source and its copy, are in the topics mm2-offset-syncs.CLUSTER.internal; checkpoints, which
 say where a group goes on in the target, in CLUSTER.checkpoints.internal; and heartbeats. `kafkalog

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
     answer_options,
     exit_code,
+    save_tables,
     write_answer,
     write_words,
 )
@@ -19,7 +20,6 @@ from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.command_line.terminal import printed_columns
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import time_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 The command reads all records and looks at the first bytes of keys and values, and at headers. What
 an id means comes from the topic _schemas among the paths. Findings are ids that it does not have.
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.answer_output import AnswerOutput, answer_output_options, save_tables
-from kafkalog.command_line.findings_table import (
+from kafkalog.command_line.answer_output import (
+    AnswerOutput,
     answer_columns,
+    answer_output_options,
+    save_tables,
     shown_rows_option,
     write_answer,
     write_words,
@@ -17,7 +19,6 @@ from kafkalog.command_line.findings_table import (
 from kafkalog.command_line.inputs import logs_of_topics, views_with_progress
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import time_text
 
 _COLUMNS = (
@@ -37,7 +38,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 
 _EPILOG = f"""\
-{PATHS_MEANING}
+{shared.PATHS_MEANING}
 An instance of Kafka Streams commits with each offset the largest timestamp of the records that it
 has read of the partition, and the times that processors keep, such as that of the last window they
 emitted: windows close by these times, not by the clock. `kafkalog groups --members` shows which

@@ -68,8 +68,6 @@ def version_of(spark: SparkSession, job: JobSettings) -> int | None:
 
 def why_by_spark(spark: SparkSession, job: JobSettings, run: StateRun) -> str | None:
     """Return why Spark's writer has to write the rows of a run, None where tasks can."""
-    if is_remote():
-        return "Spark Connect gives no access to files and transactions"
     if job.table_format == "json":
         return "the format is json"
     if run.replaced is None and run.offsets_to_read > MOST_NEW_OFFSETS:

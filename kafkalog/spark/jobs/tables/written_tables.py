@@ -76,7 +76,7 @@ def replace_rows(
     refuse_other_format(job, table)
     if isinstance(rows, RowsInMemory):
         rows = KeptRows(SparkSession.active(), spark_schema(table), rows.table)
-    files = None if is_remote() or job.table_format == "json" else _as_files(rows, table)
+    files = None if job.table_format == "json" else _as_files(rows, table)
     if files is not None:
         spark = SparkSession.active()
         if why_not_by_files(spark, job, table, is_whole=False) is None:
@@ -139,6 +139,8 @@ def why_not_by_files(
 ) -> str | None:
     """Return why Spark's writer has to write one of the job's tables, None where files that it did
     not write can become part of the table; `is_whole` if they replace all that it has."""
+    if is_remote():
+        return "Spark Connect gives no access to files and transactions"
     path = os.path.join(job.output_dir, table)
     is_known = os.path.isabs(path) and is_in_local_files(spark, path)
     if not is_known and not (job.is_delta and uris.is_remote(path)):

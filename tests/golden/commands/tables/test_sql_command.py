@@ -17,8 +17,7 @@ from click.testing import CliRunner
 
 import kafkalog
 from kafkalog.command_line.main import kafkalog as command
-from kafkalog.command_line.sql.answers import Answers
-from kafkalog.command_line.sql.prompt import run_prompt
+from kafkalog.command_line.sql.answers import Answers, run_prompt
 from kafkalog.tables.database import opened_database
 from tests.support.golden.described_groups import printed_lags
 from tests.support.repository import ROOT

@@ -11,8 +11,8 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.job_files import job_titles
-from kafkalog.spark.jobs.inputs import announced_logs
 from kafkalog.spark.jobs.job import JobSettings
+from kafkalog.spark.jobs.tables.runs import announced_logs
 from kafkalog.storage.files.output_files import refuse_unwritable_file
 from tests.support.logs.log_dirs import add_partition
 from tests.support.zookeeper.zookeeper_files import ROOT, snapshot_bytes, write_data_dir

@@ -10,8 +10,8 @@ from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
 from kafkalog.inspection.lag.lag_bounds import KnownCommits
+from kafkalog.inspection.lag.lag_columns import LagAccounts, lag_accounts
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.wire.compression import CompressionType

@@ -11,8 +11,7 @@ import pytest
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from kafkalog.inspection.lag import lag_columns
-from kafkalog.inspection.lag.lag_account import lag_accounts
-from kafkalog.inspection.lag.lag_columns import accounts_of_now, lag_logs
+from kafkalog.inspection.lag.lag_columns import accounts_of_now, lag_accounts, lag_logs
 from tests.support.spark.kafka_logs import write_log
 
 NOW_MS = time.time_ns() // 1_000_000

@@ -13,8 +13,8 @@ from jobs.lag_history import main as lag_history
 from kafkalog.coordination.groups.lag_question import ChosenNames
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED
-from kafkalog.spark.jobs.inputs import announced_logs, is_small, with_internal
 from kafkalog.spark.jobs.job import ExitCode, JobCommand, JobSettings, job_command, run_job
+from kafkalog.spark.jobs.tables.runs import announced_logs, is_small, with_internal
 from kafkalog.views.options.topics import TopicChoice
 from kafkalog.words import counted
 from tests.support.logs.log_dirs import UNIQUE, add_partition, log_name

@@ -7,7 +7,7 @@ from kafkalog.errors import CorruptDataError, RemoteFileError
 from kafkalog.format.unreadable import UnreadableRange
 from kafkalog.storage.files import remote_files
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.files.part_reads import MOST_FAILURES, PART_BYTES, PartError, PartReads
+from kafkalog.storage.files.read_ahead import MOST_FAILURES, PART_BYTES, PartError, PartReads
 
 DATA = bytes(range(1, 251)) * (8 * PART_BYTES // 250)
 

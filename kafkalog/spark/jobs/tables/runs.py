@@ -1,15 +1,29 @@
-"""The inputs of jobs: found and announced before a session is started."""
+"""A job's run: its input is found and announced before a session is started; in the session it
+writes the tables of its answer and shows some rows; it says the rest, and ends with an exit code.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import cast
 
+import click
+from pyspark.sql import SparkSession
+
+from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.metadata.current_topics import Doubles, find_logs
+from kafkalog.lake.formats.answer_tables import RowsOfTasks
 from kafkalog.lake.formats.found_tables import refuse_inside_table
+from kafkalog.spark import session
 from kafkalog.spark.jobs.job import JobSettings
-from kafkalog.spark.session import is_on_this_machine
+from kafkalog.spark.jobs.spark_views import SparkViews
+from kafkalog.spark.jobs.tables.written_tables import replace_rows
+from kafkalog.spark.tables import show_rows
 from kafkalog.storage.files.files import matching_paths
 from kafkalog.storage.files.output_files import refuse_unwritable
 from kafkalog.storage.files.uris import absolute_path, is_remote
@@ -18,6 +32,7 @@ from kafkalog.storage.log_dir.other_entries import absent_lines
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
 from kafkalog.storage.names import INTERNAL_TOPICS
 from kafkalog.storage.partition_log import PartitionLog, bytes_in, found_words
+from kafkalog.views.engine import Rows
 from kafkalog.views.options.options import Mode
 from kafkalog.words import counted
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
@@ -25,6 +40,7 @@ from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 # So many bytes take a job as long if all of them pass through the JVM, with less compiled code or
 # more (docs/decisions/0044).
 _SMALL_BYTES = 2 * 2**30
+_NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def announced_logs(
@@ -58,6 +74,60 @@ def with_internal(
         return [log for log in logs if log.topic in INTERNAL_TOPICS or is_topic(log.topic or "")]
 
     return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """What a job has in its session. `inputs` are the paths that its rows are about, `paths` the
+    tables that it has written."""
+
+    job: JobSettings
+    inputs: Sequence[str]
+    spark: SparkSession
+    views: SparkViews
+    paths: list[str] = field(default_factory=list)
+
+    def save(
+        self,
+        tables: Mapping[str, Rows | RowsOfTasks],
+        shown: Mapping[str, Sequence[str]] = _NOTHING,
+    ) -> None:
+        """Write tables, and print the columns in `shown` of those that have rows. Raises what
+        `replace_rows` raises."""
+        for table, rows in tables.items():
+            self.paths.append(replace_rows(self.job, table, self.inputs, rows))
+        for table, columns in shown.items():
+            # Rows that tasks are to write are not shown.
+            rows = cast(Rows, tables[table])
+            if not rows.is_empty:
+                show_rows(self.spark, table, rows, columns, self.job.show)
+
+    def ended(self, words: Iterable[str], *, has_findings: bool) -> ExitCode:
+        """Print the sentences of the answer and where its tables are; return the exit code."""
+        print(*words, f"tables: {' '.join(self.paths)}", sep="\n")
+        return self.job.exit_code(has_findings=has_findings)
+
+
+@contextmanager
+def job_run(
+    job: JobSettings,
+    inputs: Sequence[str],
+    logs: Sequence[PartitionLog] = (),
+    *,
+    about: Sequence[str] | None = None,
+    with_avro: bool = False,
+    compiles_less: bool = True,
+) -> Iterator[JobRun]:
+    """Start the session of the job that is called, to read the logs that were found in the inputs.
+    Its rows are `about` other paths than these where that is not None."""
+    with session.job_session(
+        f"kafkalog {click.get_current_context().command.name}",
+        with_delta=job.is_delta,
+        with_avro=with_avro,
+        compiles_less=compiles_less,
+    ) as spark:
+        views = SparkViews(spark, inputs, logs, {"mode": job.mode})
+        yield JobRun(job, inputs if about is None else about, spark, views)
 
 
 def is_small(logs: Iterable[PartitionLog]) -> bool:
@@ -94,5 +164,5 @@ def _refuse_output(output: str, directories: Iterable[str]) -> None:
     if not is_remote(output):
         refuse_inside_table(output)
     is_elsewhere = is_remote(output) or "HADOOP_CONF_DIR" in os.environ
-    if is_on_this_machine() and not is_elsewhere:
+    if session.is_on_this_machine() and not is_elsewhere:
         refuse_unwritable("--output-dir", absolute_path(output))
