@@ -8,13 +8,13 @@ import os
 import signal
 import time
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -45,10 +45,7 @@ Bounds = dict[str, tuple[int, int]]
 def fill(address: str, version: str) -> None:
     """Write records to topic orders, a compacted topic and, where there are any, by transactions;
     commit offsets of a group."""
-    admin = AdminClient({"bootstrap.servers": address})
-    compacted = NewTopic("users", 1, 1, config={"cleanup.policy": "compact"})
-    for made in admin.create_topics([NewTopic("orders", 2, 1), compacted]).values():
-        made.result(30)
+    make_topics(AdminClient({"bootstrap.servers": address}))
     producer = Producer({"bootstrap.servers": address, "linger.ms": 0})
     for number in range(RECORDS):
         producer.produce("orders", b"value", key=str(number))
@@ -70,6 +67,19 @@ def fill(address: str, version: str) -> None:
     consumer = Consumer({"bootstrap.servers": address, "group.id": "readers"})
     consumer.commit(offsets=[TopicPartition("orders", 1, 3)], asynchronous=False)
     consumer.close()
+
+
+def make_topics(admin: AdminClient) -> None:
+    """Make the topics; a broker that has just started can be silent at first."""
+    compacted = NewTopic("users", 1, 1, config={"cleanup.policy": "compact"})
+    new = [NewTopic("orders", 2, 1), compacted]
+    deadline = time.monotonic() + 90
+    while not {each.topic for each in new} <= set(admin.list_topics(timeout=20).topics):
+        assert time.monotonic() < deadline, "the broker makes no topics"
+        for made in admin.create_topics(new, request_timeout=5).values():
+            # One that exists by now is an error, too.
+            with suppress(KafkaException, TimeoutError):
+                made.result(10)
 
 
 def found_bounds(address: str, names: Collection[str]) -> Bounds:
