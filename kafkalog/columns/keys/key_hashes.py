@@ -63,8 +63,9 @@ def _word(data: ByteArray, index: int) -> int:
 
 @kernel
 def hash_keys(data: ByteArray, ends: IntArray, secret: LongArray, hashes: LongArray) -> None:
-    """Put the two halves of the hash of each key into a row of `hashes`. The keys lie one after
-    another in `data`; `ends` has where the first begins and where each ends."""
+    """Put the two halves of the hash of each key into a row of `hashes`, or the first one where it
+    has one column. The keys lie one after another in `data`; `ends` has where the first begins and
+    where each ends."""
     first, second = secret[0], secret[1]
     for i in range(len(ends) - 1):
         index, end = long(ends[i]), long(ends[i + 1])
@@ -90,7 +91,8 @@ def hash_keys(data: ByteArray, ends: IntArray, secret: LongArray, hashes: LongAr
         for _ in range(4):
             a, b, c, d = _round(a, b, c, d)
         hashes[i, 0] = a ^ b ^ c ^ d
-        b ^= 0xDD
-        for _ in range(4):
-            a, b, c, d = _round(a, b, c, d)
-        hashes[i, 1] = a ^ b ^ c ^ d
+        if hashes.shape[1] > 1:
+            b ^= 0xDD
+            for _ in range(4):
+                a, b, c, d = _round(a, b, c, d)
+            hashes[i, 1] = a ^ b ^ c ^ d
