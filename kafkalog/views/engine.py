@@ -268,7 +268,12 @@ class LocalViews:
             self.on_done(sum(each.size for each in part[1]))
 
         # What reads partitions looks at headers, mostly.
-        is_light = all(isinstance(each, PartitionRead) for _, reads in parts for each in reads)
+        is_light = all(
+            number is not None
+            and (plan.views.wanted[number].has_headers_alone or isinstance(each, PartitionRead))
+            for number, reads in parts
+            for each in reads
+        )
         taken = light_in_order if is_light else in_order
         joined = JoinedParts(plan.views)
         for found in taken(read, parts, processes=self.processes, on_done=done):

@@ -25,8 +25,9 @@ Text = bytes | memoryview
 # The most text that a process holds before its turn; then it waits.
 _MOST_HELD_BYTES = 32 * 1024 * 1024
 _BYTES_PER_PROCESS = 16 * 1024 * 1024
-# Of two processes, with the pages that they copy.
-_FORKS_COST_SECONDS = 0.1
+# About what two processes cost, with the pages that they copy and give back; and how long to wait
+# for a disk alone.
+_FORKS_COST_SECONDS, _MOST_ALONE_SECONDS = 0.25, 1.0
 
 
 def processes_for(total_bytes: int, requested: int | None) -> int:
@@ -69,11 +70,14 @@ def light_in_order(
     on_done: Callable[[_Item], None] = lambda item: None,
 ) -> Generator[_Result, None, None]:
     """Return the same where most items take a moment, such as a look at some headers: processes are
-    made when this one has worked for as long as they cost, and take what is left.
-    Rule: docs/report.md F1386."""
-    begun = time.monotonic()
+    made when this one has worked for as long as they cost, or waited for longer, and take what is
+    left. Rule: docs/report.md F1386."""
+    begun, begun_work = time.monotonic(), time.process_time()
     for number, item in enumerate(items):
-        if time.monotonic() - begun > _FORKS_COST_SECONDS:
+        if (
+            time.process_time() - begun_work > _FORKS_COST_SECONDS
+            or time.monotonic() - begun > _MOST_ALONE_SECONDS
+        ):
             yield from in_order(function, items[number:], processes=processes, on_done=on_done)
             return
         yield from _alone(function, [item], on_done)

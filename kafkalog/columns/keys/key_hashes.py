@@ -62,8 +62,10 @@ def _word(data: ByteArray, index: int) -> int:
 
 
 @inlined_kernel
-def hash_key(data: ByteArray, begin: int, end: int, secret: LongArray) -> tuple[int, int]:
-    """Return the two halves of the hash of the key data[begin:end]."""
+def hash_key(
+    data: ByteArray, begin: int, end: int, secret: LongArray, halves: int
+) -> tuple[int, int]:
+    """Return the two halves of the hash of the key data[begin:end], or the first one and 0."""
     first, second = secret[0], secret[1]
     index, size = begin, end - begin
     # With 128 bits the state begins with another byte, and ends with two other ones.
@@ -86,18 +88,23 @@ def hash_key(data: ByteArray, begin: int, end: int, secret: LongArray) -> tuple[
     c ^= 0xEE
     for _ in range(4):
         a, b, c, d = _round(a, b, c, d)
-    half = a ^ b ^ c ^ d
-    b ^= 0xDD
-    for _ in range(4):
-        a, b, c, d = _round(a, b, c, d)
-    return half, a ^ b ^ c ^ d
+    half, other = a ^ b ^ c ^ d, long(0)
+    if halves > 1:
+        b ^= 0xDD
+        for _ in range(4):
+            a, b, c, d = _round(a, b, c, d)
+        other = a ^ b ^ c ^ d
+    return half, other
 
 
 @kernel
 def hash_keys(data: ByteArray, ends: IntArray, secret: LongArray, hashes: LongArray) -> None:
-    """Put the two halves of the hash of each key into a row of `hashes`. The keys lie one after
-    another in `data`; `ends` has where the first begins and where each ends."""
+    """Put the two halves of the hash of each key into a row of `hashes`, or the first one where it
+    has one column. The keys lie one after another in `data`; `ends` has where the first begins and
+    where each ends."""
+    halves = hashes.shape[1]
     for i in range(len(ends) - 1):
-        half, other = hash_key(data, long(ends[i]), long(ends[i + 1]), secret)
+        half, other = hash_key(data, long(ends[i]), long(ends[i + 1]), secret, halves)
         hashes[i, 0] = half
-        hashes[i, 1] = other
+        if halves > 1:
+            hashes[i, 1] = other

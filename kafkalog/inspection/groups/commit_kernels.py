@@ -241,7 +241,7 @@ def hash_commits(
         if kinds[row] == COMMIT_RECORD or kinds[row] == TOMBSTONE:
             begin = numbers[0, GROUP] - _SIZE_BYTES
             end = numbers[0, COMMIT_TOPIC] + numbers[0, TOPIC_SIZE] + _PARTITION_BYTES
-            half, other = hash_key(keys.data, begin, end, secret)
+            half, other = hash_key(keys.data, begin, end, secret, 2)
             hashes[row, 0] = half
             hashes[row, 1] = other
 

@@ -129,10 +129,10 @@ class _Counting:
         if values.null_count:
             tombstones = pc.and_(keys.is_valid(), values.is_null())
             found.tombstones += pc.sum(tombstones).as_py() or 0
-        hashes = np.zeros((len(keyed), 2), np.int64)
+        hashes = np.empty((len(keyed), 1), np.int64)
         data, ends, _ = binaries(keyed)
         hash_keys(data, ends, self._secret, hashes)
-        self._waiting.append(hashes[:, 0].copy())
+        self._waiting.append(hashes[:, 0])
         if self._has_samples:
             self._samples += pc.binary_slice(keyed, 0, _SAMPLE_BYTES).to_pylist()
         if sum(map(len, self._waiting)) >= _MOST_WAITING:

@@ -25,7 +25,7 @@ from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
-from kafkalog.columns.records.batch_columns import DEEP_COLUMNS, BatchColumns
+from kafkalog.columns.records.batch_columns import CHECKSUM_COLUMNS, DEEP_COLUMNS, BatchColumns
 from kafkalog.columns.records.record_columns import PAYLOAD_COLUMNS, RecordColumns
 from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.columns.table_rows import table_batch
@@ -60,6 +60,12 @@ class WantedView(NamedTuple):
             # Others are taken from headers, also where the records are damaged.
             return bool(PAYLOAD_COLUMNS & columns) and self.options.timestamps is None
         return view is View.BYTE_RANGES
+
+    @property
+    def has_headers_alone(self) -> bool:
+        """Whether the view is of batches, and no payload is read for it."""
+        of_payloads = DEEP_COLUMNS | CHECKSUM_COLUMNS
+        return self.options.view is View.BATCHES and not of_payloads & set(self.columns)
 
 
 class FilePart(NamedTuple):

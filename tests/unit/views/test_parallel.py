@@ -60,12 +60,15 @@ def test_results_come_in_the_order_of_the_files(processes: int) -> None:
     assert done == list(range(12))
 
 
-@pytest.mark.parametrize("free_seconds", [0.0, 0.025, 60.0])
+@pytest.mark.parametrize(
+    ("limit", "seconds"),
+    [("_FORKS_COST_SECONDS", 0.0), ("_MOST_ALONE_SECONDS", 0.025), ("_MOST_ALONE_SECONDS", 60.0)],
+)
 def test_processes_take_what_is_left_of_light_work(
-    monkeypatch: pytest.MonkeyPatch, free_seconds: float
+    monkeypatch: pytest.MonkeyPatch, limit: str, seconds: float
 ) -> None:
-    # F1386
-    monkeypatch.setattr(parallel, "_FORKS_COST_SECONDS", free_seconds)
+    # F1386: the items take time, and hardly any of a processor's.
+    monkeypatch.setattr(parallel, limit, seconds)
     done: list[int] = []
 
     def with_process(number: int) -> Iterator[tuple[int, int]]:
@@ -77,7 +80,7 @@ def test_processes_take_what_is_left_of_light_work(
     are_here = [process == os.getpid() for process, _ in found]
     # Whatever is done here comes first.
     assert are_here == sorted(are_here, reverse=True)
-    assert all(are_here) == (free_seconds == 60)
+    assert all(are_here) == (seconds == 60)
 
 
 def test_no_process_is_begun_for_no_file() -> None:
