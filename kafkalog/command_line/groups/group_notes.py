@@ -125,14 +125,14 @@ def note_unknown(
 
 
 def note_uncounted(rows: Sequence[LagRow]) -> None:
-    """Note commits that do not count because they are stale, and expired ones that count."""
+    """Note commits that do not count, and expired ones that count."""
     committed = [row for row in rows if row["committed_offset"] is not None]
     known = [row for row in committed if row["lag"] is not None]
     stale = [row["commit_status"] for row in known if not row.is_counted]
     expired = sum(row["commit_status"] == "expired" for row in known)
     if stale:
         why = ", ".join(f"{count:,} {status}" for status, count in sorted(Counter(stale).items()))
-        print_note(f"{counted(len(stale), 'stale commit')} not counted as lagging: {why}")
+        print_note(f"not counted as lagging: {counted(len(stale), 'commit')}, {why}")
     if expired:
         print_note(expired_words(expired))
 
@@ -159,11 +159,21 @@ def note_ahead(rows: Sequence[LagRow]) -> None:
         print_note(ahead_words(len(ahead)))
     _note_some(
         (
-            f"{row.group.group_id} in {_named(row)}: {counted(row['ahead_of_log'], 'offset')} ahead"
+            f"{row.group.group_id} in {_named(row)}: {counted(row['ahead_of_log'], 'offset')} "
+            f"ahead: {_reached(row)}, and the log ends at {row['high_watermark']}"
             for row in ahead
         ),
         "partition",
     )
+
+
+def _reached(row: LagRow) -> str:
+    """Return how far a group is ahead of the log. F780"""
+    begin = row["committed_offset"]
+    if row["group_type"] != "share":
+        return f"its commit is {begin}"
+    complete = row["high_watermark"] - begin - row["lag"]
+    return f"it needs no delivery of {counted(complete, 'offset')} from {begin} on"
 
 
 def _named(row: LagRow) -> str:

@@ -176,6 +176,10 @@ def _delivered(rows: pa.Table) -> pa.Table:
     # A state can be read later than the log, and has delivered more than that has.
     ahead = pc.coalesce(pc.max_element_wise(pc.negate(lag), _ZERO, skip_nulls=False), _ZERO)
     of_share = {"lag": lag, "readable_records": known, "ahead_of_log": ahead}
+    # Where nothing is left to read, the first record after the begin is delivered, not next.
+    is_left = pc.greater(known, _ZERO)
+    for name in ("next_offset", "next_timestamp_ms", "timestamp_type"):
+        of_share[name] = pc.if_else(is_left, rows[name], scalar(None, rows[name].type))
     for name, left in of_share.items():
         place = rows.column_names.index(name)
         rows = rows.set_column(place, name, pc.if_else(is_share, left, rows[name]))

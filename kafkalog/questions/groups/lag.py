@@ -186,7 +186,7 @@ def lag_words(totals: LagTotals, groups: int) -> list[str]:
     if totals.time_lag_ms is not None:
         age = age_text(totals.time_lag_ms)
         behind += f", the oldest {age} old" if totals.time_lag_ms >= 0 else f", the oldest {age}"
-    stale = f"{counted(totals.stale, 'stale commit')} not counted"
+    stale = f"{counted(totals.stale, 'commit')} not counted"
     lost = f"offsets lost to deletion in {counted(totals.below_log_start, 'partition')}"
     lines = [f"{head}: {behind}; {stale}; {lost}, hidden by damage in {totals.damaged:,}"]
     if totals.waiting:

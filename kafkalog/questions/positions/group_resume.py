@@ -127,19 +127,20 @@ class GroupResume:
             more = counted(len(elsewhere) - _MOST_SENTENCES, "sentence")
             lines.append(f"{more} more: --format json has all")
         others: dict[tuple[int, bool], list[dict[str, Any]]] = defaultdict(list)
-        same = 0
+        others_of: dict[tuple[Any, ...], bool] = {}
         for row in self.found:
-            lead = self._led[_commit_of(row)]
+            commit = _commit_of(row)
+            lead = self._led[commit]
             if row is lead:
                 continue
-            if _same(row, lead):
-                same += 1
-            elif lead["leads_now"]:
+            is_same = _same(row, lead)
+            others_of[commit] = others_of.get(commit, True) and is_same
+            if lead["leads_now"] and not is_same:
                 others[row["leader"], row["reason"] == Reason.AT_COMMIT].append(row)
         lines += [_other_leader(*key, rows) for key, rows in sorted(others.items())]
-        if same:
+        if same := sum(others_of.values()):
             lines.append(
-                f"with {counted(same, 'other replica')} as leaders they continue there too"
+                f"for {counted(same, 'commit')} it makes no difference which replica here leads"
             )
         return [*lines, *self._of_longer_replicas()]
 
@@ -155,9 +156,11 @@ class GroupResume:
                     within.add(f"{row['topic']}-{row['partition']}")
         if within:
             yield (
-                "commits beyond the end of the leader's log are in a longer replica here of "
-                f"{first_names(sorted(within), _MOST_GROUPS)}: the leader's copy was taken earlier "
-                "than the others, and these groups lose nothing, or its log was truncated"
+                "another replica here is long enough for the commits beyond the end of the "
+                f"leader's log of {first_names(sorted(within), _MOST_GROUPS)}: if the leader was "
+                "copied earlier than that replica, its own log has these records, and the consumers "
+                "continue at their commits; if all were copied at the same time, its log was "
+                "truncated"
             )
         if longer:
             yield (
@@ -186,10 +189,12 @@ def _other_leader(broker: int, at_commit: bool, rows: Sequence[Mapping[str, Any]
     counts = {"come again": "records_again", "are skipped": "records_skipped"}
     sums = {words: sum(row[name] or 0 for row in rows) for words, name in counts.items()}
     records = (f", {counted(count, 'record')} {words}" for words, count in sums.items() if count)
-    partitions = f"{counted(len(rows), 'partition')}{''.join(records)}"
+    names = {(row["topic"], row["partition"]) for row in rows}
     return (
-        f"if broker {broker} becomes the leader, consumers of {first_names(groups, _MOST_GROUPS)} "
-        f"continue {place} in {partitions}: --format json has them"
+        f"if broker {broker} becomes the leader of {counted(len(names), 'partition')}, "
+        f"{counted(len(rows), 'commit')} of {first_names(groups, _MOST_GROUPS)} "
+        f"{'changes' if len(rows) == 1 else 'change'}: consumers "
+        f"continue {place}{''.join(records)}; --format json shows these rows"
     )
 
 

@@ -85,7 +85,15 @@ def test_a_share_group_that_is_ahead_of_a_log_is_named(nodes: list[Path]) -> Non
     assert [(row["partition"], row["lag"], row["ahead_of_log"]) for row in ahead] == [(2, -1, 1)]
     assert all(row["ahead_of_log"] == 0 for row in rows if row["lag"] >= 0)
     assert "in 1 partition the group is ahead of the log that is here, and LAG is below 0" in notes
-    assert "g-share in events-2: 1 offset ahead" in notes
+    # The last ShareUpdate: startOffset 780, deliveryCompleteCount 6, 780 to 785 acknowledged.
+    assert (
+        "g-share in events-2: 1 offset ahead: it needs no delivery of 6 offsets from 780 on, and "
+        "the log ends at 785" in notes
+    )
+    # Where nothing is left to read, there is no next record that it could be behind since.
+    done = [row for row in rows if not row["readable_records"]]
+    assert {row["partition"] for row in done} == {2, 3}
+    assert all(row["behind_since_ms"] is None and row["time_lag_ms"] == 0 for row in done)
 
 
 def test_a_group_that_moved_just_before_the_copy_is_not_called_stuck(nodes: list[Path]) -> None:

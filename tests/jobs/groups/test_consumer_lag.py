@@ -101,7 +101,7 @@ def test_lag_as_of_the_last_record_and_what_was_lost(
     )
     said = capsys.readouterr().out
     assert "4 groups, 4 partitions: 2 behind, 502 records to read, the oldest 7 min old" in said
-    assert "1 stale commit not counted; offsets lost to deletion in 1 partition" in said
+    assert "1 commit not counted; offsets lost to deletion in 1 partition" in said
     assert "lag unknown for 1 partition: no log in the input, or it starts after --as-of" in said
     assert "commits: none has been removed by cleaning" in said
     assert "findings: offsets lost to deletion\n" in said
