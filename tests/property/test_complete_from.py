@@ -123,15 +123,19 @@ def test_a_read_of_groups_finds_the_same_on_its_way(
     left = source.sample(whole, source.randint(1, len(whole)))
     left.sort(key=lambda each: read_header(each, 0).base_offset)
     active = source.randint(0, len(left) - 1)
+    base = read_header(left[active], 0).base_offset
+    folder = tmp_path_factory.mktemp("logs")
+    bases = {0: left[:active], base: left[active:]}
+    directory = write_log(folder, "__consumer_offsets-0", bases)
     if source.random() < 0.7:
+        # After the indexes were written, as on a disk.
         number = source.randrange(len(left))
         damaged = bytearray(left[number])
         for _ in range(source.choice((1, 1, 4))):
             damaged[source.randrange(len(damaged))] ^= 1 << source.randrange(8)
         left[number] = bytes(damaged[: source.choice((len(damaged), len(damaged) - 3))])
-    folder = tmp_path_factory.mktemp("logs")
-    bases = {0: left[:active], read_header(left[active], 0).base_offset: left[active:]}
-    directory = write_log(folder, "__consumer_offsets-0", bases)
+        file_base, batches = (0, left[:active]) if number < active else (base, left[active:])
+        (directory / f"{file_base:020d}.log").write_bytes(b"".join(batches))
     if source.random() < 0.5:
         text = checkpoint_text({("__consumer_offsets", 0): source.randint(0, 20)})
         (folder / "cleaner-offset-checkpoint").write_text(text)
