@@ -8,6 +8,7 @@ table recovery_plan that the node decides. Rules: docs/format.md F960 to F973.
 from __future__ import annotations
 
 import os
+import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ from kafkalog.inspection.start.reasons import Reason
 from kafkalog.inspection.start.release_start import ReleaseStart, release_start
 from kafkalog.inspection.start.restored_controllers import controllers_behind, forgotten_epochs
 from kafkalog.inspection.zookeeper.cluster_trees import cluster_tree
+from kafkalog.questions.election_losses import LOST
 from kafkalog.questions.fate_rows import partition_rows
 from kafkalog.questions.groups.coordinators import CoordinatorSettings
 from kafkalog.storage.files.files import readable_entries
@@ -210,6 +212,17 @@ class NodeAnswers:
                 yield f"  deleted for good {when}: {names}"
             for words in (*each.release.assumed, *each.start.assumed):
                 yield f"  assumed: {words}"
+        yield from self._cluster_lines()
+
+    def _cluster_lines(self) -> Iterator[str]:
+        """Yield what is about several nodes together: elections, and nodes that are not here."""
+        if any(row.get(LOST) for row in self.rows):
+            given = [it.path for each in self.nodes for it in each.start.files.directories]
+            yield (
+                "the replicas differ: a follower truncates what its leader does not have, and who "
+                "leads depends on which broker registers last; what each leader loses, and which "
+                f"brokers to start later:\n  kafkalog replicas {shlex.join(given)}"
+            )
         if self.absent:
             yield (
                 f"not given: the log directories of {first_names([*map(str, self.absent)], 5)}, "

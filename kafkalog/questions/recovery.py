@@ -16,6 +16,7 @@ import pyarrow as pa
 from kafkalog.columns.table_rows import RowTotals, table_batch
 from kafkalog.inspection.groups.coordinator_loading import COORDINATED
 from kafkalog.inspection.start.node_directories import NodeFiles
+from kafkalog.questions.election_losses import LOST, add_election_losses, lost_by_partition
 from kafkalog.questions.groups.coordinators import coordinators
 from kafkalog.questions.node_start import (
     DIRECTORIES,
@@ -32,6 +33,7 @@ from kafkalog.views.engine import AskedView, Batches, Options, Rows, RowsInMemor
 from kafkalog.words import counted, first_names
 
 PLAN, SEQUENCES = "recovery_plan", "producer_sequences"
+_NO_LOSSES: Mapping[str, int] = {}
 # So many places are named at which consumers stop.
 _MOST_STOPS = 5
 
@@ -112,6 +114,7 @@ class Recovery:
             knows_metadata=self.nodes.knows_metadata,
             gives_up_metadata=self.nodes.gives_up_metadata,
             absent_directories=sum(len(it.start.files.made_directories) for it in self.nodes.nodes),
+            lost_by_election=lost_by_partition(self.findings),
         )
         conditions = [
             f"{each.name} starts {each.condition}"
@@ -170,6 +173,9 @@ def _with_nodes(views: Views, settings: RecoveryRequest, found: FoundNodes, plan
         for row in answers.rows
         if is_selected(row["topic"], row["partition"], settings.topics, settings.partitions)
     ]
+    if not settings.has_findings_only:
+        starts = [each.start for each in answers.nodes]
+        add_election_losses(starts, views.logs, rows, settings.now_ms)
     return Recovery.of(replace(answers, rows=rows))
 
 
@@ -200,6 +206,7 @@ def is_finding(row: Mapping[str, Any]) -> bool:
         or row.get("has_leader") is False
         or row.get("leader_reason")
         or row.get("begins_empty")
+        or row.get(LOST)
         or row.get("coordinator_error")
         or (soon and not soon["is_expected"])
     )
@@ -259,9 +266,10 @@ class RecoveryTotals(RowTotals):
         knows_metadata: bool = True,
         gives_up_metadata: bool = False,
         absent_directories: int = 0,
+        lost_by_election: Mapping[str, int] = _NO_LOSSES,
     ) -> str:
         """Return one line: whether a broker starts, and what is lost then. `ended` are the nodes
-        that do not start."""
+        that do not start, `lost_by_election` has the records that partitions lose by it."""
         parts = [self._start_words(ended)]
         if absent_directories:
             parts.append(f"BEGIN EMPTY: log directories that do not exist ({absent_directories})")
@@ -289,6 +297,13 @@ class RecoveryTotals(RowTotals):
                 f"{counted(self.cut_partitions, 'partition')}, of which "
                 f"{counted(self.salvageable_bytes, 'byte')} with "
                 f"{counted(self.salvageable_records, 'record')} are sound and can be salvaged"
+            )
+        if lost_by_election:
+            names = [f"{name}: {records:,}" for name, records in lost_by_election.items()]
+            parts.append(
+                f"LOST BY ELECTION: up to {counted(sum(lost_by_election.values()), 'record')} of "
+                f"{counted(len(names), 'partition')} ({first_names(names, _MOST_STOPS)}), by which "
+                "broker registers last: kafkalog replicas shows what each leader loses"
             )
         if self.remaining_faults:
             parts.append(

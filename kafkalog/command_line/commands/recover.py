@@ -33,6 +33,7 @@ _TABLES = {"partition": _PLAN, "directory": "log_dir_starts", "node": "node_star
 _NOTABLE: dict[str, Callable[[Any], bool]] = {
     "is_set_aside": bool,
     "begins_empty": bool,
+    "election_lost_records": bool,
     "has_leader": lambda leads: leads is False,
     "deleted_soon": lambda soon: soon is not None and not soon["is_expected"],
     "coordinator_error": bool,
@@ -45,7 +46,7 @@ _TEXT_COLUMNS = {
         *("metadata_release", "least_kafka_version", "is_downgrade"),
     ),
     _PLAN: (
-        *("topic", "partition", "broker_starts", "log_end_offset", "lost_records"),
+        *("topic", "partition", "broker_id", "broker_starts", "log_end_offset", "lost_records"),
         *_NOTABLE,
         *("salvageable_records", "missing_offsets", "remaining_faults", "consumers_stop_at"),
         "padded_time_indexes",
@@ -153,18 +154,24 @@ def recover(
     if lines and is_text and not is_chosen:
         print_text("\n".join(lines))
     shown = found_rows if is_text and not with_all else rows
-    write_answer(_told(columns, shown, table), shown, table_format, show=show, texts=_TEXTS)
+    has_nodes = len({log.log_dir.broker_id for log in logs}) > 1
+    told = _told(columns, shown, table, has_nodes=has_nodes)
+    write_answer(told, shown, table_format, show=show, texts=_TEXTS)
     write_verdict(verdict, table_format, has_findings=has_findings)
     save_tables(place, saved)
     return exit_code(has_findings=has_findings, fails=fail_on_findings)
 
 
-def _told(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], table: str) -> Sequence[str]:
-    """Return the columns without those that say what is usual; all that --columns names."""
+def _told(
+    columns: Sequence[str], rows: Sequence[Mapping[str, Any]], table: str, *, has_nodes: bool
+) -> Sequence[str]:
+    """Return the columns without those that say what is usual, and the node where there is only
+    one; all that --columns names."""
     if tuple(columns) != _TEXT_COLUMNS[table]:
         return columns
     return [
         name
         for name in columns
         if name not in _NOTABLE or any(_NOTABLE[name](row[name]) for row in rows)
+        if name != "broker_id" or has_nodes
     ]

@@ -1,6 +1,6 @@
 """What becomes of each partition in a node's directories by the cluster's metadata.
 
-Rules: docs/format.md F967 to F970, and F1188 to F1191 about leaders.
+Rules: docs/format.md F967 to F970, F1188 to F1191 and F1445 about leaders.
 """
 
 from __future__ import annotations
@@ -216,6 +216,33 @@ class Assignments:
             f"the metadata has no topic of the id {topic_id}: it was deleted, or the metadata is "
             "older than the data"
         )
+
+    def possible_leaders(
+        self, topic: str, number: int, stopped: Collection[int] = ()
+    ) -> Collection[int]:
+        """Return which of the nodes can lead a partition once they have started together: who
+        registers last stays in sync. None where a broker that is neither among them nor `stopped`
+        has a replica: it can lead too. Rule: docs/format.md F1445."""
+        row = self._row(self.topic_ids.get(topic), number)
+        nodes = {each.node_id: each for each in (self.node, *self.others)}
+        known = {*nodes, *stopped}
+        registered = {broker_id for (broker_id,) in self.image.tables["broker"]}
+        if row is None or (registered & {*row["replicas"]}) - known:
+            return ()
+        alone = replace(self, running=[each for each in self.running if each not in known])
+        leader = alone._standing(topic, row).leader
+        eligible = [
+            each_id
+            for each_id in row["eligible_leader_replicas"] or ()
+            if each_id in nodes and nodes[each_id].stopped_cleanly
+        ]
+        last = {
+            each.node_id
+            for each in nodes.values()
+            if each.node_id in (row["isr"] or eligible)
+            and (each.can_lead(row) or (topic, number) not in each.present)
+        }
+        return last if leader is None else {leader, *last}
 
     def leadership(self, topic: str, row: Mapping[str, Any]) -> Leadership:
         """Return whether a partition has a leader once the nodes run."""
