@@ -327,7 +327,8 @@ def _found_rows(
     for match in judged_matches:
         alike.setdefault((_record_of(match), match[1].visibility), []).append(match)
     return [
-        _found_row(*copies[0], with_size=with_size, copies=len(copies)) for copies in alike.values()
+        _found_row(*copies[0], with_size=with_size, copies=[log for log, _ in copies])
+        for copies in alike.values()
     ]
 
 
@@ -367,20 +368,27 @@ def _whole_rows(matches: Iterable[_Match], *, with_size: bool) -> Iterator[Found
 
 
 def _found_row(
-    log: PartitionLog, record: MatchedRecord, *, with_size: bool, copies: int | None = None
+    log: PartitionLog,
+    record: MatchedRecord,
+    *,
+    with_size: bool,
+    copies: Sequence[PartitionLog] = (),
 ) -> FoundRow:
-    """Return the row: key, value and headers as they are, or with the number of `copies` for people
-    the beginnings of key and value, and what a value's size says of a tombstone."""
+    """Return the row: key, value and headers as they are; for people, with `copies`, the logs that
+    have the record, the beginnings of key and value, and what a value's size says of a tombstone.
+    """
     time_ms = None if record.timestamp_ms == NO_VALUE else record.timestamp_ms
     place = log.topic, log.partition, record.offset, time_ms
     is_control = record.visibility is Visibility.CONTROL
     shown = shown_payloads(log.topic or "", record.key, record.value, is_control=is_control)
     seen = str(record.visibility), record.position, *((record.size,) if with_size else ())
-    if copies is None:
+    if not copies:
         return (*place, *shown, record.headers, record.value_size, *seen, record.path)
     is_tombstone = record.value_size is None and not is_control
     size = "tombstone" if is_tombstone else record.value_size
-    return (*place, *map(_beginning, shown), size, *seen, copies, record.path)
+    brokers = {log.log_dir.broker_id for log in copies}
+    ids = ",".join("-" if each is None else str(each) for each in sorted(brokers, key=str))
+    return (*place, *map(_beginning, shown), size, *seen, len(copies), ids, record.path)
 
 
 def _beginning(payload: bytes | str | None) -> str | None:

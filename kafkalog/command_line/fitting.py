@@ -41,12 +41,18 @@ _ANSWERS = (
     *("records", "last_timestamp_ms"),
 )
 _RANKS = {name: rank for rank, name in enumerate((*_SUBJECTS, *_ANSWERS))}
+# Cells that say nothing that a line about the whole column does not say.
+_BLANKS = frozenset(("", "-", "0", "0 B", "0 ms"))
+# In a table that is printed whole a text that is so much longer than nine in ten of its column
+# stands out of it: the lines of the others are not padded for it.
+_MOST_PADDED = 40
 # Columns that have other ranks beside one. Of a change, when it was counts for more than where it
 # is written, and what kind of thing changed is in its name. A record that was found has an offset.
-# Who wrote last needs the time.
+# Who wrote last needs the time, and where consumers continue the leader.
 _RANKS_BESIDE = {
     "change": {**_RANKS, "timestamp_ms": -1, "offset": len(_RANKS) - 1, "kind": len(_RANKS)},
     "visibility": {**_RANKS, "offset": _RANKS["partition"]},
+    "resumes_at": {**_RANKS, "leader": _RANKS["stream_time_ms"]},
     "last_producer_id": {
         **_RANKS,
         "last_timestamp_ms": _RANKS["last_producer_id"],
@@ -72,6 +78,21 @@ class Column(NamedTuple):
         """The width with which nothing is shortened."""
         return max(map(len, self.cells))
 
+    @property
+    def usual_width(self) -> int:
+        """The width of the column where the table is printed whole: that of its widest cell, but
+        not of a few texts that are much wider than the others."""
+        if self.is_number:
+            return self.width
+        lengths = sorted(map(len, self.cells))
+        usual = max(lengths[(len(lengths) * 9 - 1) // 10], len(self.cells[0]))
+        return usual if self.width > max(_MOST_PADDED, 2 * usual) else self.width
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether no row has a value other than 0 in it, of a column that rows are not about."""
+        return self.name not in _SUBJECTS and _BLANKS.issuperset(self.cells[1:])
+
     def least(self, narrowest: int) -> int:
         """Return the width below which the column is left out; `narrowest` is that of texts, times
         apart, which are whole."""
@@ -86,13 +107,18 @@ class Column(NamedTuple):
 
 def fitted(columns: Sequence[Column], terminal: int) -> dict[int, int]:
     """Return the places of the columns that a line of `terminal` characters has room for, each with
-    its width: wide columns become narrower, and then the least important ones are left out, but
-    never the first one; of changes, never their time."""
+    its width: wide columns become narrower, and then the least important ones are left out, those
+    that are empty or 0 in every row before all others, but never the first one; of changes, never
+    their time."""
     kept = list(range(len(columns)))
     names = {column.name for column in columns}
     known = next((ranks for name, ranks in _RANKS_BESIDE.items() if name in names), _RANKS)
     ranks = [known.get(column.name, len(_RANKS)) for column in columns]
     first = ranks.index(-1) if -1 in ranks else 0
+    ranks = [
+        rank + len(_RANKS) + 1 if column.is_blank else rank
+        for rank, column in zip(ranks, columns, strict=True)
+    ]
     for is_last_resort in (False, True):
         least = [
             column.least(

@@ -165,21 +165,27 @@ def _write_aligned(
         values = [row[place] for row in rows]
         is_number = all(isinstance(value, int | float | None) for value in values)
         columns.append(Column(name, [header, *_cells(values, texts.get(name))], is_number))
-    widths = {place: column.width for place, column in enumerate(columns)}
     if sys.stdout.isatty() and not is_whole:
         widths = fitted(columns, shutil.get_terminal_size().columns)
-    fitting = [_fitting(columns[place], width) for place, width in widths.items()]
+        fitting = [_fitting(columns[place], width) for place, width in widths.items()]
+    else:
+        widths = {place: column.usual_width for place, column in enumerate(columns)}
+        fitting = [_fitting(columns[place], width, is_cut=False) for place, width in widths.items()]
     blanks = [" " * width for width in widths.values()]
     lines = (line for cells in zip(*fitting, strict=True) for line in _lines(cells, blanks))
     click.echo(styled(next(lines, ""), bold=True))
     # Each is written at once: a table can have a row for each commit.
     while some := [*islice(lines, _LINES_AT_ONCE)]:
         click.echo("\n".join(some))
-    left_out = [header for place, header in enumerate(headers) if place not in widths]
+    left_out = [place for place in range(len(headers)) if place not in widths]
+    with_values = [headers[place] for place in left_out if not columns[place].is_blank]
+    without = [headers[place] for place in left_out if columns[place].is_blank]
+    parts = [", ".join(with_values)] if with_values else []
+    if without:
+        parts.append(f"{', '.join(without)} (empty or 0 in all rows)")
     if left_out:
-        columns_left_out = ", ".join(left_out)
         print_note(
-            f"too wide for this terminal: {columns_left_out}; --wide and --columns show them"
+            f"too wide for this terminal: {'; '.join(parts)}; --wide and --columns show them"
         )
 
 
@@ -198,12 +204,16 @@ def _text(value: object) -> str:
     return printable(str(value))
 
 
-def _fitting(column: Column, width: int) -> list[list[str]]:
-    """Return the cells of a column, its header first, each in lines that are as wide as it."""
+def _fitting(column: Column, width: int, *, is_cut: bool = True) -> list[list[str]]:
+    """Return the cells of a column, its header first, each in lines that are as wide as it; not
+    `is_cut`, in one line, which may be wider."""
     if column.is_number:
         return [[cell.rjust(width)] for cell in column.cells]
     cells = [
-        [line.ljust(width) for line in lines_of_cell(column.name, cell, width)]
+        [
+            line.ljust(width)
+            for line in (lines_of_cell(column.name, cell, width) if is_cut else [cell])
+        ]
         for cell in column.cells
     ]
     if column.name == "severity":

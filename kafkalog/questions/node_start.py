@@ -399,7 +399,7 @@ def _leading_images(
         copy = quorum.led_by_least(ended)
         why = "no majority of the controllers is here, and it has the most"
         if quorum.led_by_majority(ended):
-            why = "each majority of the controllers that are here has at least that"
+            why = "whichever majority of the controllers here elects a leader has at least this"
         taken_from[copy.cluster_id] = (
             f"the cluster begins with the metadata of node {copy.node_id}, {copy.path} up to "
             f"offset {copy.position[1]}: {why}"

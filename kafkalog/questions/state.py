@@ -24,6 +24,7 @@ from kafkalog.lake.state.state_rows import STATE
 from kafkalog.lake.state.state_task import StateFiles, StateTask
 from kafkalog.lake.written_file import OnReport, WrittenFile, no_report
 from kafkalog.questions.state_files import written_state
+from kafkalog.storage.log_dir.deleted_logs import has_deleted_segments
 from kafkalog.views.engine import Rows, RowsInMemory, Views
 from kafkalog.views.options.state_options import StateRequest
 from kafkalog.views.planning.state_positions import StateRun, StateSettings, full_run
@@ -137,7 +138,19 @@ def _notes(sources: Sequence[StateSource]) -> Iterator[str]:
 
 def state_doubts(sources: Sequence[StateSource]) -> list[str]:
     """Return which partitions lack values, and which records have a time in the future."""
-    doubts = [source.doubt for source in sources if not source.is_exact]
+    doubtful = [source for source in sources if not source.is_exact]
+    doubts = [source.doubt for source in doubtful]
+    waiting = [
+        source.name
+        for source in doubtful
+        if source.log is not None and has_deleted_segments(source.log.path)
+    ]
+    if waiting:
+        doubts.append(
+            f"{first_names(waiting, _MOST_NAMED)}: segments that the broker has deleted, but not "
+            "yet removed, are in the directory, and can have values of then: kafkalog undelete "
+            "copies them, and kafkalog state reads the copy"
+        )
     return doubts + [
         f"FUTURE TIME: {source.name}: {wrong}; the state includes it"
         for source in sources

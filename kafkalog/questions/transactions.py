@@ -355,8 +355,9 @@ def _past_notes(stable: Rows, at_ms: int) -> Iterator[str]:
     """Yield what is not exact about a past time, and which partitions are not known then."""
     at = time_text(at_ms)
     yield (
-        f"as of {at}: what had ended is exact by the clocks of brokers, what had begun as accurate "
-        "as those of producers; what retention or cleaning has removed since is not known"
+        f"as of {at}: brokers' clocks say which transactions had ended, and producers' clocks, "
+        "which can be wrong, which had begun; what retention or cleaning has removed since is not "
+        "known"
     )
     columns = (stable.column(name).to_pylist() for name in ("topic", "partition", "end_offset"))
     unknown = [

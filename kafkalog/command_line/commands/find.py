@@ -24,8 +24,8 @@ _PLACE = ("topic", "partition", "offset", "timestamp_ms")
 _SEEN = ("value_size", "visibility", "position")
 # With --largest the bytes of key and value.
 _LARGEST = "record_size"
-# Of text the beginnings, without headers, and how many replicas have the record.
-_PAYLOADS, _HEADERS, _COPIES = ("key", "value"), "headers", "copies"
+# Of text the beginnings, without headers, and how many replicas have the record, of which brokers.
+_PAYLOADS, _HEADERS, _COPIES = ("key", "value"), "headers", ("copies", "broker_ids")
 _SEARCHED = (
     *("topic", "partition", "first_offset", "end_offset", "log_start", "segments", "bytes"),
     *("records", "matches", "damaged_ranges", "damaged_bytes", "is_compacted"),
@@ -41,11 +41,11 @@ The last records come first: in a partition by offset, so the first row of a key
 that is in one partition has its value. VISIBILITY says whether consumers see a
 record: visible, aborted, open transaction, behind open transaction, above high
 watermark, below log start, not in the best replica, control or unknown. As text,
-replicas that have a record in the same batch have one row, and COPIES says how many;
---format json and csv have a row for each. KEY and VALUE are the beginnings as text,
-whole in JSON and CSV, with the headers: bytes that are not UTF-8 are base64 there. A
-summary of what was searched goes to stderr, with JSON also to stdout. Exit codes:
-0 found, 1 not found.
+replicas that have a record in the same batch have one row, and COPIES and
+BROKER-IDS say how many and of which brokers; --format json and csv have a row for
+each. KEY and VALUE are the beginnings as text, whole in JSON and CSV, with the
+headers: bytes that are not UTF-8 are base64 there. A summary of what was searched
+goes to stderr, with JSON also to stdout. Exit codes: 0 found, 1 not found.
 
 \b
 Examples:
@@ -141,7 +141,7 @@ def find(
     sizes = () if largest is None else (_LARGEST,)
     names: tuple[str, ...] = (*_PLACE, *_PAYLOADS, _HEADERS, *_SEEN, *sizes, "file")
     if is_text:
-        names = (*_PLACE, *_PAYLOADS, *_SEEN, *sizes, _COPIES, "file")
+        names = (*_PLACE, *_PAYLOADS, *_SEEN, *sizes, *_COPIES, "file")
     every = ("type", *names, *_SEARCHED, *_DAMAGED) if table_format == "json" else names
     printed_columns(tuple(dict.fromkeys(every)))
     refuse_inverted_times(from_ms, until_ms)
@@ -188,7 +188,7 @@ def find(
     elif result.shown:
         shown = [*result.found]
         if not result.has_copies_together and not has_chosen_columns():
-            names = tuple(name for name in names if name != _COPIES)
-            shown = [(*row[:-2], row[-1]) for row in shown]
+            names = tuple(name for name in names if name not in _COPIES)
+            shown = [(*row[: -len(_COPIES) - 1], row[-1]) for row in shown]
         write_table(names, shown, table_format, texts=_TEXTS)
     return ExitCode.DONE if result.matches else ExitCode.FINDINGS

@@ -48,8 +48,8 @@ LEADER and REPLICAS, with --by partition, are those of the cluster's metadata, i
 copy of it. Lines that begin with "missing:" name partitions that should be there and are not.
 
 With --from-time, --until-time or --by producer the rows say what came in the period: a batch counts
-by its largest timestamp, CLOCK says whose time that is, and LAST-PRODUCER-ID is that of the newest
-batch.
+by its largest timestamp, so FIRST-TIMESTAMP is that of the first batch, whose records can begin
+earlier. CLOCK says whose time it is, and LAST-PRODUCER-ID is that of the newest batch.
 
 \b
 Examples:

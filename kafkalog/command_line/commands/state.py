@@ -40,7 +40,8 @@ _EPILOG = f"""\
 {shared.PATHS_MEANING}
 A row is a key with its latest committed value; keys whose latest record is a delete are left out,
 unless --keep-tombstones is given. Findings are partitions whose cleaner may have removed values of
-the requested time, and records with a time in the future. With --key-format or --value-format keys
+the requested time, and records with a time in the future; the exit code is 0 all the same, unless
+--fail-on-findings is given. With --key-format or --value-format keys
 and values are decoded, in table state_decoded too. Job reconstruct-state reads only what is new
 since its last run.
 

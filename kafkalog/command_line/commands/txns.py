@@ -84,7 +84,7 @@ WAITING-GROUPS are the groups that have a commit in the transaction, or have rea
 stable offset that it holds.
 
 With --as-of, transactions that have ended since are open, and those that began since are left out.
-What had ended is exact by the clocks of brokers, what had begun as accurate as those of producers.
+Clocks of brokers say what had ended, and clocks of producers, which can be wrong, what had begun.
 Partitions that have nothing left from then are named: what was open in them is not known.
 
 \b

@@ -294,8 +294,8 @@ def _empty_notices(start: NodeStart) -> Iterator[Reason]:
             groups[each.log_dir].append(f"{each.topic}-{each.partition}")
     for log_dir, names in groups.items():
         detail = (
-            f"{counted(len(names), 'partition')} of {log_dir} BEGIN EMPTY, "
-            f"for they have no directory: {first_names(names, _MOST_NAMES)}"
+            f"{counted(len(names), 'partition')} of {log_dir} BEGIN EMPTY, because this node leads "
+            f"them and has no directory of them: {first_names(names, _MOST_NAMES)}"
         )
         line = (
             "look for the directories before the start, in lost+found, in a backup, on another "

@@ -158,9 +158,9 @@ class GroupResume:
             yield (
                 "another replica here is long enough for the commits beyond the end of the "
                 f"leader's log of {first_names(sorted(within), _MOST_GROUPS)}: if the leader was "
-                "copied earlier than that replica, its own log has these records, and the consumers "
-                "continue at their commits; if all were copied at the same time, its log was "
-                "truncated"
+                "copied earlier than that replica, the leader itself has these records, and the "
+                "consumers continue at their commits; if all were copied at the same time, its log "
+                "was truncated"
             )
         if longer:
             yield (

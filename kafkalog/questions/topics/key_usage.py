@@ -128,16 +128,16 @@ class _Tallied:
 def _answer(tallies: dict[tuple[str, int], KeyTally]) -> KeyUsage:
     partitions, heavy = [], []
     by_topic: dict[str, KeyTally] = {}
-    # Of each key the partition with most of its bytes.
-    places: dict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
+    # Of each key the partitions that have it.
+    places: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for (topic, partition), tally in sorted(tallies.items(), key=str):
         partitions.append({"topic": topic, "partition": partition, **_row(tally)})
         if topic not in by_topic:
             by_topic[topic] = KeyTally.of(tally.row())
         else:
             by_topic[topic].merge(tally.row(), follows=False)
-        for key, size in zip(tally.heavy.hashes.tolist(), tally.heavy.bytes.tolist(), strict=True):
-            places[topic][key] = max(places[topic].get(key, (-1, -1)), (size, partition))
+        for key in tally.heavy.hashes.tolist():
+            places[topic][key].append(partition)
     topics = []
     for topic, tally in by_topic.items():
         count = sum(place[0] == topic for place in tallies)
@@ -166,7 +166,7 @@ def _row(tally: KeyTally) -> dict[str, Any]:
 
 
 def _heavy_rows(
-    topic: str, tally: KeyTally, places: dict[int, tuple[int, int]]
+    topic: str, tally: KeyTally, places: dict[int, list[int]]
 ) -> Iterator[dict[str, Any]]:
     heavy = tally.heavy
     heavy.settle()
@@ -175,9 +175,11 @@ def _heavy_rows(
     in_order = sorted(range(len(keys)), key=lambda number: (-heavy.bytes[number], keys[number]))
     for number in in_order[:MOST_KEYS]:
         size = int(heavy.bytes[number])
+        own = places[int(heavy.hashes[number])]
         yield {
             "topic": topic,
-            "partition": places[int(heavy.hashes[number])][1],
+            # What follows is of the whole topic.
+            "partition": own[0] if len(own) == 1 else None,
             "key": keys[number],
             "records": int(heavy.records[number]),
             "bytes": size,

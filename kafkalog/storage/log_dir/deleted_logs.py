@@ -47,10 +47,10 @@ def deleted_logs(directory: str, topic: str) -> list[DeletedLog]:
     found = [
         DeletedLog(topic, name.partition, path, _topic_id(path))
         for path, name in places
-        if _is_of(topic, path, name) and (name.mark is not None or _has_deleted(path))
+        if _is_of(topic, path, name) and (name.mark is not None or has_deleted_segments(path))
     ]
     if not found:
-        names = {name.topic for path, name in places if name.mark or _has_deleted(path)}
+        names = {name.topic for path, name in places if name.mark or has_deleted_segments(path)}
         known = name_suggestions([topic], names)
         raise OptionError(
             "--topic", topic, f"a topic that a broker deleted or set aside in {directory}: {known}"
@@ -120,7 +120,8 @@ def _is_of(topic: str, path: str, name: PartitionName) -> bool:
     return name.topic == (cut_topic(topic, ending) if name.mark else topic)
 
 
-def _has_deleted(path: str) -> bool:
+def has_deleted_segments(path: str) -> bool:
+    """Return whether a partition's directory has segments that wait for their removal."""
     return any(map(is_deleted_log, readable_entries(path)))
 
 

@@ -105,14 +105,14 @@ class StateSource:
         elif self.cleaner_checkpoint is None:
             why = (
                 f"offsets below {cleaned} are missing, and no cleaner-offset-checkpoint is beside "
-                "the log: the cleaner has been there, and values of then may be missing or, after "
-                "undelete, older than they were"
+                "the log, so the cleaner has removed records: keys may lack their value of that "
+                "time or, in a copy by kafkalog undelete, have an older one"
             )
         else:
-            why = "the cleaner has been there, and older values may be missing"
+            why = "the cleaner has removed records, and keys may lack their value of that time"
         return (
-            f"NOT EXACT: {self.name} at offset {self.end_offset}: {why}; exact from offset "
-            f"{self.exact_from_offset} on"
+            f"NOT EXACT: {self.name} at offset {self.end_offset}: {why}; a state at offset "
+            f"{self.exact_from_offset} or later is exact"
         )
 
     @property

@@ -193,7 +193,10 @@ def test_undelete_brings_back_what_the_cleaner_removed(
     arguments = ["undelete", str(nodes[0]), "--topic", "state", "--to", str(tmp_path / "un")]
     result = CliRunner().invoke(command, arguments)
     assert result.exit_code == 0, result.output
-    assert "what the cleaner had removed is back in the place of 4 segments" in result.stdout
+    assert (
+        "4 cleaned segments left out, and the segments from before the cleaning copied"
+        in result.stdout
+    )
     written = {(deed["partition"], deed["offset"]): deed["key"] for deed in ledger}
     for number in (0, 1):
         name = f"state-{number}"
@@ -207,7 +210,17 @@ def test_undelete_brings_back_what_the_cleaner_removed(
     checked = CliRunner().invoke(command, ["check", str(tmp_path / "un")])
     assert checked.stdout.startswith("sound: checked 19 segments of 2 partitions")
     _, words = state(tmp_path / "un", "--as-of", "2026-11-25T19:48:31Z")
-    assert "or, after undelete, older than they were" in words
+    assert "or, in a copy by kafkalog undelete, have an older one" in words
+    assert "kafkalog undelete copies them" not in words
+
+
+def test_segments_that_wait_for_deletion_are_named_beside_a_state_that_is_not_exact(
+    nodes: list[Path],
+) -> None:
+    _, words = state(nodes[0], "--as-of", "2026-11-25T19:48:32Z")
+    assert "NOT EXACT: state-0 at offset" in words
+    assert list(nodes[0].glob("state-[01]/*.log.deleted"))
+    assert "state-0, state-1: segments that the broker has deleted, but not yet removed," in words
 
 
 def offsets_in(path: str) -> set[tuple[int, str]]:

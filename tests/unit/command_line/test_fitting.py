@@ -36,3 +36,28 @@ def test_the_columns_that_answer_are_left() -> None:
     kept = [names[place] for place in fitted(columns, 64)]
     assert {"topic", "bytes", "last_timestamp_ms", "last_producer_id"} <= {*kept}
     assert "clock" not in kept
+
+
+def test_a_column_without_values_goes_before_one_that_has_some() -> None:
+    names = ("group", "topic", "records_skipped", "diverges_at", "records_again", "host")
+    cells = (["g", "g"], ["t", "t"], ["0", "0"], ["-", "-"], ["0", "545"], ["h1", "h2"])
+    columns = [
+        Column(name, [name, *rows], is_number=False)
+        for name, rows in zip(names, cells, strict=True)
+    ]
+    # Wide enough for all but the widest two.
+    kept = [names[place] for place in fitted(columns, 34)]
+    assert kept == ["group", "topic", "records_again", "host"]
+
+
+def test_what_a_row_is_about_stays_where_it_is_0() -> None:
+    names = ("topic", "partition", "client_id")
+    columns = [Column(name, [name, "0"], is_number=True) for name in names]
+    assert [names[place] for place in fitted(columns, 17)] == ["topic", "partition"]
+
+
+def test_one_long_text_does_not_pad_the_others() -> None:
+    column = Column("old", ["old", *["1"] * 20, "x" * 300], is_number=False)
+    assert column.usual_width == len("old")
+    paths = Column("file", ["file", "/a/" + "x" * 60, "/a/" + "x" * 80], is_number=False)
+    assert paths.usual_width == paths.width

@@ -47,6 +47,7 @@ Examples:
   kafkalog metadata /var/lib/kafka/data --commands --topic orders
   kafkalog metadata /var/lib/kafka/data --by feature --kafka 4.1
   kafkalog metadata /var/lib/kafka/data --by record
+  kafkalog metadata /var/lib/kafka/data --by partition --diff start end | grep 'leader '
   kafkalog metadata /var/lib/zookeeper --by partition
   kafkalog metadata /var/lib/zookeeper --by partition --diff start end
 """

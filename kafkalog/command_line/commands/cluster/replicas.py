@@ -48,6 +48,8 @@ _TEXT_COLUMNS = {
     ),
 }
 _MOST_NAMES = 5
+# Copies that end so near each other were made at one time.
+_SAME_TIME_MS = 1000
 _NO_METADATA = (
     "IS-ELECTED and KEEP-STOPPED need the cluster's metadata: give a directory that has "
     "__cluster_metadata-0 too"
@@ -71,9 +73,9 @@ and has their leader epochs, and "in part" where other segments were read: nothi
 damage in the rest. --deep reads all of them, and without it the column is there only if needed.
 
 IS-ELECTED is the replica that an unclean election makes the leader if all these brokers run, and
-KEEP-STOPPED which of them to keep stopped until a replica is elected; both need the cluster's
-metadata among the paths. With --by loss a row is a range of records, a transaction, a commit or a
-group's position that is lost.
+KEEP-STOPPED the brokers to keep stopped for the replica of this row to be elected; both need the
+cluster's metadata among the paths. With --by loss a row is a range of records, a transaction, a
+commit or a group's position that is lost.
 
 --export keeps what is lost with the first row of each partition, or with --leader. DIR/broker-N is
 a log directory with the batches that broker N has of it, DIR/lost_records.parquet has each lost
@@ -174,12 +176,13 @@ def replicas(
     _refuse_unknown("--leader", frozenset() if leader is None else {leader}, counting)
     meant = live_replicas(with_topics(counting, topics, partitions))
     processes = processes_for(bytes_in(logs), processes)
+    now_ms = time.time_ns() // 1_000_000
     options = {
         "without": without,
         "leader": leader,
         "is_deep": deep,
         "positions": positions(logs, processes),
-        "now_ms": time.time_ns() // 1_000_000,
+        "now_ms": now_ms,
     }
     image = _partitions_of_image(logs)
     rows, kept = _read(meant, image, options, export, processes)
@@ -206,6 +209,7 @@ def replicas(
     if kept is not None:
         print_note(kept)
     _sum_up(rows, leader, is_text=is_text)
+    _note_times([logs for logs, each in zip(meant, rows, strict=True) if each.differs], now_ms)
     absent = [
         f"{topic}-{partition}"
         for topic, partition in sorted(image.keys() - {log.topic_partition for log in logs})
@@ -219,6 +223,25 @@ def replicas(
     if by == _REPLICA and found and not image:
         print_note(_NO_METADATA)
     return ExitCode.FINDINGS if any(each.is_lost for each in rows) else ExitCode.DONE
+
+
+def _note_times(differing: Sequence[Sequence[PartitionLog]], now_ms: int) -> None:
+    """Note how late the logs of each broker are that differ: copies of running brokers are made one
+    after another."""
+    from kafkalog.inspection.partitions.newest_times import newest_time_ms
+
+    by_broker: dict[int, list[PartitionLog]] = {}
+    for log in (log for logs in differing[:_MOST_NAMES] for log in logs):
+        if log.log_dir.broker_id is not None:
+            by_broker.setdefault(log.log_dir.broker_id, []).append(log)
+    found = ((broker, newest_time_ms(logs, now_ms)) for broker, logs in sorted(by_broker.items()))
+    times = {broker: time_ms for broker, time_ms in found if time_ms is not None}
+    if times and max(times.values()) - min(times.values()) >= _SAME_TIME_MS:
+        each = (f"of broker {broker} {time_text(time_ms)}" for broker, time_ms in times.items())
+        print_note(
+            f"the newest record is {', '.join(each)}: if the copies were made at different times, "
+            "an earlier one lacks what came later, and the broker itself can have it"
+        )
 
 
 def _refuse_outputs(

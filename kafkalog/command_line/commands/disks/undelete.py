@@ -32,9 +32,10 @@ _Row = Mapping[str, Any]
 _EPILOG = """\
 \b
 PATH is a broker's log directory, or one of its directories that end in -delete
-or -stray. Stop the broker first, with kill -9, and do not start it: a broker
-removes .deleted files when it starts, and all of them a minute after it
-renamed them.
+or -stray. Stop the broker first and do not start it: a broker removes .deleted
+files when it starts, and a minute (file.delete.delay.ms) after it renamed them.
+Stop it with kill -9: a clean stop can take longer than that minute, and what
+waits for deletion is deleted meanwhile.
 
 The command copies partition directories that end in -delete or -stray to DIR under their
 plain names, and segments that end in .deleted together with the partition's other segments. Where
@@ -166,8 +167,8 @@ def _verdict(rows: Sequence[_Row], topics: str, target: str) -> str:
     replaced = sum(row["replaced_segments"] for row in rows)
     if replaced:
         words += (
-            f"; what the cleaner had removed is back in the place of {counted(replaced, 'segment')}"
-            ": a key can have a value again whose delete it has removed since"
+            f"; {counted(replaced, 'cleaned segment')} left out, and the segments from before the "
+            "cleaning copied: a key that was deleted since can have its old value again"
         )
     left_out = sum(len(row["left_out"]) for row in rows)
     if left_out:

@@ -2,6 +2,7 @@
 Rules: F790 to F793, F795."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -60,6 +61,17 @@ def test_a_broker_that_stays_away_does_not_lead(log_dirs: list[Path]) -> None:
     }
     code, _, err = run(log_dirs, "--without", "14")
     assert code == 2 and "brokers of the log directories: 11, 12, 13" in err
+
+
+def test_copies_of_different_seconds_are_told_apart_by_their_newest_records(
+    unpacked: Unpack,
+) -> None:
+    # The nodes were copied at 19:48:42, 19:48:49 and 19:49:01: tests/golden/README.md.
+    nodes = sorted((unpacked("restore44.logs") / "snapshots").glob("node*/data"))
+    _, _, err = run(nodes, "--topic", "plain")
+    (line,) = (line for line in err.splitlines() if line.startswith("the newest record is "))
+    times = re.findall(r"of broker (\d) 2026-11-25T(\d\d:\d\d:\d\d)", line)
+    assert times == [("1", "19:48:42"), ("2", "19:48:49"), ("3", "19:49:01")]
 
 
 def test_partitions_to_elect_are_written_for_the_tool(log_dirs: list[Path], tmp_path: Path) -> None:

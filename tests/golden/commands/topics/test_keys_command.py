@@ -65,6 +65,17 @@ def test_the_key_with_most_bytes_comes_first(log_dir: str) -> None:
     ]
 
 
+def test_a_key_of_several_partitions_is_their_sum_and_names_none(tmp_path: Path) -> None:
+    made = LogDirectory(tmp_path / "logs")
+    orders = made.topic("orders", partitions=2)
+    orders.records([ProducerRecord("a", "1"), ProducerRecord("b", "22")], partition=0)
+    orders.records([ProducerRecord("a", "333")], partition=1)
+    found = rows(str(tmp_path / "logs"), "--by", "key", "--topic", "orders")
+    assert [(row["key"], row["partition"], row["records"], row["bytes"]) for row in found] == [
+        *(("a", None, 2, 6), ("b", 0, 1, 3))
+    ]
+
+
 def test_retries_without_idempotence_are_named(tmp_path: Path) -> None:
     # F1247
     made = LogDirectory(tmp_path / "logs")

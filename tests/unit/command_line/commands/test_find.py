@@ -428,6 +428,12 @@ def test_as_text_copies_of_a_record_in_replicas_are_a_row(unpacked: Unpack) -> N
     assert sorted(shown) == sorted(expected)
     assert {copies for _, copies in shown} == {1, 3}
     assert "records, each copy counted" in text.stderr
+    # A record that all have is named with all brokers, and one of an unclean leader with that one.
+    named = find(*given, *asked, "--columns", "copies,broker_ids").stdout.splitlines()[1:]
+    ids = {tuple(line.split()) for line in named}
+    assert ("3", "11,12,13") in ids
+    assert {count for count, _ in ids} == {"1", "3"}
+    assert {brokers for count, brokers in ids if count == "1"} <= {"11", "12", "13"}
     assert len(rows(find(*given, *asked, "--format", "json"), "found")) == sum(
         copies for _, copies in expected
     )
