@@ -220,8 +220,8 @@ class NodeAnswers:
             given = [it.path for each in self.nodes for it in each.start.files.directories]
             yield (
                 "the replicas differ: a follower truncates what its leader does not have, and who "
-                "leads depends on which broker registers last; what each leader loses, and which "
-                f"brokers to start later:\n  kafkalog replicas {shlex.join(given)}"
+                "leads depends on the order in which the brokers start; what each leader loses, "
+                f"and which brokers to keep stopped:\n  kafkalog replicas {shlex.join(given)}"
             )
         if self.absent:
             yield (

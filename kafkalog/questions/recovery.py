@@ -303,7 +303,7 @@ class RecoveryTotals(RowTotals):
             parts.append(
                 f"LOST BY ELECTION: up to {counted(sum(lost_by_election.values()), 'record')} of "
                 f"{counted(len(names), 'partition')} ({first_names(names, _MOST_STOPS)}), by which "
-                "broker registers last: kafkalog replicas shows what each leader loses"
+                "broker leads: kafkalog replicas shows what each leader loses"
             )
         if self.remaining_faults:
             parts.append(

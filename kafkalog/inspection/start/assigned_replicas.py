@@ -220,8 +220,8 @@ class Assignments:
     def possible_leaders(
         self, topic: str, number: int, stopped: Collection[int] = ()
     ) -> Collection[int]:
-        """Return which of the nodes can lead a partition once they have started together: who
-        registers last stays in sync. None where a broker that is neither among them nor `stopped`
+        """Return which of the nodes can lead a partition once they have started together: any
+        that is in sync. None where a broker that is neither among them nor `stopped`
         has a replica: it can lead too. Rule: docs/format.md F1445."""
         row = self._row(self.topic_ids.get(topic), number)
         nodes = {each.node_id: each for each in (self.node, *self.others)}
