@@ -326,10 +326,7 @@ def _found_rows(
     alike: dict[tuple[object, ...], list[_Match]] = {}
     for match in judged_matches:
         alike.setdefault((_record_of(match), match[1].visibility), []).append(match)
-    return [
-        _found_row(*copies[0], with_size=with_size, copies=[log for log, _ in copies])
-        for copies in alike.values()
-    ]
+    return [_found_row(*copies[0], with_size=with_size, copies=copies) for copies in alike.values()]
 
 
 def _place(record: MatchedRecord) -> tuple[str, int, int]:
@@ -368,15 +365,10 @@ def _whole_rows(matches: Iterable[_Match], *, with_size: bool) -> Iterator[Found
 
 
 def _found_row(
-    log: PartitionLog,
-    record: MatchedRecord,
-    *,
-    with_size: bool,
-    copies: Sequence[PartitionLog] = (),
+    log: PartitionLog, record: MatchedRecord, *, with_size: bool, copies: Sequence[_Match] = ()
 ) -> FoundRow:
-    """Return the row: key, value and headers as they are; for people, with `copies`, the logs that
-    have the record, the beginnings of key and value, and what a value's size says of a tombstone.
-    """
+    """Return the row: key, value and headers as they are, or with the `copies` of the record for
+    people the beginnings of key and value, and what a value's size says of a tombstone."""
     time_ms = None if record.timestamp_ms == NO_VALUE else record.timestamp_ms
     place = log.topic, log.partition, record.offset, time_ms
     is_control = record.visibility is Visibility.CONTROL
@@ -386,8 +378,8 @@ def _found_row(
         return (*place, *shown, record.headers, record.value_size, *seen, record.path)
     is_tombstone = record.value_size is None and not is_control
     size = "tombstone" if is_tombstone else record.value_size
-    brokers = {log.log_dir.broker_id for log in copies}
-    ids = ",".join("-" if each is None else str(each) for each in sorted(brokers, key=str))
+    brokers = sorted({copy.log_dir.broker_id for copy, _ in copies}, key=str)
+    ids = ",".join("-" if each is None else str(each) for each in brokers)
     return (*place, *map(_beginning, shown), size, *seen, len(copies), ids, record.path)
 
 

@@ -58,10 +58,10 @@ def controllers_behind(logs: Iterable[PartitionLog], ended: Collection[str]) -> 
             names = [f"{number} {name}" for name, number in lost.most_common()]
             detail = (
                 f"node {leading.node_id} lacks metadata that node {best.node_id} has, and can "
-                f"still become the leader of the controllers ({here} of {all_voters} are here): its "
-                f"copy ends at offset {end} of epoch {epoch}, that of node {best.node_id} at {best_end} "
-                f"of epoch {best_epoch}. If it leads, the other nodes delete what it lacks: "
-                f"{first_names(names, _MOST_TYPES)}"
+                f"still become the leader of the controllers ({here} of {all_voters} are here): "
+                f"its copy ends at offset {end} of epoch {epoch}, that of node {best.node_id} at "
+                f"{best_end} of epoch {best_epoch}. If it leads, the other nodes delete what it "
+                f"lacks: {first_names(names, _MOST_TYPES)}"
             )
             yield Reason(
                 *(leading.path, detail, _newest_first(quorum, best), os.path.dirname(leading.path)),

@@ -238,9 +238,11 @@ def _note_times(differing: Sequence[Sequence[PartitionLog]], now_ms: int) -> Non
     times = {broker: time_ms for broker, time_ms in found if time_ms is not None}
     if times and max(times.values()) - min(times.values()) >= _SAME_TIME_MS:
         each = (f"of broker {broker} {time_text(time_ms)}" for broker, time_ms in times.items())
+        some = f" of the first {_MOST_NAMES} of these" if len(differing) > _MOST_NAMES else ""
         print_note(
-            f"the newest record is {', '.join(each)}: if the copies were made at different times, "
-            "an earlier one lacks what came later, and the broker itself can have it"
+            f"the newest record{some} is {', '.join(each)}: a copy that was made earlier lacks "
+            "what came later, and the broker itself can have it; a broker that stopped earlier "
+            "does not"
         )
 
 
