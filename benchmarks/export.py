@@ -26,7 +26,7 @@ from crc32c import crc32c
 
 from benchmarks.inputs.linked_segments import write_segment
 from benchmarks.inputs.segments import CHECKSUM_START, HEADER_BYTES
-from benchmarks.inputs.wanted import RECORD_SIZES
+from benchmarks.inputs.wanted import tables_arguments
 from benchmarks.measuring.processes import command_run
 from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
 from kafkalog.wire.compression import decompress_into
@@ -34,7 +34,6 @@ from kafkalog.wire.compression import decompress_into
 _MEBIBYTE = 1024 * 1024
 _PAGE_BYTES = _MEBIBYTE
 _BUFFER_BYTES = 8 * _MEBIBYTE
-_CODECS, _COMPRESSIONS = ("none", "lz4", "zstd"), ("none", "zstd")
 _LEVEL = 1  # Arrow's own for zstd, and so kafkalog's
 _COLUMNS = (
     *("topic", "Parquet", "floor, processor s", "of that decompressor", "compressor"),
@@ -162,22 +161,10 @@ def _log_dir(inputs: Path, codec: str, record_size: int, size: int) -> Path:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    def texts(text: str) -> list[str]:
-        return text.split(",")
-
     parser = argparse.ArgumentParser(prog="python -m benchmarks.export", description=__doc__)
     parser.add_argument("--size", type=int, default=512, metavar="MIB", help="of each segment")
     parser.add_argument("--rounds", type=int, default=5, help="turns that each takes")
-    parser.add_argument("--codecs", type=texts, default=list(_CODECS), help="of the producers")
-    parser.add_argument(
-        "--compressions", type=texts, default=list(_COMPRESSIONS), help="of the tables' files"
-    )
-    parser.add_argument(
-        "--record-sizes",
-        type=lambda text: [int(number) for number in text.split(",")],
-        default=list(RECORD_SIZES),
-        help="bytes of a value",
-    )
+    tables_arguments(parser)
     inputs_argument(parser)
     parser.add_argument("--floor", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)

@@ -22,13 +22,11 @@ from typing import Any
 
 from benchmarks.inputs.broker_inputs import BrokerMissingError
 from benchmarks.inputs.broker_topics import WARM_UP, Topic, broker_with
-from benchmarks.inputs.wanted import RECORD_SIZES
+from benchmarks.inputs.wanted import tables_arguments, texts
 from benchmarks.measuring.processes import given_jars, part_output, submit_arguments
 from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
 
 _PROJECT = Path(__file__).parent.parent
-_CODECS = ("none", "lz4", "zstd")
-_COMPRESSIONS = ("none", "zstd")
 _KAFKA, _SOURCE, _DELTA = "kafka_delta", "source_delta", "export_delta"
 _CONTENDERS = {
     _KAFKA: "Spark's Kafka source to Delta",
@@ -193,25 +191,13 @@ def _faster(
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    def texts(text: str) -> list[str]:
-        return text.split(",")
-
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lake", description=__doc__)
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--place", help=argparse.SUPPRESS)
     parser.add_argument("--size", type=float, default=2048, metavar="MIB", help="of each topic")
     parser.add_argument("--partitions", type=int, default=2, help="of each topic")
     parser.add_argument("--rounds", type=int, default=3, help="turns that each takes")
-    parser.add_argument("--codecs", type=texts, default=list(_CODECS), help="of the producers")
-    parser.add_argument(
-        "--compressions", type=texts, default=list(_COMPRESSIONS), help="of the tables' files"
-    )
-    parser.add_argument(
-        "--record-sizes",
-        type=lambda text: [int(number) for number in text.split(",")],
-        default=list(RECORD_SIZES),
-        help="bytes of a value",
-    )
+    tables_arguments(parser)
     parser.add_argument(
         "--contenders", type=texts, default=list(_CONTENDERS), help=", ".join(_CONTENDERS)
     )

@@ -6,7 +6,7 @@ are given a value of Python, `to_numpy` of flags, and `group_by` of a table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -209,6 +209,13 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
     found = numbers.astype(object)
     found[~is_set] = None
     return cast("list[Any]", found.tolist())
+
+
+def python_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield the rows of columns of integers and strings, as `python_values` gives them."""
+    names = table.column_names
+    for row in zip(*map(python_values, table.columns), strict=True):
+        yield dict(zip(names, row, strict=True))
 
 
 def scalar(value: object, data_type: pa.DataType) -> pa.Scalar:

@@ -109,14 +109,15 @@ def _losses(
     the start is in `lost_records`. A leader without a log leaves nothing."""
     if not leaders:
         return
-    choices = LeaderChoices([*used.values()], now_ms=now_ms)
-    numbers = {node: number for number, node in enumerate(used)}
-    for leader in sorted(leaders):
-        if leader in numbers and choices.can_lead(numbers[leader]):
-            yield leader, _records(choices.loss(numbers[leader]))
-        elif leader not in numbers:
-            nothing = LeaderChoices([*used.values()], without=[*used], now_ms=now_ms)
-            yield leader, _records(nothing.loss(None))
+    logs = [*used.values()]
+    choices = LeaderChoices(logs, now_ms=now_ms)
+    for number, node in enumerate(used):
+        if node in leaders and choices.can_lead(number):
+            yield node, _records(choices.loss(number))
+    without_log = sorted({*leaders} - used.keys())
+    if without_log:
+        every = _records(LeaderChoices(logs, without=[*used], now_ms=now_ms).loss(None))
+        yield from ((node, every) for node in without_log)
 
 
 def _records(loss: Loss) -> int:

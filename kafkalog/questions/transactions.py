@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import compress
 from typing import Any
 
@@ -32,7 +31,7 @@ from kafkalog.inspection.groups.transaction_states import (
     open_transaction_rule,
 )
 from kafkalog.inspection.logs.missing_records import MissingRecords, note_missing_records
-from kafkalog.inspection.logs.past_copies import copy_number_at_time, copy_words
+from kafkalog.inspection.logs.past_copies import copies_at_time, copy_words
 from kafkalog.inspection.logs.replica_facts import replica_sets
 from kafkalog.inspection.partitions.transactions import PastTime
 from kafkalog.storage.log_dir.absent_coordinators import absent_coordinators
@@ -188,14 +187,11 @@ def _counted_logs(
     those that are not the best ones are returned once more."""
     oldest = {id(log) for log in given if is_oldest_layout(log)}
     sets = replica_sets([log for log in given if id(log) not in oldest])
-    chosen = {found.best.path: found.best for found in sets}
+    chosen = best = [found.best for found in sets]
     if past is not None:
-        several = [found for found in sets if len(found.logs) > 1]
-        find = partial(copy_number_at_time, at_ms=past.at_ms, now_ms=past.now_ms)
-        copies = views.tasks(find, several)
-        chosen |= {found.best.path: found.logs[n] for found, n in zip(several, copies, strict=True)}
-    counted_ids = oldest | {id(log) for log in chosen.values()}
-    others = [log for best, log in chosen.items() if log.path != best]
+        chosen = copies_at_time(sets, views.tasks, at_ms=past.at_ms, now_ms=past.now_ms)
+    counted_ids = oldest | {id(log) for log in chosen}
+    others = [log for log, first in zip(chosen, best, strict=True) if log is not first]
     return [log for log in given if id(log) in counted_ids], others
 
 

@@ -28,6 +28,7 @@ from kafkalog.storage.cleaning.compaction import (
 )
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.engine import LocalViews
 from kafkalog.views.options.options import view_options
 from kafkalog.views.reading.commit_reading import all_rows
 from kafkalog.views.reading.group_reading import read_group_records
@@ -143,7 +144,7 @@ def test_a_read_of_groups_finds_the_same_on_its_way(
         os.utime(path, (0, LAST_WRITTEN_MS / 1000))
     (log,) = find_partitions([str(directory)])
     options = view_options([str(directory)], "offset_commits")
-    (part,) = group_parts(options, [log], None)
+    (part,) = group_parts(options, LocalViews([str(directory)], [log], 1), None)
     assert part.read is not None
     on_the_way = PartReaches(part, options)
     (copy,) = part.read.copies

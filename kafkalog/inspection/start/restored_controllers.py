@@ -4,6 +4,7 @@ the other nodes. Rules: docs/format.md F1208, F1209 and F1291."""
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from shlex import quote
@@ -49,19 +50,21 @@ def controllers_behind(logs: Iterable[PartitionLog], ended: Collection[str]) -> 
             leading = quorum.led_by_least(ended)
             # Where a broker has as much as a controller, the controller can lead.
             best = max(quorum.copies, key=lambda copy: (copy.position, quorum.is_voter(copy)))
-            yield from _more_than(leading, quorum)
-            lost = given_up(best, leading)
-            if not lost:
+            lost: dict[str, str] = {}
+            for copy in quorum.copies:
+                if copy is not leading and (words := _lost_words(given_up(copy, leading))):
+                    lost[copy.path] = words
+                    yield _more_than(leading, copy, quorum, words)
+            if best.path not in lost:
                 continue
             (epoch, end), (best_epoch, best_end) = leading.position, best.position
             here, all_voters = len(quorum.voters_here), len(quorum.voters)
-            names = [f"{number} {name}" for name, number in lost.most_common()]
             detail = (
                 f"node {leading.node_id} lacks metadata that node {best.node_id} has, and can "
                 f"still become the leader of the controllers ({here} of {all_voters} are here): "
                 f"its copy ends at offset {end} of epoch {epoch}, that of node {best.node_id} at "
                 f"{best_end} of epoch {best_epoch}. If it leads, the other nodes delete what it "
-                f"lacks: {first_names(names, _MOST_TYPES)}"
+                f"lacks: {lost[best.path]}"
             )
             yield Reason(
                 *(leading.path, detail, _newest_first(quorum, best), os.path.dirname(leading.path)),
@@ -69,23 +72,23 @@ def controllers_behind(logs: Iterable[PartitionLog], ended: Collection[str]) -> 
             )
 
 
-def _more_than(leading: MetadataCopy, quorum: Quorum) -> Iterator[Reason]:
-    """Yield the copies with records that the leading one lacks, which their nodes give up unless
-    they lead. Rules: docs/format.md F1208 and F1291."""
-    for copy in quorum.copies:
-        lost = given_up(copy, leading) if copy is not leading else None
-        if lost:
-            names = [f"{number} {name}" for name, number in lost.most_common()]
-            can_lead = " unless it leads" if quorum.is_voter(copy) else ""
-            yield Reason(
-                copy.path,
-                f"the metadata of node {copy.node_id} goes on to offset {copy.position[1]}, and "
-                f"the node gives up what node {leading.node_id} lacks{can_lead}: "
-                f"{first_names(names, _MOST_TYPES)}",
-                _newest_first(quorum, copy),
-                os.path.dirname(copy.path),
-                ends_process=False,
-            )
+def _lost_words(lost: Counter[str]) -> str:
+    """Return how many records of each type a node gives up, an empty text for none."""
+    return first_names([f"{number} {name}" for name, number in lost.most_common()], _MOST_TYPES)
+
+
+def _more_than(leading: MetadataCopy, copy: MetadataCopy, quorum: Quorum, lost: str) -> Reason:
+    """Return that a copy has records that the leading one lacks, which its node gives up unless it
+    leads: `lost` says which. Rules: docs/format.md F1208 and F1291."""
+    can_lead = " unless it leads" if quorum.is_voter(copy) else ""
+    return Reason(
+        copy.path,
+        f"the metadata of node {copy.node_id} goes on to offset {copy.position[1]}, and the node "
+        f"gives up what node {leading.node_id} lacks{can_lead}: {lost}",
+        _newest_first(quorum, copy),
+        os.path.dirname(copy.path),
+        ends_process=False,
+    )
 
 
 def _newest_first(quorum: Quorum, best: MetadataCopy) -> str:

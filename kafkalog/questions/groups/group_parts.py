@@ -23,7 +23,7 @@ from kafkalog.inspection.groups.complete_from import CompleteFrom, CompleteFromW
 from kafkalog.inspection.groups.placed_commits import PartitionFacts, PlacedShares, placed_commits
 from kafkalog.inspection.lag.chosen_rows import chosen_rows, found_names, group_digests
 from kafkalog.inspection.logs.missing_records import note_missing_records, refuse_unknown_of_records
-from kafkalog.inspection.logs.past_copies import copy_at_time
+from kafkalog.inspection.logs.past_copies import copies_at_time
 from kafkalog.inspection.logs.replica_facts import replica_sets
 from kafkalog.inspection.partitions.transactions import PastTime
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -112,30 +112,26 @@ class RowsSummary(NamedTuple):
 
 
 def group_parts(
-    options: ReadOptions,
-    logs: Sequence[PartitionLog],
-    cluster_id: str | None,
-    past: PastTime | None = None,
+    options: ReadOptions, views: Views, cluster_id: str | None, past: PastTime | None = None
 ) -> list[GroupsPart]:
     """Return the partitions of `__consumer_offsets` among the logs, for a past time the copy of
     each that has most of it. `cluster_id` is that of logs whose directory names none: old brokers
     do not write it there."""
-    found = [_of_cluster(log, cluster_id) for log in logs if log.topic == CONSUMER_OFFSETS]
+    found = [_of_cluster(log, cluster_id) for log in views.logs if log.topic == CONSUMER_OFFSETS]
     by_place: dict[tuple[str | None, int | None], list[PartitionLog]] = defaultdict(list)
     for log in found:
         if log.is_live:
             by_place[log.log_dir.cluster_id, log.partition].append(with_own_checkpoints(log))
     past_copies = set()
-    for place, copies in by_place.items():
-        if past is None:
-            break
-        (replicas,) = replica_sets(copies)
-        log = copy_at_time(replicas, past.at_ms, past.now_ms)
-        by_place[place] = [log]
-        if log is not replicas.best:
-            past_copies.add(place)
-            left_out = {each.path for each in copies if each is not log}
-            found = [each for each in found if each.path not in left_out]
+    if past is not None:
+        sets = [replicas for copies in by_place.values() for replicas in replica_sets(copies)]
+        copies = copies_at_time(sets, views.tasks, at_ms=past.at_ms, now_ms=past.now_ms)
+        for place, replicas, log in zip([*by_place], sets, copies, strict=True):
+            if log is not replicas.best:
+                past_copies.add(place)
+                left_out = {each.path for each in by_place[place] if each is not log}
+                found = [each for each in found if each.path not in left_out]
+            by_place[place] = [log]
     reads = {read.place: read for read in _group_reads(options, found)}
     return [
         GroupsPart(*place, reads.get(place), tuple(by_place.get(place, ())), place in past_copies)

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from kafkalog.columns.arrays import of_values, python_values
+from kafkalog.columns.arrays import of_values, python_rows
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.groups.group_generations import GroupGenerations
 from kafkalog.coordination.groups.group_statuses import GroupStatus, group_statuses
@@ -89,7 +89,7 @@ class HistoryRows:
         self._views, self._question, self._zookeeper = views, question, zookeeper
         self._options = view_options(views.log_dirs, "offset_commits", **views.options)
         cluster_id = None if zookeeper is None else zookeeper.cluster.cluster_id
-        parts = group_parts(self._options, views.logs, cluster_id)
+        parts = group_parts(self._options, views, cluster_id)
         size = TaskSize(self._options.max_partition_bytes, cores=views.cores)
         self._groups = packed(parts, size)
         self._places = _task_count(views)
@@ -257,10 +257,7 @@ class LagHistory:
     def statuses(self) -> list[GroupStatus]:
         """The status of each group at the end, the worst first."""
         ends = self.rows.summary.ends
-        if ends is None:
-            return []
-        rows = zip(*map(python_values, ends.columns), strict=True)
-        return group_statuses(dict(zip(ends.column_names, row, strict=True)) for row in rows)
+        return [] if ends is None else group_statuses(python_rows(ends))
 
     @cached_property
     def reaches(self) -> list[CommitReach]:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalog.columns.arrays import python_values, scalar, strings
+from kafkalog.columns.arrays import python_rows, scalar, strings
 from kafkalog.coordination.groups.commit_status import COUNTED
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
@@ -78,9 +78,7 @@ class LagRow(dict[str, Any]):
 
 def lag_rows_of(table: pa.Table) -> list[LagRow]:
     """Return the rows of the table by group, topic and partition."""
-    columns = in_lag_order(table.select(_COLUMNS)).columns
-    rows = zip(*map(python_values, columns), strict=True)
-    return [LagRow(zip(_COLUMNS, row, strict=True)) for row in rows]
+    return [*map(LagRow, python_rows(in_lag_order(table.select(_COLUMNS))))]
 
 
 def in_lag_order(table: pa.Table) -> pa.Table:

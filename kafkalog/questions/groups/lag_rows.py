@@ -10,7 +10,6 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
@@ -40,7 +39,7 @@ from kafkalog.inspection.lag.lag_table import (
     lag_table,
     summed,
 )
-from kafkalog.inspection.logs.past_copies import copy_number_at_time, exact_from_offset
+from kafkalog.inspection.logs.past_copies import copies_at_time
 from kafkalog.inspection.logs.replica_facts import replica_sets
 from kafkalog.inspection.partitions.transactions import PastTime
 from kafkalog.questions.groups.cluster_facts import ClusterFacts
@@ -156,7 +155,7 @@ class LagRows:
         self._options = view_options(views.log_dirs, "offset_commits", **views.options)
         at_ms, now_ms = question.as_of_ms, question.now_ms
         self._past = None if at_ms is None else PastTime(at_ms, now_ms)
-        self._parts = group_parts(self._options, views.logs, cluster_id, self._past)
+        self._parts = group_parts(self._options, views, cluster_id, self._past)
         log_bytes = bytes_in(views.logs)
         size = sum(part.size for part in self._parts)
         self._buckets = _bucket_count(size, log_bytes, views.cores)
@@ -328,20 +327,14 @@ class LagRows:
                 found[_bucket(key, self._buckets)][key] = LogPlace(log.path, log.log_dir.broker_id)
         return found
 
-    def _logs(self) -> Iterator[PartitionLog]:
-        """Yield the replica of each partition that counts: the best one, and for a past time, where
-        retention or the cleaner has removed some, the one that has most of it. F1294"""
+    def _logs(self) -> list[PartitionLog]:
+        """Return the replica of each partition that counts: the best one, and for a past time,
+        where retention or the cleaner has removed some, the one that has most of it. F1294"""
         logs = [log for log in self._views.logs if log.is_live and not is_oldest_layout(log)]
-        sets = replica_sets(logs)
-        others: dict[str, int] = {}
-        if self._past is not None:
-            find = partial(copy_number_at_time, at_ms=self._past.at_ms, now_ms=self._past.now_ms)
-            shortened = [
-                each for each in sets if len(each.logs) > 1 and exact_from_offset(each.best)
-            ]
-            numbers = self._views.tasks(find, shortened)
-            others = {each.best.path: n for each, n in zip(shortened, numbers, strict=True)}
-        yield from (each.logs[others.get(each.best.path, 0)] for each in sets)
+        sets, past = replica_sets(logs), self._past
+        if past is None:
+            return [each.best for each in sets]
+        return copies_at_time(sets, self._views.tasks, at_ms=past.at_ms, now_ms=past.now_ms)
 
 
 def _sorted_out(
